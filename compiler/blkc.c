@@ -1,0 +1,435 @@
+/* blkc, the compiler's command line: options in, files out.
+ *
+ * In: argv.  Out: files, diagnostics on stderr, exit status 0 (success), 1 (diagnosed error) or 2 (wrong usage).
+ * The one idea: everything is compiled in memory first; a file appears under its name only when it is whole (written
+ * under a temporary name beside it, then renamed), so neither an error, a full disk nor ^C leaves half an output. */
+#include "blkc.h"
+#include "tool/tool.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct emit_kind {
+	const char *name, *extension;
+	unsigned bit; /* 0: comes in a later version */
+} emit_kind;
+
+/* Kinds that blkc makes itself, above the compiler's bits. */
+#define TOOL_HEADER (1u << 30)
+#define TOOL_PACKAGE (1u << 31)
+
+static const emit_kind emit_kinds[] = {
+	{"tokens", ".tokens", BLKC_EMIT_TOKENS},
+	{"ast", ".ast", BLKC_EMIT_AST},
+	{"tile", ".tile", BLKC_EMIT_TILE},
+	{"layout", ".layout", BLKC_EMIT_LAYOUT},
+	{"llvm", ".ll", BLKC_EMIT_LLVM},
+	{"ptx", ".ptx", BLKC_EMIT_PTX},
+	{"cubin", ".cubin", BLKC_EMIT_CUBIN},
+	{"object", ".o", BLKC_EMIT_OBJECT},
+	{"asm", ".s", BLKC_EMIT_ASM},
+	{"sass", ".sass", BLKC_EMIT_SASS},
+	{"explain", ".explain", BLKC_EMIT_EXPLAIN},
+	{"json", ".json", BLKC_EMIT_JSON},
+	{"header", ".h", TOOL_HEADER},
+	{"package", ".blkpkg", TOOL_PACKAGE},
+	{"html", NULL, 0},
+};
+enum { EMIT_KINDS = sizeof emit_kinds / sizeof emit_kinds[0], LIST_MAX = 256 };
+
+typedef struct command {
+	blkc_request request;
+	blkc_define defines[LIST_MAX];
+	blkc_promise promises[LIST_MAX];
+	const char *include_paths[LIST_MAX];
+	const char *inputs[LIST_MAX];
+	size_t ninputs;
+	const char *output, *targets; /* --target as given */
+	unsigned emit;
+	bool explain; /* print the record too */
+} command;
+
+static const char help[] =
+	"usage: blkc [options] file.blk...\n"
+	"  -o FILE                 where to write; '-' is standard output (default: file.ptx, or by --emit)\n"
+	"  --emit=KIND[,KIND]      tokens ast tile layout llvm ptx cubin sass explain json header package; for cpu\n"
+	"                          tokens ast tile llvm object asm\n"
+	"  --target=NAME           sm_80 (default) sm_86 sm_89 sm_90 sm_90a sm_100a sm_120a native cpu\n"
+	"                          a package takes a list (default sm_80,sm_90a,cpu); +NAME adds to the default\n"
+	"  --list-targets\n"
+	"  --kernel=NAME           one kernel (default: all)\n"
+	"  -D NAME=VALUE           a const parameter or an option: -D BLOCK=2048 -D T=f16 -D num_warps=8\n"
+	"  --specialize=LIST       what the host promises: x%16,n%16,stride=1\n"
+	"  --explain               what became of each line, on standard error: bytes per access and why not wider,\n"
+	"                          layout conversions, reductions, barriers; registers, occupancy, sizes\n"
+	"  -I DIR                  where imports are looked up after the importing file's folder\n"
+	"  --print-after=PASS|all  --time-passes  --verify-each   (on standard error)\n"
+	"  --diagnostics=text|json  -Werror  -g0 (no line info)  --ptxas=PATH\n"
+	"  --version  --help\n"
+	"exit status: 0 success, 1 diagnosed error, 2 wrong usage\n";
+
+static int usage(const char *format, const char *what)
+{
+	fprintf(stderr, "blkc: ");
+	fprintf(stderr, format, what);
+	fprintf(stderr, "\nblkc: --help lists the options\n");
+	return 2;
+}
+
+/* ---- whole files or none ---- */
+
+static volatile sig_atomic_t temporary_exists;
+static char temporary[4096];
+
+static void interrupted(int signal_number)
+{
+	if (temporary_exists) unlink(temporary);
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
+/* What the parent had ignored stays ignored: nohup, and background jobs of a script. */
+static void catch_signal(int number)
+{
+	struct sigaction old, action = {.sa_handler = interrupted};
+	if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(number, &action, NULL);
+}
+
+static bool cannot(const char *verb, const char *path)
+{
+	fprintf(stderr, "blkc: cannot %s '%s': %s\n", verb, path, strerror(errno));
+	if (temporary_exists) unlink(temporary);
+	temporary_exists = 0;
+	return false;
+}
+
+static bool write_stdout(const void *bytes, size_t n)
+{
+	if (fwrite(bytes, 1, n, stdout) == n && fflush(stdout) == 0) return true;
+	fprintf(stderr, "blkc: cannot write standard output: %s\n", strerror(errno));
+	return false;
+}
+
+/* A device or a pipe cannot be replaced by a rename: it is written in place. */
+static bool write_in_place(const char *path, const void *bytes, size_t n)
+{
+	FILE *f = fopen(path, "wb");
+	if (!f) return cannot("write", path);
+	bool whole = fwrite(bytes, 1, n, f) == n;
+	whole = fclose(f) == 0 && whole;
+	return whole ? true : cannot("write", path);
+}
+
+static bool write_file(const char *path, const void *bytes, size_t n)
+{
+	if (strcmp(path, "-") == 0) return write_stdout(bytes, n);
+	struct stat st;
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		if (S_ISDIR(st.st_mode)) return errno = EISDIR, cannot("write", path);
+		return write_in_place(path, bytes, n);
+	}
+	int length = snprintf(temporary, sizeof temporary, "%s.tmp-XXXXXX", path);
+	if (length < 0 || (size_t)length >= sizeof temporary) return errno = ENAMETOOLONG, cannot("write", path);
+	int fd = mkstemp(temporary);
+	if (fd < 0) return cannot("write", path);
+	temporary_exists = 1;
+	mode_t mask = umask(0);
+	umask(mask);
+	bool good = fchmod(fd, 0666 & ~mask) == 0;
+	for (size_t done = 0; good && done < n;) {
+		ssize_t k = write(fd, (const char *)bytes + done, n - done);
+		if (k < 0 && errno == EINTR) continue;
+		good = k > 0;
+		if (good) done += (size_t)k;
+	}
+	int saved = errno;
+	if (close(fd) != 0 && good) good = false, saved = errno;
+	errno = saved;
+	if (!good || rename(temporary, path) != 0) return cannot("write", path);
+	temporary_exists = 0;
+	return true;
+}
+
+/* ---- options ---- */
+
+/* The value of "--name=value" or of "--name value"; null if `arg` is another option. */
+static const char *option(const char *name, int argc, char **argv, int *i)
+{
+	const char *arg = argv[*i];
+	size_t n = strlen(name);
+	if (strncmp(arg, name, n) != 0) return NULL;
+	if (arg[n] == '=') return arg + n + 1;
+	if (arg[n] == 0 && *i + 1 < argc) return argv[++*i];
+	return NULL;
+}
+
+static int parse_emit(command *c, char *list)
+{
+	for (char *save = NULL, *word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		int k = 0;
+		while (k < EMIT_KINDS && strcmp(word, emit_kinds[k].name) != 0) k++;
+		if (k == EMIT_KINDS) return usage("unknown --emit kind '%s'", word);
+		if (!emit_kinds[k].bit) return usage("--emit=%s is not in this version yet", word);
+		c->emit |= emit_kinds[k].bit;
+	}
+	return c->emit ? 0 : usage("--emit needs a kind%s", "");
+}
+
+static int parse_define(command *c, char *text)
+{
+	char *equals = strchr(text, '=');
+	if (!equals || equals == text) return usage("-D needs NAME=VALUE, not '%s'", text);
+	if (c->request.ndefines == LIST_MAX) return usage("more than 256 -D: '%s'", text);
+	*equals = 0;
+	c->defines[c->request.ndefines++] = (blkc_define){text, equals + 1};
+	return 0;
+}
+
+static int parse_specialize(command *c, char *list)
+{
+	for (char *save = NULL, *word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		char *mark = strpbrk(word, "%="), *end = NULL;
+		if (!mark || mark == word) return usage("--specialize takes x%%16 or stride=1, not '%s'", word);
+		unsigned long v = strtoul(mark + 1, &end, 10);
+		bool divides = *mark == '%';
+		if (end == mark + 1 || *end || (divides ? v == 0 || v & (v - 1) || v > 4096 : v != 1))
+			return usage("--specialize takes a power of two up to 4096 after %% and 1 after =: '%s'", word);
+		if (c->request.npromises == LIST_MAX) return usage("more than 256 promises: '%s'", word);
+		*mark = 0;
+		c->promises[c->request.npromises++] =
+			(blkc_promise){.name = word, .divisible = divides ? (uint32_t)v : 0, .is_one = !divides};
+	}
+	return 0;
+}
+
+/* The GPU of this machine, asked from the driver: its compute capability as a target's name, or null. */
+static const char *native_target(char *room, size_t size)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!driver) return NULL;
+	int (*init)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
+	int (*attribute)(int *, int, int) = (int (*)(int *, int, int))dlsym(driver, "cuDeviceGetAttribute");
+	int major = 0, minor = 0, best = 0;
+	enum { MAJOR = 75, MINOR = 76 };
+	if (!init || !attribute || init(0) || attribute(&major, MAJOR, 0) || attribute(&minor, MINOR, 0)) return NULL;
+	for (size_t i = 0; blkc_target_name(i, NULL); i++) {
+		const char *name = blkc_target_name(i, NULL);
+		int sm = 0, used = 0;
+		if (sscanf(name, "sm_%d%n", &sm, &used) != 1) continue;
+		bool exact_only = name[used] != 0;
+		if (exact_only ? sm != 10 * major + minor : sm > 10 * major + minor) continue;
+		if (sm > best || (sm == best && exact_only)) {
+			best = sm;
+			snprintf(room, size, "%s", name);
+		}
+	}
+	return best ? room : NULL;
+}
+
+static int list_targets(void)
+{
+	const char *note, *name;
+	for (size_t i = 0; (name = blkc_target_name(i, &note)) != NULL; i++) printf("%-8s  %s\n", name, note);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int set_target(command *c, const char *name)
+{
+	static char native[16];
+	c->targets = name;
+	if (strpbrk(name, ",+")) return 0; /* a package's */
+	if (strcmp(name, "native") == 0) name = native_target(native, sizeof native);
+	if (!name) return usage("--target=native finds no GPU and driver here; name a target%s", "");
+	c->targets = c->request.target = name;
+	return 0;
+}
+
+static int parse_option(command *c, int argc, char **argv, int *i)
+{
+	char *arg = argv[*i];
+	const char *v;
+	blkc_request *r = &c->request;
+	if (arg[0] != '-' || arg[1] == 0) {
+		if (c->ninputs == LIST_MAX) return usage("more than 256 files: '%s'", arg);
+		c->inputs[c->ninputs++] = arg;
+		return 0;
+	}
+	if (strncmp(arg, "-D", 2) == 0) {
+		if (!arg[2] && *i + 1 >= argc) return usage("-D needs NAME=VALUE%s", "");
+		return parse_define(c, arg[2] ? arg + 2 : argv[++*i]);
+	}
+	if (strncmp(arg, "-I", 2) == 0) {
+		if (!arg[2] && *i + 1 >= argc) return usage("-I needs a folder%s", "");
+		if (r->ninclude_paths == LIST_MAX) return usage("more than 256 -I: '%s'", arg);
+		c->include_paths[r->ninclude_paths++] = arg[2] ? arg + 2 : argv[++*i];
+		return 0;
+	}
+	if ((v = option("-o", argc, argv, i))) return c->output = v, 0;
+	if ((v = option("--emit", argc, argv, i))) return parse_emit(c, (char *)v);
+	if ((v = option("--target", argc, argv, i))) return set_target(c, v);
+	if ((v = option("--kernel", argc, argv, i))) return r->kernel = v, 0;
+	if ((v = option("--specialize", argc, argv, i))) return parse_specialize(c, (char *)v);
+	if ((v = option("--print-after", argc, argv, i))) return r->print_after = v, 0;
+	if ((v = option("--ptxas", argc, argv, i))) return r->ptxas = v, 0;
+	if ((v = option("--diagnostics", argc, argv, i))) {
+		r->diagnostics_json = strcmp(v, "json") == 0;
+		return r->diagnostics_json || strcmp(v, "text") == 0
+			       ? 0
+			       : usage("--diagnostics is text or json, not '%s'", v);
+	}
+	if (strcmp(arg, "--time-passes") == 0) return r->time_passes = 1, 0;
+	if (strcmp(arg, "--verify-each") == 0) return r->verify_each = 1, 0;
+	if (strcmp(arg, "-Werror") == 0) return r->warnings_are_errors = 1, 0;
+	if (strcmp(arg, "-g0") == 0) return r->no_line_info = 1, 0;
+	if (strcmp(arg, "--explain") == 0) return c->explain = true, 0;
+	return usage("unknown option or missing value: '%s'", arg);
+}
+
+/* ---- outputs ---- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* "dir/add.blk" -> "add.ptx", in the current folder as clang and nvcc do. */
+static char *default_output(const char *input, const char *extension)
+{
+	const char *name = base_name(input);
+	const char *dot = strrchr(name, '.');
+	int stem = (int)(dot && dot != name ? (size_t)(dot - name) : strlen(name));
+	size_t room = strlen(name) + strlen(extension) + 1;
+	char *path = malloc(room);
+	if (path) snprintf(path, room, "%.*s%s", stem, name, extension);
+	return path;
+}
+
+/* All artifacts of one kind, one kernel after another. */
+static bool write_kind(command *c, const char *input, const blkc_result *r, const emit_kind *kind, bool only_kind)
+{
+	size_t total = 0, count = 0;
+	for (size_t i = 0; i < r->nartifacts; i++)
+		if (r->artifacts[i].kind == kind->bit) total += r->artifacts[i].nbytes, count++;
+	if (kind->bit == BLKC_EMIT_OBJECT && count > 1) {
+		usage("%s holds several kernels; choose one with --kernel=NAME", input);
+		return false;
+	}
+	char *all = malloc(total + 1), *path = NULL;
+	size_t at = 0;
+	for (size_t i = 0; all && i < r->nartifacts; i++)
+		if (r->artifacts[i].kind == kind->bit && r->artifacts[i].nbytes) {
+			memcpy(all + at, r->artifacts[i].bytes, r->artifacts[i].nbytes);
+			at += r->artifacts[i].nbytes;
+		}
+	if (!c->output || !only_kind) path = default_output(input, kind->extension);
+	bool good = all && (path || (c->output && only_kind));
+	if (!good) fprintf(stderr, "blkc: out of memory\n");
+	good = good && write_file(path ? path : c->output, all, total);
+	free(path);
+	free(all);
+	return good;
+}
+
+static int write_made(command *c, const char *input, const emit_kind *kind, const void *bytes, size_t n)
+{
+	bool only_kind = (c->emit & (c->emit - 1)) == 0;
+	char *path = c->output && only_kind ? strdup(c->output) : default_output(input, kind->extension);
+	bool good = path && bytes;
+	if (!good) fprintf(stderr, "blkc: out of memory\n");
+	good = good && write_file(path, bytes, n);
+	free(path);
+	return !good;
+}
+
+/* The kinds that are made out of whole compiles. */
+static int write_tool_kind(command *c, const char *input, const blkc_result *r, const emit_kind *kind)
+{
+	const char *targets[TOOL_MAX_TARGETS];
+	tool_package_request request = {.base = &c->request, .checked = r, .targets = targets};
+	size_t n = 0;
+	int status = 0;
+	void *bytes = NULL;
+	if (kind->bit == TOOL_HEADER) {
+		bytes = tool_header(input, r, &n);
+	} else {
+		if (!tool_targets(c->targets, targets, &request.ntargets)) return 2;
+		bytes = tool_package(&request, &n, &status);
+	}
+	if (!status) status = write_made(c, input, kind, bytes, n);
+	free(bytes);
+	return status;
+}
+
+static int compile_file(command *c, const char *input)
+{
+	c->request.name = input;
+	blkc_result *r = blkc_compile(&c->request);
+	if (!r) return fprintf(stderr, "blkc: out of memory\n"), 1;
+	if (c->request.diagnostics_json || r->diagnostics[0]) fputs(r->diagnostics, stderr);
+	if (!c->request.diagnostics_json) fputs(r->log, stderr);
+	for (size_t i = 0; c->explain && i < r->nartifacts; i++)
+		if (r->artifacts[i].kind == BLKC_EMIT_EXPLAIN) fputs(r->artifacts[i].bytes, stderr);
+	int status = r->status == 0 ? 0 : r->status == 2 ? 2 : 1;
+	bool only_kind = (c->emit & (c->emit - 1)) == 0;
+	for (int k = 0; status == 0 && k < EMIT_KINDS; k++) {
+		const emit_kind *kind = &emit_kinds[k];
+		if (!(c->emit & kind->bit)) continue;
+		if (kind->bit & (TOOL_HEADER | TOOL_PACKAGE))
+			status = write_tool_kind(c, input, r, kind);
+		else
+			status = !write_kind(c, input, r, kind, only_kind);
+	}
+	blkc_result_free(r);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	static command c;
+	c.request = (blkc_request){.size = sizeof c.request,
+		.defines = c.defines,
+		.promises = c.promises,
+		.include_paths = c.include_paths};
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return fputs(help, stdout), 0;
+		if (strcmp(argv[i], "--version") == 0) return puts(blkc_version()), 0;
+		if (strcmp(argv[i], "--list-targets") == 0) return list_targets();
+		int wrong = parse_option(&c, argc, argv, &i);
+		if (wrong) return wrong;
+	}
+	if (c.ninputs == 0) return usage("no input file%s", "");
+	if (c.output && c.ninputs > 1) return usage("-o %s with several input files", c.output);
+	if (c.output && c.emit & (c.emit - 1)) return usage("-o %s with several --emit kinds", c.output);
+	const char *on_stderr = c.explain               ? "--explain"
+				: c.request.time_passes ? "--time-passes"
+				: c.request.print_after ? "--print-after"
+							: NULL;
+	if (c.request.diagnostics_json && on_stderr)
+		return usage(
+			"%s prints text where --diagnostics=json prints JSON; --emit=explain, json or tile write files",
+			on_stderr);
+	if (c.emit & TOOL_PACKAGE && c.emit & ~(TOOL_PACKAGE | TOOL_HEADER))
+		return usage("--emit=package stands alone or beside header%s", "");
+	if (!(c.emit & TOOL_PACKAGE) && c.targets && strpbrk(c.targets, ",+"))
+		return usage("several targets are for --emit=package: '%s'", c.targets);
+	bool cpu = c.request.target && strcmp(c.request.target, "cpu") == 0;
+	if (!c.emit) c.emit = cpu ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
+	c.request.emit = (c.emit & ~(TOOL_HEADER | TOOL_PACKAGE)) | (c.explain ? BLKC_EMIT_EXPLAIN : 0);
+	catch_signal(SIGINT);
+	catch_signal(SIGTERM);
+	catch_signal(SIGHUP);
+	int status = 0;
+	for (size_t i = 0; i < c.ninputs; i++) {
+		int s = compile_file(&c, c.inputs[i]);
+		if (s > status) status = s;
+	}
+	return status;
+}

@@ -1,0 +1,430 @@
+/* The compiler from end to end: one request in, artifacts and diagnostics out.
+ *
+ *   file.blk --parse--> tree --sema--> tile IR --tile passes--> +--> cpu/ : LLVM for the host --> object
+ *                                                              +--> axis, layouts, shared memory, barriers
+ *                                                                     --> nvptx/ : LLVM --> PTX --> cubin
+ *
+ * Read `tile_passes` and `gpu_passes` from top to bottom: that is the order in which things happen.
+ * The one idea: everything of a request lives in the result's arena, running out of memory anywhere comes back here by
+ * longjmp, and the result that the caller gets owns the arena. */
+#include "blkc.h"
+
+#include "cpu/cpu.h"
+#include "explain/explain.h"
+#include "nvptx/nvptx.h"
+#include "nvptx/ptx_join.h"
+#include "passes/passes.h"
+#include "sema/sema.h"
+#include "support/numbers.h"
+#include "syntax/ast.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct pass_row {
+	const char *name;
+	bool (*run)(pass_context *, ir_func *);
+} pass_row;
+
+static const pass_row tile_passes[] = {
+	{"expand_tensors", pass_expand_tensors},
+	{"canonicalise", pass_canonicalise},
+	{"canonicalise", pass_canonicalise},
+	{"cse", pass_cse},
+	{"licm", pass_licm},
+	{"dce", pass_dce},
+	{"legalise", pass_legalise},
+	{NULL, NULL},
+};
+
+static const pass_row gpu_passes[] = {
+	{"expand_math", pass_expand_math},
+	{"prepare_dots", pass_prepare_dots},
+	{"canonicalise", pass_canonicalise},
+	{"canonicalise", pass_canonicalise},
+	{"cse", pass_cse},
+	{"licm", pass_licm},
+	{"dce", pass_dce},
+	{"assign_layouts", pass_assign_layouts},
+	{"pipeline", pass_pipeline},
+	{"cse", pass_cse},
+	{"licm", pass_licm},
+	{"dce", pass_dce},
+	{"allocate_shared", pass_allocate_shared},
+	{"barriers", pass_barriers},
+	{NULL, NULL},
+};
+
+/* One request's state. */
+typedef struct compile {
+	arena arena;
+	jmp_buf out_of_memory;
+	const blkc_request *request;
+	const blk_target *target;
+	diags diags;
+	text log;
+	VEC(blkc_artifact) artifacts;
+	VEC(blkc_kernel) kernels;
+	VEC(const explain_kernel *) records;
+	const ir_func *last; /* of those that became PTX */
+	VEC(const char *) dependencies;
+	blkc_result *result;
+} compile;
+
+static double milliseconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void log_time(compile *c, const char *what, double start)
+{
+	if (c->request->time_passes) text_printf(&c->log, "%-24s %8.3f ms\n", what, milliseconds() - start);
+}
+
+static void add_artifact(compile *c, const char *kernel, unsigned kind, const void *bytes, size_t n)
+{
+	vec_push(&c->arena, &c->artifacts,
+		((blkc_artifact){.kernel = kernel, .kind = kind, .bytes = bytes, .nbytes = n}));
+}
+
+static void add_ir(compile *c, ir_func *f, unsigned kind)
+{
+	if (!(c->request->emit & kind)) return;
+	text out = {.arena = &c->arena};
+	ir_print(&out, f);
+	add_artifact(c, f->name, kind, out.at, out.n);
+}
+
+static bool verified(compile *c, ir_func *f, const char *after)
+{
+	text why = {.arena = &c->arena};
+	if (ir_verify(f, &why)) return true;
+	diag_error(&c->diags, 890, f->at, "internal: the IR of '%s' is malformed after %s: %s", f->name, after, why.at);
+	return false;
+}
+
+static bool run_passes(compile *c, pass_context *p, ir_func *f, const pass_row *row)
+{
+	uint32_t errors = c->diags.errors;
+	for (; row->name; row++) {
+		double start = milliseconds();
+		if (!row->run(p, f) || c->diags.errors > errors) return false;
+		log_time(c, row->name, start);
+		const char *wanted = c->request->print_after;
+		if (wanted && (strcmp(wanted, "all") == 0 || strcmp(wanted, row->name) == 0)) {
+			text_printf(&c->log, "// %s, after %s\n", f->name, row->name);
+			ir_print(&c->log, f);
+		}
+		if (c->request->verify_each && !verified(c, f, row->name)) return false;
+	}
+	return true;
+}
+
+/* What only the finished code knows, added to the signature that sema began. */
+static void finish_signature(compile *c, ir_func *f, text *signature, uint64_t scratch_bytes)
+{
+	text_printf(signature, "target %s\n", c->target->name);
+	for (uint32_t i = 0; i < f->nparams; i++)
+		if (f->params[i].type.pointer && ir_param_written(f, i)) text_printf(signature, "written %u\n", i);
+	if (c->target->kind == TARGET_NVPTX)
+		text_printf(signature, "threads %u\nshared %u\n", 32 * f->num_warps, f->shared_bytes);
+	else
+		text_printf(signature, "scratch %llu\n", (unsigned long long)scratch_bytes);
+}
+
+static bool emit_cpu(compile *c, ir_func *f, uint64_t *scratch_bytes)
+{
+	unsigned emit = c->request->emit;
+	cpu_options options = {.want_llvm = emit & BLKC_EMIT_LLVM,
+		.want_asm = emit & BLKC_EMIT_ASM,
+		.want_object = emit & BLKC_EMIT_OBJECT,
+		.cpu = c->request->cpu};
+	cpu_output out = {0};
+	double start = milliseconds();
+	if (!cpu_emit(&c->arena, &c->diags, f, &options, &out)) return false;
+	log_time(c, "cpu code", start);
+	*scratch_bytes = out.scratch_bytes;
+	if (emit & BLKC_EMIT_LLVM) add_artifact(c, f->name, BLKC_EMIT_LLVM, out.llvm, out.llvm_bytes);
+	if (emit & BLKC_EMIT_ASM) add_artifact(c, f->name, BLKC_EMIT_ASM, out.assembly, out.assembly_bytes);
+	if (emit & BLKC_EMIT_OBJECT) add_artifact(c, f->name, BLKC_EMIT_OBJECT, out.object, out.object_bytes);
+	return true;
+}
+
+enum { EMIT_RECORD = BLKC_EMIT_EXPLAIN | BLKC_EMIT_JSON };
+
+static bool has_budget(const ir_func *f)
+{
+	return f->max_registers != UINT32_MAX || f->max_spills != UINT32_MAX;
+}
+
+static bool emit_nvptx(compile *c, pass_context *p, ir_func *f, const char *signature)
+{
+	unsigned emit = c->request->emit;
+	nvptx_options options = {
+		.line_info = !c->request->no_line_info,
+		.want_llvm = emit & BLKC_EMIT_LLVM,
+		.want_ptx = emit & (BLKC_EMIT_PTX | BLKC_EMIT_CUBIN),
+		.want_cubin = emit & (BLKC_EMIT_CUBIN | BLKC_EMIT_SASS),
+		.want_sass = emit & BLKC_EMIT_SASS,
+		.check_budgets = has_budget(f),
+		.want_report = emit & EMIT_RECORD,
+		.ptxas = c->request->ptxas,
+		.signature = signature,
+	};
+	nvptx_output out = {0};
+	double start = milliseconds();
+	bool good = nvptx_emit(p, f, &options, &out);
+	if (out.ptxas_log) text_puts(&c->log, out.ptxas_log);
+	if (!good) return false;
+	log_time(c, "llvm and ptx", start);
+	if (emit & BLKC_EMIT_LLVM) add_artifact(c, f->name, BLKC_EMIT_LLVM, out.llvm, out.llvm_bytes);
+	c->last = f;
+	if (emit & (BLKC_EMIT_PTX | BLKC_EMIT_CUBIN)) add_artifact(c, f->name, BLKC_EMIT_PTX, out.ptx, out.ptx_bytes);
+	if (emit & BLKC_EMIT_CUBIN) add_artifact(c, f->name, BLKC_EMIT_CUBIN, out.cubin, out.cubin_bytes);
+	if (emit & BLKC_EMIT_SASS) add_artifact(c, f->name, BLKC_EMIT_SASS, out.sass, out.sass_bytes);
+	if (emit & EMIT_RECORD) vec_push(&c->arena, &c->records, explain_make(p, f, &out));
+	return true;
+}
+
+enum {
+	EMIT_CODE = BLKC_EMIT_LLVM | BLKC_EMIT_PTX | BLKC_EMIT_CUBIN | BLKC_EMIT_OBJECT | BLKC_EMIT_ASM |
+		    BLKC_EMIT_SASS | EMIT_RECORD
+};
+
+/* Errors of other kernels do not stop this one, so that one run reports all that are independent; `check_only`: the
+ * file's declarations are wrong already, what follows from that would be noise. */
+static void compile_kernel(compile *c, sema_program *program, const char *name, bool check_only)
+{
+	const blkc_request *r = c->request;
+	uint32_t errors = c->diags.errors;
+	text signature = {.arena = &c->arena};
+	sema_request wanted = {.kernel = name,
+		.defines = r->defines,
+		.ndefines = r->ndefines,
+		.promises = r->promises,
+		.npromises = r->npromises,
+		.shared_defines = !r->kernel};
+	double start = milliseconds();
+	ir_func *f = sema_specialise(program, &wanted, &signature);
+	if (!f || c->diags.errors > errors || check_only) return;
+	log_time(c, "check and specialise", start);
+	if (r->verify_each && !verified(c, f, "check and specialise")) return;
+	pass_context p = {.arena = &c->arena, .diags = &c->diags, .target = c->target};
+	uint64_t scratch_bytes = 0;
+	if (!run_passes(c, &p, f, tile_passes)) return;
+	add_ir(c, f, BLKC_EMIT_TILE);
+	bool code = r->emit & EMIT_CODE;
+	if (c->target->kind == TARGET_CPU) {
+		if (code && !emit_cpu(c, f, &scratch_bytes)) return;
+		finish_signature(c, f, &signature, scratch_bytes);
+	} else {
+		if (code || r->emit & BLKC_EMIT_LAYOUT) {
+			if (!run_passes(c, &p, f, gpu_passes)) return;
+			add_ir(c, f, BLKC_EMIT_LAYOUT);
+		}
+		finish_signature(c, f, &signature, 0);
+		if (code && !emit_nvptx(c, &p, f, signature.at)) return;
+	}
+	vec_push(&c->arena, &c->kernels, ((blkc_kernel){.name = f->name, .signature = signature.at}));
+}
+
+static void drop_artifacts(compile *c, unsigned kind)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < c->artifacts.n; i++)
+		if (c->artifacts.at[i].kind != kind) c->artifacts.at[kept++] = c->artifacts.at[i];
+	c->artifacts.n = kept;
+}
+
+/* One PTX text and one cubin for the whole file: a user's .ptx holds all kernels of its .blk. */
+static void join_kernels(compile *c)
+{
+	unsigned emit = c->request->emit;
+	VEC(const char *) ptx = {0};
+	for (uint32_t i = 0; i < c->artifacts.n; i++)
+		if (c->artifacts.at[i].kind == BLKC_EMIT_PTX)
+			vec_push(&c->arena, &ptx, (const char *)c->artifacts.at[i].bytes);
+	if (ptx.n > 1) {
+		size_t bytes;
+		const char *joined = ptx_join(&c->arena, ptx.at, ptx.n, &bytes);
+		drop_artifacts(c, BLKC_EMIT_PTX);
+		add_artifact(c, "", BLKC_EMIT_PTX, joined, bytes);
+		if (emit & BLKC_EMIT_CUBIN) {
+			pass_context p = {.arena = &c->arena, .diags = &c->diags, .target = c->target};
+			nvptx_output out;
+			drop_artifacts(c, BLKC_EMIT_CUBIN);
+			if (nvptx_assemble(&p, c->last, joined, bytes, c->request->ptxas, &out))
+				add_artifact(c, "", BLKC_EMIT_CUBIN, out.cubin, out.cubin_bytes);
+			else
+				c->artifacts.n = c->kernels.n = 0;
+		}
+	}
+	if (!(emit & BLKC_EMIT_PTX)) drop_artifacts(c, BLKC_EMIT_PTX);
+}
+
+/* The records of all kernels, in the two forms. */
+static void add_records(compile *c)
+{
+	text out = {.arena = &c->arena}, object = {.arena = &c->arena};
+	if (c->request->emit & BLKC_EMIT_EXPLAIN) {
+		for (uint32_t i = 0; i < c->records.n; i++) {
+			if (i) text_puts(&out, "\n");
+			explain_text(&out, &c->arena, c->records.at[i]);
+		}
+		add_artifact(c, "", BLKC_EMIT_EXPLAIN, out.at ? out.at : "", out.n);
+	}
+	if (c->request->emit & BLKC_EMIT_JSON) {
+		explain_json(&object, &c->arena, c->request->name, c->records.at, c->records.n);
+		add_artifact(c, "", BLKC_EMIT_JSON, object.at, object.n);
+	}
+}
+
+static int wrong(compile *c, const char *message)
+{
+	diag_error(&c->diags, 803, (span){0}, "%s", message);
+	return 2;
+}
+
+static int check_request(compile *c)
+{
+	const blkc_request *r = c->request;
+	const char *name = r->target ? r->target : "sm_80";
+	c->target = target_find(name);
+	if (!c->target) return wrong(c, arena_printf(&c->arena, "unknown target '%s'; see --list-targets", name));
+	bool cpu = c->target->kind == TARGET_CPU;
+	if (cpu && r->emit & (BLKC_EMIT_PTX | BLKC_EMIT_CUBIN | BLKC_EMIT_LAYOUT | BLKC_EMIT_SASS | EMIT_RECORD))
+		return wrong(c, "target cpu has no layouts, PTX, cubin or report; emit tile, llvm, asm or object");
+	if (!cpu && r->emit & (BLKC_EMIT_OBJECT | BLKC_EMIT_ASM))
+		return wrong(c, "object and asm are for --target=cpu; a GPU target emits ptx or cubin");
+	return 0;
+}
+
+/* The files that were read beside the main one; the built-in library's names begin with '<'. */
+static void add_dependencies(compile *c, const source_set *sources)
+{
+	for (uint32_t i = 1; i < sources->files.n; i++)
+		if (sources->files.at[i]->name[0] != '<')
+			vec_push(&c->arena, &c->dependencies, sources->files.at[i]->name);
+}
+
+static int compile_request(compile *c)
+{
+	const blkc_request *r = c->request;
+	int status = check_request(c);
+	if (status) return status;
+	names *table = names_new(&c->arena);
+	source_set sources = {
+		.arena = &c->arena, .include_paths = r->include_paths, .ninclude_paths = r->ninclude_paths};
+	source_file *file = source_add(&sources, &c->diags, (span){0}, r->name, r->text, r->text_bytes);
+	if (!file) return 1;
+	text out = {.arena = &c->arena};
+	if (r->emit & BLKC_EMIT_TOKENS) {
+		dump_tokens(&c->arena, &c->diags, table, file, &out);
+		add_artifact(c, "", BLKC_EMIT_TOKENS, out.at ? out.at : "", out.n);
+		if (r->emit == BLKC_EMIT_TOKENS) return c->diags.errors != 0;
+	}
+	if (r->emit & BLKC_EMIT_AST) {
+		text tree = {.arena = &c->arena};
+		dump_ast(parse_file(&c->arena, &c->diags, table, file), &tree);
+		add_artifact(c, "", BLKC_EMIT_AST, tree.at ? tree.at : "", tree.n);
+		if (c->diags.errors || !(r->emit & ~(unsigned)(BLKC_EMIT_AST | BLKC_EMIT_TOKENS)))
+			return c->diags.errors != 0;
+	}
+	double start = milliseconds();
+	sema_program *program = sema_load(&c->arena, &c->diags, table, &sources, file);
+	log_time(c, "parse and collect", start);
+	add_dependencies(c, &sources);
+	bool found = false, check_only = c->diags.errors;
+	for (size_t i = 0; i < sema_kernel_count(program); i++) {
+		const char *name = sema_kernel_name(program, i);
+		if (r->kernel && strcmp(r->kernel, name) != 0) continue;
+		found = true;
+		compile_kernel(c, program, name, check_only);
+	}
+	if (c->diags.errors)
+		c->artifacts.n = c->kernels.n = 0;
+	else
+		add_records(c);
+	join_kernels(c);
+	if (r->kernel && !found && !c->diags.errors)
+		return wrong(c, arena_printf(&c->arena, "%s has no kernel '%s'", r->name, r->kernel));
+	return c->diags.errors != 0;
+}
+
+/* Runs the request; on the way out the result's fields point into the arena.  Memory that runs out leaves the result as
+ * blkc_compile() prepared it. */
+static void fill_result(compile *c)
+{
+	if (setjmp(c->out_of_memory)) return;
+	diags_init(&c->diags, &c->arena);
+	c->diags.warnings_are_errors = c->request->warnings_are_errors;
+	int status = compile_request(c);
+	text message = {.arena = &c->arena};
+	if (c->request->diagnostics_json)
+		diag_render_json(&c->diags, &message);
+	else
+		diag_render_text(&c->diags, &message);
+	blkc_result *result = c->result;
+	result->diagnostics = message.at ? message.at : "";
+	result->errors = c->diags.errors;
+	result->warnings = c->diags.warnings;
+	result->log = c->log.at ? c->log.at : "";
+	result->kernels = c->kernels.at;
+	result->nkernels = c->kernels.n;
+	result->artifacts = c->artifacts.at;
+	result->nartifacts = c->artifacts.n;
+	result->dependencies = c->dependencies.at;
+	result->ndependencies = c->dependencies.n;
+	result->status = status;
+}
+
+blkc_result *blkc_compile(const blkc_request *request)
+{
+	compile *c = calloc(1, sizeof *c);
+	blkc_result *result = calloc(1, sizeof *result);
+	blkc_request copy = {0};
+	if (!c || !result) {
+		free(c);
+		free(result);
+		return NULL;
+	}
+	memcpy(&copy, request, request->size < sizeof copy ? request->size : sizeof copy);
+	*result = (blkc_result){.status = 3, .diagnostics = "out of memory\n", .log = "", .errors = 1, .internal = c};
+	c->arena.recover = &c->out_of_memory;
+	c->arena.limit = copy.memory_limit;
+	c->request = &copy;
+	c->result = result;
+	c->log.arena = &c->arena;
+	plain_numbers n;
+	numbers_begin(&n);
+	fill_result(c);
+	numbers_end(&n);
+	c->request = NULL;
+	return result;
+}
+
+void blkc_result_free(blkc_result *result)
+{
+	if (!result) return;
+	compile *c = result->internal;
+	if (c) arena_free(&c->arena);
+	free(c);
+	free(result);
+}
+
+const char *blkc_version(void)
+{
+	return "blk " BLK_VERSION ", LLVM " BLK_LLVM_VERSION;
+}
+
+const char *blkc_target_name(size_t i, const char **note)
+{
+	const blk_target *t = target_at((unsigned)i);
+	if (!t) return NULL;
+	if (note) *note = t->note;
+	return t->name;
+}

@@ -1,0 +1,95 @@
+/* What became of a kernel: the record behind --emit=explain, --emit=json and --explain.
+ *
+ * In: a scheduled kernel and the code made of it.  Out: one row for each operation that touches memory or moves data
+ * between threads, by source line, and the kernel's sums.
+ * The one idea: a record first, text later: both emitters print the same facts, and each fact is asked from whoever
+ * decided it (access_plan, layout_plan, reduce_plan, the assembler), never worked out a second time.
+ *
+ * record.c: the facts.  blame.c: why an access is not wider, in the program's own names.  text.c, json.c: emitters. */
+#ifndef BLK_EXPLAIN_H
+#define BLK_EXPLAIN_H
+
+#include "../nvptx/nvptx.h"
+#include "../passes/pressure.h"
+
+typedef enum explain_kind {
+	EXPLAIN_LOAD,
+	EXPLAIN_STORE,
+	EXPLAIN_ATOMIC,
+	EXPLAIN_CONVERSION,
+	EXPLAIN_REDUCTION,
+	EXPLAIN_BARRIER,
+	EXPLAIN_COPY,     /* a loop's load that runs ahead, through a ring */
+	EXPLAIN_EXCHANGE, /* any other operation that needs shared memory */
+	EXPLAIN_KINDS
+} explain_kind;
+extern const char *const explain_kind_names[]; /* ORDER explain_kind */
+
+/* Shared-memory cycles of one access of a warp, and how few they could be. */
+typedef struct explain_bank {
+	unsigned wavefronts, least;
+} explain_bank;
+
+typedef struct explain_row {
+	explain_kind kind;
+	span at;
+	uint32_t line, column;
+	uint32_t loops;        /* that stand around it */
+	const char *name;      /* the pointer parameter, the value, or the operation; may be null */
+	const char *type;      /* "f32[1024]": what is moved */
+	uint32_t shared_bytes; /* scratch */
+	uint32_t barriers;     /* of the CTA, inside the operation; for EXPLAIN_BARRIER 1 */
+	uint32_t shuffles;     /* a thread executes */
+
+	/* loads, stores, atomics */
+	uint32_t access_bytes, accesses; /* of one instruction; instructions of a thread */
+	uint32_t warp_bytes;             /* contiguous bytes that one instruction of a warp covers; 0: a scalar */
+	bool masked;                     /* under the program's mask */
+	bool once;                       /* by one thread, for all */
+	bool owners;                     /* only threads that own their elements: others hold copies */
+	const char *why;                 /* not wider; null where it is 16 bytes */
+	const char *promise;             /* what --specialize could say about it: "x%16,n%16"; or null */
+	const char *caching;             /* "cg, evict first", "read-only"; null: nothing special */
+
+	/* conversions: "registers", "shuffles", "shared memory of warps", "shared memory"; reductions: "sum", "custom"
+	 */
+	const char *how;
+	uint32_t moved_bytes; /* through shared memory, each way */
+	uint32_t passes;      /* halves of the tile, one after another, where its scratch would be too large */
+	explain_bank store, load;
+
+	uint32_t stages; /* of a ring; its accesses are above; how: "matrix loads" or null */
+
+	/* reductions: bits of the axis combined inside threads, between lanes and between warps */
+	uint32_t in_registers, between_lanes, between_warps;
+	const char *instruction; /* that combines all lanes at once, or null */
+} explain_row;
+
+typedef struct explain_kernel {
+	const char *name;
+	span at;
+	uint32_t line;
+	const blk_target *target;
+	uint32_t num_warps, maxnreg;
+	VEC(explain_row) rows; /* in the order of the text, then of the program */
+	uint32_t shared_bytes, barriers;
+	uint32_t live_registers; /* the estimate's largest */
+	pressure pressure;
+	size_t ptx_bytes, cubin_bytes;
+	bool assembled; /* ptxas ran: these are known */
+	uint32_t registers, spill_bytes;
+	target_occupancy occupancy;
+} explain_kernel;
+
+/* `f` is scheduled and `code` what nvptx_emit() made of it. */
+explain_kernel *explain_make(pass_context *, ir_func *, const nvptx_output *code);
+
+/* blame.c: says why this access is as narrow as it is; and what promise of the host would make it wider, or null. */
+const char *explain_blame(const pass_context *, const ir_func *, const ir_op *, const char **promise);
+/* The parameter from which a pointer is made, or null. */
+const char *explain_base(const ir_func *, const ir_value *pointer);
+
+void explain_text(text *out, arena *, const explain_kernel *);
+void explain_json(text *out, arena *, const char *file, const explain_kernel *const *, uint32_t n);
+
+#endif

@@ -1,0 +1,186 @@
+/* The record as JSON for tools.  See explain.h.
+ *
+ *   {"file": .., "kernels": [{"name": .., "registers": 32 | null, .., "rows": [{"kind": "load", "line": 14, ..}, ..]}]}
+ * The one idea: every fact of the record has one key; what does not apply to a row's kind is left out, what is not
+ * known is null. */
+#include "explain.h"
+
+typedef struct json {
+	text *out;
+	bool comma; /* before the next member */
+} json;
+
+static void key(json *j, const char *name)
+{
+	if (j->comma) text_puts(j->out, ", ");
+	text_printf(j->out, "\"%s\": ", name);
+	j->comma = true;
+}
+
+static void string(json *j, const char *name, const char *s)
+{
+	key(j, name);
+	diag_json_string(j->out, s);
+}
+
+static void number(json *j, const char *name, uint64_t n)
+{
+	key(j, name);
+	text_printf(j->out, "%llu", (unsigned long long)n);
+}
+
+static void number_if(json *j, const char *name, bool is_known, uint64_t n)
+{
+	if (is_known)
+		number(j, name, n);
+	else
+		string(j, name, NULL);
+}
+
+static void truth(json *j, const char *name, bool b)
+{
+	key(j, name);
+	text_puts(j->out, b ? "true" : "false");
+}
+
+static void open(json *j, const char *name, const char *bracket)
+{
+	if (name) key(j, name);
+	text_puts(j->out, bracket);
+	j->comma = false;
+}
+
+static void put_access(json *j, const explain_row *r)
+{
+	number(j, "bytes_per_access", r->access_bytes);
+	number(j, "accesses_per_thread", r->accesses);
+	number_if(j, "contiguous_bytes_per_warp", r->warp_bytes, r->warp_bytes);
+	truth(j, "masked", r->masked);
+	truth(j, "by_one_thread", r->once);
+	truth(j, "by_owners", r->owners);
+	string(j, "not_wider_because", r->why);
+	string(j, "promise", r->promise);
+	string(j, "caching", r->caching);
+}
+
+static void put_bank(json *j, const char *name, explain_bank b)
+{
+	open(j, name, "{");
+	number(j, "wavefronts", b.wavefronts);
+	number(j, "least", b.least);
+	text_puts(j->out, "}");
+	j->comma = true;
+}
+
+static void put_conversion(json *j, const explain_row *r)
+{
+	string(j, "by", r->how);
+	number(j, "bytes_through_shared", r->moved_bytes);
+	if (!r->moved_bytes) return;
+	number(j, "passes", r->passes);
+	put_bank(j, "store", r->store);
+	put_bank(j, "load", r->load);
+}
+
+static void put_reduction(json *j, const explain_row *r)
+{
+	string(j, "combine", r->how);
+	number(j, "inside_threads", UINT32_C(1) << r->in_registers);
+	number(j, "between_lanes", UINT32_C(1) << r->between_lanes);
+	number(j, "between_warps", UINT32_C(1) << r->between_warps);
+	number(j, "bytes_through_shared", r->moved_bytes);
+	string(j, "instruction", r->instruction);
+}
+
+static void put_row(json *j, const explain_row *r)
+{
+	open(j, NULL, "\n      {");
+	string(j, "kind", explain_kind_names[r->kind]);
+	string(j, "file", r->at.file ? r->at.file->name : NULL);
+	number(j, "line", r->line);
+	number(j, "column", r->column);
+	number(j, "loop_depth", r->loops);
+	string(j, "name", r->name);
+	string(j, "type", r->type);
+	if (r->kind <= EXPLAIN_ATOMIC) put_access(j, r);
+	if (r->kind == EXPLAIN_BARRIER) string(j, "before", r->how);
+	if (r->kind == EXPLAIN_CONVERSION) put_conversion(j, r);
+	if (r->kind == EXPLAIN_REDUCTION) put_reduction(j, r);
+	if (r->kind == EXPLAIN_COPY) {
+		number(j, "stages", r->stages);
+		number(j, "access_bytes", r->access_bytes);
+		number(j, "accesses", r->accesses);
+		truth(j, "masked", r->masked);
+		string(j, "read_by", r->how);
+	}
+	number(j, "shuffles", r->shuffles);
+	number(j, "barriers", r->barriers);
+	number(j, "shared_bytes", r->shared_bytes);
+	text_puts(j->out, "}");
+	j->comma = true;
+}
+
+static void put_pressure(json *j, arena *a, const pressure *p)
+{
+	open(j, "live_registers", "[");
+	for (uint32_t i = 0; i < p->lines.n; i++) {
+		const pressure_line *l = &p->lines.at[i];
+		open(j, NULL, i ? ",\n      {" : "\n      {");
+		string(j, "file", l->file->name);
+		number(j, "line", l->line);
+		number(j, "registers", l->registers);
+		open(j, "values", "[");
+		for (unsigned k = 0; k < PRESSURE_VALUES && l->most[k].value; k++) {
+			open(j, NULL, k ? ", {" : "{");
+			string(j, "name", l->most[k].value->name);
+			string(j, "type", ir_type_name(a, l->most[k].value->type));
+			number(j, "registers", l->most[k].registers);
+			text_puts(j->out, "}");
+		}
+		text_puts(j->out, "]}");
+	}
+	text_puts(j->out, "]");
+	j->comma = true;
+}
+
+static void put_kernel(json *j, arena *a, const explain_kernel *k)
+{
+	string(j, "name", k->name);
+	number(j, "line", k->line);
+	string(j, "target", k->target->name);
+	number(j, "num_warps", k->num_warps);
+	number_if(j, "maxnreg", k->maxnreg, k->maxnreg);
+	number_if(j, "registers", k->assembled, k->registers);
+	number_if(j, "spill_bytes", k->assembled, k->spill_bytes);
+	number(j, "shared_bytes", k->shared_bytes);
+	number(j, "barriers", k->barriers);
+	number(j, "ptx_bytes", k->ptx_bytes);
+	number_if(j, "cubin_bytes", k->assembled, k->cubin_bytes);
+	number_if(j, "programs_per_sm", k->assembled, k->occupancy.ctas);
+	number_if(j, "warps_per_sm", k->assembled, k->occupancy.warps);
+	number(j, "most_warps_per_sm", k->target->sm_warps);
+	string(j, "limited_by", k->assembled ? k->occupancy.limit : NULL);
+	text_puts(j->out, ",\n    \"rows\": [");
+	j->comma = false;
+	for (uint32_t i = 0; i < k->rows.n; i++) {
+		if (i) text_puts(j->out, ",");
+		put_row(j, &k->rows.at[i]);
+	}
+	text_puts(j->out, "]");
+	j->comma = true;
+	put_pressure(j, a, &k->pressure);
+}
+
+void explain_json(text *out, arena *a, const char *file, const explain_kernel *const *kernels, uint32_t n)
+{
+	json j = {.out = out};
+	open(&j, NULL, "{");
+	string(&j, "file", file);
+	open(&j, "kernels", "[");
+	for (uint32_t i = 0; i < n; i++) {
+		open(&j, NULL, i ? ",\n  {" : "\n  {");
+		put_kernel(&j, a, kernels[i]);
+		text_puts(out, "}");
+	}
+	text_puts(out, "]}\n");
+}

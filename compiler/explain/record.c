@@ -1,0 +1,290 @@
+/* The facts of a kernel's record, each from the plan by which the code was made.  See explain.h. */
+#include "explain.h"
+
+#include "../passes/access.h"
+#include "../passes/scratch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const explain_kind_names[] = {
+	[EXPLAIN_LOAD] = "load",
+	[EXPLAIN_STORE] = "store",
+	[EXPLAIN_ATOMIC] = "atomic",
+	[EXPLAIN_CONVERSION] = "conversion",
+	[EXPLAIN_REDUCTION] = "reduction",
+	[EXPLAIN_BARRIER] = "barrier",
+	[EXPLAIN_COPY] = "copy ahead",
+	[EXPLAIN_EXCHANGE] = "exchange",
+};
+
+typedef struct recorder {
+	arena *arena;
+	pass_context *pass;
+	const ir_func *func;
+	explain_kernel *kernel;
+} recorder;
+
+/* ---- loads, stores, atomics ---- */
+
+/* Elements that one instruction of a warp covers without a gap, along the dimension in which it is wide. */
+static uint32_t warp_run(const pass_context *p, const ir_value *pointer, const access_plan *plan)
+{
+	const layout *l = pointer->layout;
+	uint32_t covered = (plan->width - 1) << layout_shift(l, plan->dim), n = 0;
+	for (unsigned i = 0; i < l->nin[LAYOUT_LANE]; i++) covered |= l->col[LAYOUT_LANE][i];
+	covered >>= layout_shift(l, plan->dim);
+	while (n < l->lg[plan->dim] && covered >> n & 1) n++;
+	uint32_t contiguity = axis_get(p, pointer)->contiguity[plan->dim];
+	return (UINT32_C(1) << n) < contiguity ? UINT32_C(1) << n : contiguity;
+}
+
+static const char *caching_of(recorder *r, const ir_op *o)
+{
+	static const char *const evict_names[] = {NULL, "evict first", "evict normal", "evict last"};
+	text out = {.arena = r->arena};
+	if (is_atomic(o)) return NULL;
+	bool load = o->kind == IR_LOAD;
+	if (load && o->attr[2]) text_puts(&out, "volatile");
+	if (load && !o->attr[2] && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER) text_puts(&out, "read-only");
+	if (o->attr[0] > IR_CACHE_NONE && o->attr[0] < IR_CACHE_COUNT)
+		text_printf(&out, "%scache %s", out.n ? ", " : "", ir_cache_names[o->attr[0]]);
+	else if (o->attr[1] > IR_EVICT_NONE && o->attr[1] < IR_EVICT_COUNT)
+		text_printf(&out, "%s%s", out.n ? ", " : "", evict_names[o->attr[1]]);
+	return out.at;
+}
+
+static void record_access(recorder *r, const ir_op *o, explain_row *row)
+{
+	const ir_value *pointer = ir_arg(o, 0);
+	const layout *l = pointer->layout;
+	unsigned mask = o->kind == IR_LOAD ? 1 : o->kind == IR_ATOMIC_CAS ? 3 : 2;
+	access_plan plan = access_plan_make(r->pass, o);
+	unsigned bytes = scalar_bytes(pointer->type.elem);
+	row->name = explain_base(r->func, pointer);
+	row->type = ir_type_name(r->arena, ir_with_elem(pointer->type, pointer->type.elem));
+	row->access_bytes = plan.width * bytes;
+	row->accesses =
+		l ? (layout_registers(l) >> __builtin_popcount(layout_free_mask(l, LAYOUT_REG))) / plan.width : 1;
+	row->warp_bytes = l ? warp_run(r->pass, pointer, &plan) * bytes : 0;
+	row->masked = o->nargs > mask;
+	bool acts = o->kind != IR_LOAD;
+	row->once = !l && (acts || scalar_load_needs_broadcast(o));
+	row->owners = (l && acts && (layout_free_mask(l, LAYOUT_LANE) || layout_free_mask(l, LAYOUT_WARP))) ||
+		      tile_load_needs_sharing(o);
+	row->why = explain_blame(r->pass, r->func, o, &row->promise);
+	row->caching = caching_of(r, o);
+	bool hands_on = scalar_load_needs_broadcast(o) || (is_atomic(o) && o->results[0]->uses && !l);
+	if (hands_on && r->func->num_warps > 1)
+		row->barriers = 1;
+	else if (hands_on)
+		row->shuffles = bytes == 8 ? 2 : 1;
+	else if (o->shared_bytes)
+		row->barriers = 1;
+}
+
+/* ---- conversions ---- */
+
+/* One access of warp 0, of its first register, on one side of an exchange. */
+static explain_bank bank_use(const layout_map *map, unsigned lg_vector, uint32_t skip, unsigned element_bytes)
+{
+	uint32_t address[32], n = 0;
+	unsigned bytes = element_bytes << lg_vector;
+	uint32_t seen[32], distinct = 0;
+	for (uint32_t lane = 0; lane < 32; lane++) {
+		if (lane & skip) continue;
+		uint32_t a = layout_map_apply(map, 0, lane, 0) * element_bytes, k = 0;
+		address[n++] = a;
+		while (k < distinct && seen[k] != a) k++;
+		if (k == distinct) seen[distinct++] = a;
+	}
+	uint32_t least = (distinct * bytes + 127) / 128;
+	return (explain_bank){layout_wavefronts(address, n, bytes), least ? least : 1};
+}
+
+static void record_shuffles(const layout_plan *p, const layout *to, unsigned bytes, explain_row *row)
+{
+	for (uint32_t x = 0; x < layout_registers(to); x++)
+		if (!p->lanes_stay || layout_plan_lane_xor(p, x)) row->shuffles += bytes == 8 ? 2 : 1;
+}
+
+static void record_conversion(recorder *r, const ir_op *o, explain_row *row)
+{
+	static const char *const names[] = {"nothing", "registers", "shuffles", "shared memory of each warp",
+		"shared memory"}; /* ORDER layout_conversion */
+	const ir_value *from = ir_arg(o, 0), *to = o->results[0];
+	unsigned bytes = ir_element_bytes(from->type);
+	layout_plan *p = ARENA_NEW(r->arena, layout_plan);
+	layout_plan_conversion(from->layout, to->layout, bytes, p);
+	row->name = to->name;
+	row->type = ir_type_name(r->arena, to->type);
+	row->how = names[p->kind];
+	if (p->kind == LAYOUT_SHUFFLES) record_shuffles(p, to->layout, bytes, row);
+	if (p->kind != LAYOUT_WARP_SHARED && p->kind != LAYOUT_CTA_SHARED) return;
+	row->passes = UINT32_C(1) << p->lg_passes;
+	row->moved_bytes = (uint32_t)ir_elements(from->type) * bytes;
+	row->store = bank_use(&p->store, p->lg_vector_store, p->store_free_lane, bytes);
+	row->load = bank_use(&p->load, p->lg_vector_load, 0, bytes);
+	if (p->kind == LAYOUT_CTA_SHARED) row->barriers = 2 * row->passes - 1;
+}
+
+/* ---- reductions ---- */
+
+static void record_reduction(recorder *r, const ir_op *o, explain_row *row)
+{
+	reduce_plan *p = ARENA_NEW(r->arena, reduce_plan);
+	const layout *l = ir_arg(o, 0)->layout;
+	reduce_plan_make(o, p);
+	row->name = o->results[0]->name;
+	row->type = ir_type_name(r->arena, ir_arg(o, 0)->type);
+	row->how = ir_combine_names[o->attr[1]];
+	const char *whole = nvptx_warp_reduction(o);
+	uint32_t values = layout_registers(l);
+	for (uint32_t i = 0; i < p->nsteps; i++) {
+		const reduce_step *s = &p->step[i];
+		if (s->in == LAYOUT_REG) row->in_registers++, values /= 2;
+		if (s->in == LAYOUT_LANE) {
+			row->between_lanes++;
+			for (unsigned k = 0; k < o->nargs; k++)
+				row->shuffles += values * (ir_element_bytes(ir_arg(o, k)->type) == 8 ? 2 : 1);
+		}
+		if (s->in != LAYOUT_WARP) continue;
+		row->barriers += row->between_warps ? 2 : 1;
+		row->between_warps += s->nbits;
+		for (unsigned k = 0; k < o->nargs; k++)
+			row->moved_bytes += ir_element_bytes(ir_arg(o, k)->type)
+					    << (__builtin_popcount(s->live) + s->nbits);
+	}
+	if (!whole || row->between_lanes < 5) return;
+	row->instruction = whole + strlen("llvm.nvvm.");
+	row->shuffles = 0;
+}
+
+/* ---- the walk ---- */
+
+static explain_kind kind_of(const ir_op *o)
+{
+	switch (o->kind) {
+	case IR_LOAD: return EXPLAIN_LOAD;
+	case IR_STORE: return EXPLAIN_STORE;
+	case IR_ATOMIC_RMW:
+	case IR_ATOMIC_CAS: return EXPLAIN_ATOMIC;
+	case IR_CONVERT_LAYOUT: return EXPLAIN_CONVERSION;
+	case IR_REDUCE: return EXPLAIN_REDUCTION;
+	case IR_RING: return EXPLAIN_COPY;
+	case IR_ASYNC_WAIT:
+	case IR_CTA_BARRIER:
+	case IR_DEBUG_BARRIER: return EXPLAIN_BARRIER;
+	default: return EXPLAIN_EXCHANGE;
+	}
+}
+
+/* Of the copies into a ring; they are all alike. */
+static void record_ring(recorder *r, const ir_op *o, explain_row *row)
+{
+	const ir_value *tile = o->results[0];
+	layout_plan plan;
+	row->type = ir_type_name(r->arena, tile->type);
+	row->stages = (uint32_t)o->attr[0];
+	if (ring_plan(o, &plan) && plan.matrices) row->how = "matrix loads";
+	for (const ir_use *u = tile->uses; u; u = u->next) {
+		const ir_op *copy = u->user;
+		if (copy->kind != IR_ASYNC_COPY) continue;
+		row->name = explain_base(r->func, ir_arg(copy, 2));
+		row->access_bytes = (uint32_t)copy->attr[0] * scalar_bytes(tile->type.elem);
+		row->accesses = layout_registers(tile->layout) / (uint32_t)copy->attr[0];
+		row->masked = copy->nargs > 3;
+	}
+}
+
+static void record_op(recorder *r, const ir_op *o, uint32_t loops)
+{
+	explain_row row = {.kind = kind_of(o), .at = o->at, .loops = loops, .shared_bytes = o->shared_bytes};
+	switch (row.kind) {
+	case EXPLAIN_LOAD:
+	case EXPLAIN_STORE:
+	case EXPLAIN_ATOMIC: record_access(r, o, &row); break;
+	case EXPLAIN_CONVERSION: record_conversion(r, o, &row); break;
+	case EXPLAIN_REDUCTION: record_reduction(r, o, &row); break;
+	case EXPLAIN_COPY: record_ring(r, o, &row); break;
+	case EXPLAIN_BARRIER:
+		row.barriers = 1;
+		if (o->kind == IR_CTA_BARRIER && o->next) row.how = explain_kind_names[kind_of(o->next)];
+		break;
+	default:
+		if (!o->shared_bytes) return;
+		/* values are written (counters: and cleared), then read */
+		row.barriers = o->kind == IR_HISTOGRAM ? 2 : 1;
+		if (o->kind == IR_SCAN || o->kind == IR_SORT || o->kind == IR_FLIP)
+			row.barriers = exchange_barriers(r->func, o);
+		row.name = ir_info(o)->name;
+		if (o->kind == IR_GATHER) row.barriers = 1;
+		if (o->kind == IR_HISTOGRAM) row.barriers = 2;
+		if (o->nresults) row.type = ir_type_name(r->arena, o->results[0]->type);
+	}
+	if (r->func->num_warps == 1) row.barriers = 0; /* of one warp: no barrier of the CTA */
+	source_position at = source_locate(r->arena, o->at);
+	row.line = at.line;
+	row.column = at.column;
+	r->kernel->barriers += row.barriers;
+	vec_push(r->arena, &r->kernel->rows, row);
+}
+
+static void record_block(recorder *r, const ir_block *b, uint32_t loops)
+{
+	for (const ir_op *o = b->first; o; o = o->next) {
+		record_op(r, o, loops);
+		bool loop = o->kind == IR_FOR || o->kind == IR_WHILE;
+		if (ir_has(o, IR_CONTROL))
+			for (unsigned i = 0; i < o->nregions; i++) record_block(r, o->regions[i], loops + loop);
+	}
+}
+
+/* Rows by file and line; within a line the program's order, which the row's place in memory still tells. */
+static int by_line(const void *x, const void *y)
+{
+	const explain_row *a = *(const explain_row *const *)x, *b = *(const explain_row *const *)y;
+	uint32_t fa = a->at.file ? a->at.file->index : UINT32_MAX, fb = b->at.file ? b->at.file->index : UINT32_MAX;
+	if (fa != fb) return fa < fb ? -1 : 1;
+	if (a->line != b->line) return a->line < b->line ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void sort_rows(recorder *r)
+{
+	uint32_t n = r->kernel->rows.n;
+	explain_row **order = ARENA_ARRAY(r->arena, explain_row *, n + 1u);
+	explain_row *sorted = ARENA_ARRAY(r->arena, explain_row, n + 1u);
+	for (uint32_t i = 0; i < n; i++) order[i] = &r->kernel->rows.at[i];
+	qsort(order, n, sizeof order[0], by_line);
+	for (uint32_t i = 0; i < n; i++) sorted[i] = *order[i];
+	r->kernel->rows.at = sorted;
+	r->kernel->rows.room = n + 1;
+}
+
+explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *code)
+{
+	explain_kernel *k = ARENA_NEW(p->arena, explain_kernel);
+	recorder r = {.arena = p->arena, .pass = p, .func = f, .kernel = k};
+	pass_axis(p, f);
+	*k = (explain_kernel){.name = f->name,
+		.at = f->at,
+		.line = source_locate(p->arena, f->at).line,
+		.target = p->target,
+		.num_warps = f->num_warps,
+		.maxnreg = f->maxnreg,
+		.shared_bytes = f->shared_bytes,
+		.ptx_bytes = code->ptx_bytes,
+		.cubin_bytes = code->cubin_bytes,
+		.assembled = code->assembled,
+		.registers = code->registers,
+		.spill_bytes = code->spill_bytes};
+	record_block(&r, f->body, 0);
+	sort_rows(&r);
+	k->pressure = pressure_estimate(p->arena, f);
+	if (k->pressure.lines.n) k->live_registers = k->pressure.lines.at[0].registers;
+	if (k->assembled)
+		k->occupancy =
+			target_fill_sm(p->target, f->num_warps, k->registers, f->shared_bytes + code->static_shared);
+	return k;
+}

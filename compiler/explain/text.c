@@ -1,0 +1,196 @@
+/* The record as text for people.  See explain.h.
+ *
+ *   kernel softmax_rows  softmax.blk:14  sm_80, 4 warps
+ *     registers 32, spills 0 bytes, ...
+ *     14 | let v = load(x + row * stride + cols, mask = mask, other = -inf);
+ *          load x f32[1024]: 8 accesses of 4 bytes a thread, ...
+ * The one idea: one source line, then what became of it, one fact a line, costs before reasons. */
+#include "explain.h"
+
+#include <string.h>
+
+typedef struct writer {
+	text *out;
+	arena *arena;
+	const explain_kernel *kernel;
+} writer;
+
+static const char *plural(uint32_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
+
+static void put_line(writer *w, const source_file *f, uint32_t line)
+{
+	if (f != w->kernel->at.file)
+		text_printf(w->out, "  %s:%u | ", f->name, line);
+	else
+		text_printf(w->out, "%5u | ", line);
+}
+
+static void put_source(writer *w, const explain_row *row)
+{
+	const source_file *f = row->at.file;
+	if (!f) {
+		text_puts(w->out, "  (made by the compiler)\n");
+		return;
+	}
+	const char *s = f->text + f->line_start[row->line - 1], *end = f->text + f->size;
+	while (s < end && (*s == ' ' || *s == '\t')) s++;
+	size_t n = 0;
+	while (s + n < end && s[n] != '\n' && s[n] != '\r') n++;
+	if (n > 100) n = 100;
+	put_line(w, f, row->line);
+	for (size_t i = 0; i < n; i++) text_add(w->out, (unsigned char)s[i] < ' ' ? " " : s + i, 1);
+	text_puts(w->out, "\n");
+}
+
+static void put_barriers(writer *w, const explain_row *row)
+{
+	if (row->barriers) text_printf(w->out, ", %u %s", row->barriers, plural(row->barriers, "barrier", "barriers"));
+	if (row->shared_bytes) text_printf(w->out, ", %u bytes of shared memory", row->shared_bytes);
+}
+
+static void put_access(writer *w, const explain_row *row)
+{
+	text *out = w->out;
+	if (!row->warp_bytes)
+		text_printf(out, "%u bytes, %s", row->access_bytes, row->once ? "by one thread" : "by every thread");
+	else
+		text_printf(out, "%u %s of %u bytes a thread; a warp's covers %u contiguous bytes", row->accesses,
+			plural(row->accesses, "access", "accesses"), row->access_bytes, row->warp_bytes);
+	if (row->masked) text_puts(out, ", masked");
+	if (row->owners) text_puts(out, ", by the threads that own an element (others hold copies)");
+	if (row->caching) text_printf(out, ", %s", row->caching);
+	if (row->shuffles)
+		text_printf(out, ", handed on by %u %s", row->shuffles, plural(row->shuffles, "shuffle", "shuffles"));
+	if (row->once && row->barriers) text_puts(out, ", handed on through shared memory");
+	put_barriers(w, row);
+	if (row->why && row->warp_bytes) text_printf(out, "\n            not wider: %s", row->why);
+	if (row->promise) text_printf(out, "\n            would help: --specialize=%s", row->promise);
+}
+
+static void put_bank(writer *w, const char *what, explain_bank b)
+{
+	text_printf(w->out, ", %s in %u %s", what, b.wavefronts, plural(b.wavefronts, "wavefront", "wavefronts"));
+	if (b.wavefronts > b.least) text_printf(w->out, " where %u would do (bank conflicts)", b.least);
+}
+
+static void put_conversion(writer *w, const explain_row *row)
+{
+	text_printf(w->out, "by %s", row->how);
+	if (row->shuffles) text_printf(w->out, ", %u a thread", row->shuffles);
+	if (row->moved_bytes) {
+		text_printf(w->out, ", %u bytes each way", row->moved_bytes);
+		if (row->passes > 1) text_printf(w->out, " in %u passes", row->passes);
+		put_bank(w, "a warp stores", row->store);
+		put_bank(w, "loads", row->load);
+	}
+	put_barriers(w, row);
+}
+
+static void put_reduction(writer *w, const explain_row *row)
+{
+	const char *sep = "";
+	if (row->in_registers) {
+		text_printf(w->out, "%u:1 inside threads", UINT32_C(1) << row->in_registers);
+		sep = ", then ";
+	}
+	if (row->between_lanes) {
+		text_printf(w->out, "%s%u:1 between lanes", sep, UINT32_C(1) << row->between_lanes);
+		if (row->instruction)
+			text_printf(w->out, " (%s)", row->instruction);
+		else
+			text_printf(w->out, " (%u %s a thread)", row->shuffles,
+				plural(row->shuffles, "shuffle", "shuffles"));
+		sep = ", then ";
+	}
+	if (row->between_warps) text_printf(w->out, "%s%u:1 between warps", sep, UINT32_C(1) << row->between_warps);
+	if (!row->in_registers && !row->between_lanes && !row->between_warps) text_puts(w->out, "nothing to combine");
+	put_barriers(w, row);
+}
+
+static void put_row(writer *w, const explain_row *row)
+{
+	text_printf(w->out, "        %s", explain_kind_names[row->kind]);
+	if (row->kind == EXPLAIN_REDUCTION) text_printf(w->out, " (%s)", row->how);
+	if (row->name) text_printf(w->out, " %s", row->name);
+	if (row->type) text_printf(w->out, " %s", row->type);
+	if (row->loops) text_printf(w->out, " [loop depth %u]", row->loops);
+	switch (row->kind) {
+	case EXPLAIN_BARRIER:
+		if (row->how) text_printf(w->out, ": of the CTA, before the %s", row->how);
+		break;
+	case EXPLAIN_CONVERSION:
+		text_puts(w->out, ": ");
+		put_conversion(w, row);
+		break;
+	case EXPLAIN_REDUCTION:
+		text_puts(w->out, ": ");
+		put_reduction(w, row);
+		break;
+	case EXPLAIN_COPY:
+		text_printf(w->out,
+			": a ring of %u stages, %u %s of %u bytes a thread%s%s%s, %u bytes of shared memory",
+			row->stages, row->accesses, plural(row->accesses, "access", "accesses"), row->access_bytes,
+			row->masked ? ", masked" : "", row->how ? ", " : "", row->how ? row->how : "",
+			row->shared_bytes);
+		break;
+	case EXPLAIN_EXCHANGE:
+		text_puts(w->out, ": between threads");
+		put_barriers(w, row);
+		break;
+	default: text_puts(w->out, ": "); put_access(w, row);
+	}
+	text_puts(w->out, "\n");
+}
+
+static void put_head(writer *w)
+{
+	const explain_kernel *k = w->kernel;
+	text *out = w->out;
+	text_printf(out, "kernel %s  %s:%u  %s, %u %s\n", k->name, k->at.file ? k->at.file->name : "", k->line,
+		k->target->name, k->num_warps, plural(k->num_warps, "warp", "warps"));
+	if (k->assembled) {
+		text_printf(out, "  registers %u, spills %u bytes, shared memory %u bytes, barriers %u\n", k->registers,
+			k->spill_bytes, k->shared_bytes, k->barriers);
+		text_printf(out, "  occupancy: %u of %u warps an SM, %u programs", k->occupancy.warps,
+			k->target->sm_warps, k->occupancy.ctas);
+		if (k->occupancy.limit) text_printf(out, "; limited by %s", k->occupancy.limit);
+		text_printf(out, "\n  PTX %zu bytes, cubin %zu bytes\n", k->ptx_bytes, k->cubin_bytes);
+	} else {
+		text_printf(out,
+			"  registers unknown: no ptxas (tiles need about %u), shared memory %u bytes, barriers %u\n",
+			k->live_registers, k->shared_bytes, k->barriers);
+		text_printf(out, "  PTX %zu bytes, cubin unknown: no ptxas\n", k->ptx_bytes);
+	}
+}
+
+static void put_pressure(writer *w)
+{
+	const pressure *p = &w->kernel->pressure;
+	for (uint32_t i = 0; i < p->lines.n && i < 3; i++) {
+		const pressure_line *l = &p->lines.at[i];
+		if (i == 0) text_puts(w->out, "  registers that hold values, estimated, where most do:\n");
+		put_line(w, l->file, l->line);
+		text_printf(w->out, "about %u", l->registers);
+		for (unsigned k = 0; k < PRESSURE_VALUES && l->most[k].value; k++) {
+			const ir_value *v = l->most[k].value;
+			text_printf(w->out, "%s%s%s%s in %u", k ? ", " : ": ", v->name ? v->name : "",
+				v->name ? " " : "", ir_type_name(w->arena, v->type), l->most[k].registers);
+		}
+		text_puts(w->out, "\n");
+	}
+}
+
+void explain_text(text *out, arena *a, const explain_kernel *k)
+{
+	writer w = {out, a, k};
+	put_head(&w);
+	for (uint32_t i = 0; i < k->rows.n; i++) {
+		const explain_row *row = &k->rows.at[i];
+		if (i == 0 || row->at.file != row[-1].at.file || row->line != row[-1].line) put_source(&w, row);
+		put_row(&w, row);
+	}
+	put_pressure(&w);
+}

@@ -1,0 +1,269 @@
+/* Tile IR: SSA over whole tiles, structured control flow, one function (kernel) a module.
+ *
+ * In: calls of the builder, from sema or from the text reader.  Out: a tree of operations that passes walk and rewrite.
+ * The one idea: a tile of a million elements is one value, and an operation is a row of ops.def; layouts are a field of
+ * the value, empty until assign_layouts fills it.
+ *
+ * Shape of the thing:   ir_func > ir_block (body) > ir_op (list) > regions (ir_block each) > ir_op ...
+ * A region is exactly one block.  Block arguments are values.  Every use of a value is linked (ir_use), so a value can
+ * be replaced everywhere in time proportional to its uses.  Everything lives in one arena.
+ *
+ * Text form (print.c, read.c), one operation a line, regions in braces:
+ *   func @softmax_rows(%y: *f32 {align=16}, %x: *const f32 {align=16}, %n: i32 {divisible=16}) num_warps=4 {
+ *     %row = program_id {axis=0} : i32
+ *     %3 = load %p, %m, %o {cache=none evict=none volatile=0} : f32[1024]
+ *     %5 = reduce %3 {axis=0 combine=sum} : f32
+ *     %8, %9 = for %lo, %hi, %step, %a, %b {...} : f32[64], i32 (%i: i32, %x: f32[64], %y: i32) {
+ *       yield %x2, %y2
+ *     }
+ *   } */
+#ifndef BLK_IR_H
+#define BLK_IR_H
+
+#include "../support/arena.h"
+#include "../support/diag.h"
+#include "../support/scalar.h"
+
+enum { IR_MAX_RANK = 4, IR_MAX_ATTR = 3 };
+
+/* A scalar (rank 0) or tile type, of numbers or of pointers to global memory. */
+typedef struct ir_type {
+	uint8_t elem;              /* scalar: of the number, or of what the pointer points to */
+	uint8_t pointer;           /* 0 a number, 1 *T, 2 *const T */
+	uint8_t rank;              /* 0 scalar .. 4 */
+	uint32_t dim[IR_MAX_RANK]; /* extents, dim[0] is the slowest; unused ones 0 */
+} ir_type;
+
+enum { IR_NUMBER = 0, IR_POINTER = 1, IR_CONST_POINTER = 2 };
+
+bool ir_type_equal(ir_type, ir_type);
+bool ir_same_shape(ir_type, ir_type);
+uint64_t ir_elements(ir_type); /* product of the extents; 1 for a scalar */
+ir_type ir_scalar_type(scalar);
+ir_type ir_tile_type(scalar, unsigned rank, const uint32_t *dim);
+ir_type ir_with_elem(ir_type, scalar);              /* same shape, numbers of that type */
+ir_type ir_with_shape(ir_type elem, ir_type shape); /* element and pointerness of the first, shape of the second */
+ir_type ir_element(ir_type);                        /* rank 0 */
+unsigned ir_element_bytes(ir_type);                 /* 8 for pointers */
+void ir_type_print(text *, ir_type);                /* "f32[128,64]", "*const f16", "(*f32)[64]" */
+const char *ir_type_name(arena *, ir_type);
+
+typedef enum ir_kind {
+#define OP(e, name, args, results, regions, flags, attributes, meaning) IR_##e,
+#include "ops.def"
+#undef OP
+	IR_KIND_COUNT
+} ir_kind;
+
+enum {               /* ir_op_info.flags */
+	IR_PURE = 1, /* no effect: may be removed, merged, moved */
+	IR_FREE = 2, /* cheap enough to recompute in any layout instead of converting */
+	IR_ELEMENTWISE = 4,
+	IR_COMMUTES = 8,
+	IR_SHAPE = 16,   /* moves elements, computes nothing */
+	IR_MATH = 32,    /* elementary function */
+	IR_READS = 64,   /* reads memory */
+	IR_WRITES = 128, /* writes memory or has another effect */
+	IR_CONTROL = 256,
+	IR_TERMINATOR = 512,
+	IR_ANY = 255, /* in args, results, regions */
+};
+
+typedef struct ir_op_info {
+	const char *name;
+	uint8_t args, results, regions;
+	uint16_t flags;
+	const char *attributes, *meaning;
+} ir_op_info;
+extern const ir_op_info ir_ops[IR_KIND_COUNT]; /* ORDER OP */
+
+/* Attribute enums; names in ir.c, ORDER as here. */
+typedef enum ir_combine {
+	IR_SUM,
+	IR_PROD,
+	IR_MAXIMUM,
+	IR_MINIMUM,
+	IR_XOR_SUM,
+	IR_ALL,
+	IR_SOME,
+	IR_CUSTOM,
+	IR_COMBINE_COUNT
+} ir_combine;
+typedef enum ir_cache {
+	IR_CACHE_NONE,
+	IR_CACHE_CA,
+	IR_CACHE_CG,
+	IR_CACHE_CS,
+	IR_CACHE_CV,
+	IR_CACHE_WB,
+	IR_CACHE_WT,
+	IR_CACHE_COUNT
+} ir_cache;
+typedef enum ir_evict { IR_EVICT_NONE, IR_EVICT_FIRST, IR_EVICT_NORMAL, IR_EVICT_LAST, IR_EVICT_COUNT } ir_evict;
+typedef enum ir_hint { IR_MULTIPLE_OF, IR_MAX_CONTIGUOUS, IR_MAX_CONSTANCY, IR_HINT_COUNT } ir_hint;
+/* Plain numbers in the text form: atomic_rmw kind; sem and scope of both atomics. */
+enum { IR_ATOMIC_ADD, IR_ATOMIC_MAX, IR_ATOMIC_MIN, IR_ATOMIC_AND, IR_ATOMIC_OR, IR_ATOMIC_XOR, IR_ATOMIC_XCHG };
+enum { IR_RELAXED, IR_ACQUIRE, IR_RELEASE, IR_ACQ_REL };
+enum { IR_SCOPE_CTA, IR_SCOPE_GPU, IR_SCOPE_SYS };
+enum { IR_TF32, IR_TF32X3, IR_IEEE, IR_PRECISION_COUNT }; /* of a dot of f32 */
+extern const char *const ir_combine_names[], *const ir_cache_names[], *const ir_evict_names[], *const ir_hint_names[];
+static inline int64_t ir_pack(unsigned n, const uint16_t *v)
+{
+	int64_t r = 0;
+	for (unsigned i = 0; i < n; i++) r |= (int64_t)v[i] << 16 * i;
+	return r;
+}
+static inline unsigned ir_unpack(int64_t packed, unsigned i)
+{
+	return (unsigned)((uint64_t)packed >> 16 * i & 0xffff);
+}
+
+typedef struct ir_op ir_op;
+typedef struct ir_block ir_block;
+typedef struct ir_value ir_value;
+typedef struct ir_use ir_use;
+typedef struct ir_func ir_func;
+struct layout;
+
+struct ir_use {
+	ir_value *value; /* what is used */
+	ir_op *user;
+	ir_use *prev, *next; /* other uses of the same value */
+};
+
+struct ir_value {
+	ir_type type;
+	ir_op *def;      /* null: an argument of `block` */
+	ir_block *block; /* for arguments */
+	uint32_t index;  /* which result or argument */
+	uint32_t id;     /* unique in the function; analyses index side tables with it */
+	ir_use *uses;
+	const char *name;            /* the user's name, or null */
+	const struct layout *layout; /* null at the tile level and for scalars */
+};
+
+struct ir_op {
+	ir_kind kind;
+	uint16_t nargs, nresults, nregions;
+	ir_use **args; /* args[i]->value, or ir_arg(); change only with ir_set_arg */
+	ir_value **results;
+	ir_block **regions;
+	int64_t attr[IR_MAX_ATTR]; /* meaning: the row in ops.def */
+	const char *text;
+	span at;
+	ir_op *prev, *next;
+	ir_block *block;                      /* where it stands; null while detached */
+	uint32_t shared_offset, shared_bytes; /* scratch in shared memory, set by allocate_shared; 0 bytes: none */
+};
+
+struct ir_block {
+	ir_op *first, *last;
+	ir_value **args;
+	uint32_t nargs;
+	ir_op *parent; /* null: a function's body */
+	ir_func *func;
+};
+
+/* What the host promises about a parameter, and what the program does with it. */
+typedef struct ir_param {
+	const char *name;
+	ir_type type;
+	uint32_t divisible; /* power of two: integers: the value's divisor; pointers: alignment in bytes. 1: nothing
+			       known */
+	bool is_one;        /* specialised to the value 1 (the body's uses were replaced by a constant) */
+} ir_param;
+
+typedef enum ir_level { IR_LEVEL_TILE, IR_LEVEL_MAPPED, IR_LEVEL_SCHEDULED } ir_level;
+
+struct ir_func {
+	arena *arena;
+	const char *name;
+	span at;
+	ir_level level;
+	ir_block *body; /* its arguments are the run-time parameters, in order */
+	ir_param *params;
+	uint32_t nparams;
+	uint32_t nvalues; /* ids are below this */
+	/* options */
+	uint32_t num_warps, num_stages, num_ctas, maxnreg; /* maxnreg 0: not given */
+	uint32_t max_registers, max_spills, max_shared;    /* UINT32_MAX: not given */
+	uint32_t shared_bytes;                             /* static shared memory, after allocate_shared */
+};
+
+/* Where new operations go: before `before`, or at the end of `block` when it is null. */
+typedef struct ir_builder {
+	ir_func *func;
+	ir_block *block;
+	ir_op *before;
+	span at; /* given to new operations */
+} ir_builder;
+
+ir_func *ir_func_new(arena *, const char *name);
+ir_value *ir_add_param(ir_func *, const char *name, ir_type, span); /* before any specialisation: divisible = 1 */
+ir_block *ir_block_new(ir_func *, ir_op *parent);
+ir_value *ir_block_arg(ir_block *, ir_type, const char *name);
+void ir_block_remove_arg(ir_block *, uint32_t index); /* must have no uses */
+
+/* Makes an operation with empty regions as its row says (regions ANY: `nregions`), appends it, returns it. */
+ir_op *ir_build(ir_builder *, ir_kind, unsigned nargs, ir_value *const *args, unsigned nresults, const ir_type *results,
+	unsigned nregions);
+/* One-result conveniences: the result's value. */
+ir_value *ir_build1(ir_builder *, ir_kind, ir_type result, unsigned nargs, ir_value *const *args);
+ir_value *ir_unary(ir_builder *, ir_kind, ir_value *a);               /* result type = argument type */
+ir_value *ir_binary(ir_builder *, ir_kind, ir_value *a, ir_value *b); /* same; comparisons give bool of that shape */
+ir_value *ir_constant(ir_builder *, ir_type, uint64_t bits); /* scalar or splat constant, container of type.elem */
+ir_value *ir_constant_int(ir_builder *, scalar, int64_t);
+ir_value *ir_splat(ir_builder *, ir_value *scalar, ir_type shape); /* to the shape of `shape`; identity if rank 0 */
+void ir_yield(ir_builder *, unsigned n, ir_value *const *v);
+
+void ir_set_arg(ir_op *, unsigned i, ir_value *);
+void ir_add_arg(ir_func *, ir_op *, ir_value *);      /* appends an operand */
+ir_value *ir_add_result(ir_func *, ir_op *, ir_type); /* appends; earlier results stay where they are in memory */
+void ir_remove_arg(ir_op *, unsigned i);
+void ir_remove_result(ir_op *, unsigned i);     /* must have no uses */
+void ir_replace(ir_value *old, ir_value *with); /* every use */
+void ir_erase(ir_op *); /* unlinks; drops its operands' uses, nested ones too; results must be unused */
+void ir_move_before(ir_op *, ir_block *, ir_op *before); /* before null: at the end */
+ir_op *ir_clone(ir_builder *, const ir_op *,
+	ir_value **map); /* map[id] = replacement or null (keep); fills map for results; nested regions too.
+			    map has room for ids that exist before the call */
+/* True if the value is an IR_CONST; its container in *bits. */
+bool ir_is_const(const ir_value *, uint64_t *bits);
+bool ir_is_const_int(const ir_value *, int64_t *);            /* integers and bool, sign-extended by type */
+bool ir_defined_outside(const ir_value *, const ir_op *loop); /* not in one of the operation's regions */
+
+static inline const ir_op_info *ir_info(const ir_op *o)
+{
+	return &ir_ops[o->kind];
+}
+static inline bool ir_has(const ir_op *o, unsigned flag)
+{
+	return (ir_ops[o->kind].flags & flag) != 0;
+}
+static inline ir_value *ir_arg(const ir_op *o, unsigned i)
+{
+	return o->args[i]->value;
+}
+static inline ir_value *ir_result(ir_op *o)
+{
+	return o->results[0];
+}
+static inline bool ir_is_scalar(const ir_value *v)
+{
+	return v->type.rank == 0;
+}
+
+/* Walks every operation, outer before inner, in program order.  `visit` may erase the operation it is given. */
+void ir_walk(ir_block *, void (*visit)(ir_op *, void *), void *context);
+
+/* print.c: at the mapped level each tile result is followed by its layout. read.c: the inverse; verify.c. */
+void ir_print(text *, const ir_func *);
+ir_func *ir_read(arena *, diags *, source_file *); /* null after a diagnostic */
+/* Types, operand counts, dominance, terminators, regions, level (layouts present and of the right shape). False: *why
+ * says what. */
+bool ir_verify(const ir_func *, text *why);
+
+/* effects.c: whether the kernel may write through that pointer parameter; conservative. */
+bool ir_param_written(const ir_func *, uint32_t param);
+
+#endif

@@ -1,0 +1,616 @@
+/* The verifier's rules, one operation at a time: what ops.def says in words, checked.
+ *
+ * In: an operation with sound structure.  Out: true, or half a sentence that names the operand and the types.
+ * The one idea: a case per kind, most of them one call of a predicate that several kinds share. */
+#include "inline_asm.h"
+#include "verify.h"
+
+#include <string.h>
+
+bool ir_verify_fail(text *why, const char *fmt, ...)
+{
+	va_list list;
+	va_start(list, fmt);
+	text_puts(why, arena_vprintf(why->arena, fmt, list));
+	va_end(list);
+	return false;
+}
+
+enum { LARGEST_TILE = 1 << 20 }; /* elements, language.md section 7 */
+
+bool ir_verify_type(ir_type t, text *why)
+{
+	if (t.elem >= SCALAR_COUNT || t.pointer > IR_CONST_POINTER) return ir_verify_fail(why, "unknown element type");
+	if (t.rank > IR_MAX_RANK) return ir_verify_fail(why, "rank %u is above %u", t.rank, IR_MAX_RANK);
+	for (unsigned i = 0; i < t.rank; i++)
+		if (t.dim[i] == 0 || t.dim[i] > LARGEST_TILE || (t.dim[i] & (t.dim[i] - 1)))
+			return ir_verify_fail(why, "extent %u is not a power of two up to %u", t.dim[i], LARGEST_TILE);
+	if (ir_elements(t) > LARGEST_TILE) return ir_verify_fail(why, "tile of more than %u elements", LARGEST_TILE);
+	return true;
+}
+
+static const char *name(text *why, ir_type t)
+{
+	return ir_type_name(why->arena, t);
+}
+
+static ir_type type(const ir_op *o, unsigned i)
+{
+	return ir_arg(o, i)->type;
+}
+
+static bool is_number(ir_type t)
+{
+	return t.pointer == IR_NUMBER;
+}
+
+static bool is_integer(ir_type t)
+{
+	return is_number(t) && scalar_is_integer(t.elem);
+}
+
+static bool is_bool(ir_type t)
+{
+	return is_number(t) && t.elem == SCALAR_BOOL;
+}
+
+/* Floats that arithmetic is defined on: fp8 is for storage. */
+static bool is_float(ir_type t)
+{
+	return is_number(t) && scalar_is_float(t.elem) && !scalar_is_fp8(t.elem);
+}
+
+static bool is_wide_float(ir_type t)
+{
+	return is_number(t) && (t.elem == SCALAR_F32 || t.elem == SCALAR_F64);
+}
+
+static bool is_arithmetic(ir_type t)
+{
+	return is_integer(t) || is_float(t);
+}
+
+static bool is_ordered(ir_type t)
+{
+	return is_arithmetic(t) || is_bool(t);
+}
+
+static bool is_bits(ir_type t)
+{
+	return is_integer(t) || is_bool(t);
+}
+
+static bool has_high_half(ir_type t)
+{
+	return is_integer(t) && scalar_bytes(t.elem) >= 4;
+}
+
+static bool is_any(ir_type t)
+{
+	(void)t;
+	return true;
+}
+
+static bool same(const ir_op *o, ir_type a, ir_type b, const char *what, text *why)
+{
+	(void)o;
+	if (ir_type_equal(a, b)) return true;
+	return ir_verify_fail(why, "%s: %s and %s should be the same type", what, name(why, a), name(why, b));
+}
+
+/* Every operand and the result have one type, of the kind that `accepts` tells. */
+static bool all_same(const ir_op *o, bool (*accepts)(ir_type), const char *wanted, text *why)
+{
+	ir_type t = o->results[0]->type;
+	for (unsigned i = 0; i < o->nargs; i++)
+		if (!same(o, type(o, i), t, "operand and result", why)) return false;
+	return accepts(t) || ir_verify_fail(why, "%s is not %s", name(why, t), wanted);
+}
+
+static bool comparison(const ir_op *o, text *why)
+{
+	return same(o, type(o, 0), type(o, 1), "operands", why) &&
+	       same(o, o->results[0]->type, ir_with_elem(type(o, 0), SCALAR_BOOL), "result", why);
+}
+
+static bool bitcast(const ir_op *o, text *why)
+{
+	ir_type a = type(o, 0), r = o->results[0]->type;
+	bool address = (a.pointer || is_integer(a)) && (r.pointer || is_integer(r));
+	bool numbers = is_number(a) && is_number(r) && scalar_bits(a.elem) == scalar_bits(r.elem);
+	if (ir_same_shape(a, r) && (numbers || (address && ir_element_bytes(a) == 8 && ir_element_bytes(r) == 8)))
+		return true;
+	return ir_verify_fail(why, "%s and %s differ in bits or shape", name(why, a), name(why, r));
+}
+
+static bool shape_op(const ir_op *o, text *why)
+{
+	ir_type a = type(o, 0), r = o->results[0]->type;
+	bool ok = a.elem == r.elem && a.pointer == r.pointer;
+	unsigned seen = 0, axis = (unsigned)o->attr[0];
+	switch (o->kind) {
+	case IR_SPLAT: ok = ok && a.rank == 0 && r.rank > 0; break;
+	case IR_EXPAND_DIMS:
+		ok = ok && r.rank == a.rank + 1 && o->attr[0] >= 0 && axis <= a.rank && r.dim[axis] == 1;
+		for (unsigned i = 0; ok && i < a.rank; i++) ok = r.dim[i + (i >= axis)] == a.dim[i];
+		break;
+	case IR_BROADCAST:
+		ok = ok && a.rank == r.rank && r.rank > 0;
+		for (unsigned i = 0; ok && i < r.rank; i++) ok = a.dim[i] == r.dim[i] || a.dim[i] == 1;
+		break;
+	case IR_RESHAPE: ok = ok && ir_elements(a) == ir_elements(r); break;
+	default: /* IR_PERMUTE */
+		ok = ok && a.rank == r.rank && r.rank > 0;
+		for (unsigned i = 0; ok && i < r.rank; i++) {
+			unsigned from = ir_unpack(o->attr[0], i);
+			ok = from < a.rank && !(seen >> from & 1) && r.dim[i] == a.dim[from];
+			seen |= 1u << from;
+		}
+	}
+	return ok || ir_verify_fail(why, "%s does not become %s", name(why, a), name(why, r));
+}
+
+static bool select_op(const ir_op *o, text *why)
+{
+	ir_type r = o->results[0]->type;
+	return same(o, type(o, 0), ir_with_elem(r, SCALAR_BOOL), "condition", why) &&
+	       same(o, type(o, 1), r, "first arm", why) && same(o, type(o, 2), r, "second arm", why);
+}
+
+static bool convert(const ir_op *o, text *why)
+{
+	ir_type a = type(o, 0), r = o->results[0]->type;
+	if (is_number(a) && is_number(r) && ir_same_shape(a, r)) return true;
+	return ir_verify_fail(why, "%s does not convert to %s", name(why, a), name(why, r));
+}
+
+static bool ptr_add(const ir_op *o, text *why)
+{
+	ir_type p = type(o, 0), n = type(o, 1);
+	if (!p.pointer || !is_integer(n) || !ir_same_shape(p, n))
+		return ir_verify_fail(why, "%s does not add to %s", name(why, n), name(why, p));
+	return same(o, p, o->results[0]->type, "result", why);
+}
+
+/* ptr at 0, value of its element type at `value` (or the result), then a mask. */
+static bool access_op(const ir_op *o, ir_type value, unsigned mask, text *why)
+{
+	ir_type p = type(o, 0);
+	if (!p.pointer) return ir_verify_fail(why, "%s is not a pointer", name(why, p));
+	if (!same(o, value, ir_with_elem(p, p.elem), "value and pointer's element", why)) return false;
+	return o->nargs <= mask || same(o, type(o, mask), ir_with_elem(p, SCALAR_BOOL), "mask", why);
+}
+
+static bool load(const ir_op *o, text *why)
+{
+	if (o->nargs < 1 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
+	if (o->attr[0] < 0 || o->attr[0] >= IR_CACHE_COUNT || o->attr[1] < 0 || o->attr[1] >= IR_EVICT_COUNT)
+		return ir_verify_fail(why, "unknown cache or evict policy");
+	ir_type r = o->results[0]->type;
+	return access_op(o, r, 1, why) && (o->nargs < 3 || same(o, type(o, 2), r, "other", why));
+}
+
+static bool store(const ir_op *o, text *why)
+{
+	if (o->nargs < 2 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
+	if (o->attr[0] < 0 || o->attr[0] >= IR_CACHE_COUNT || o->attr[1] < 0 || o->attr[1] >= IR_EVICT_COUNT)
+		return ir_verify_fail(why, "unknown cache or evict policy");
+	if (type(o, 0).pointer == IR_CONST_POINTER)
+		return ir_verify_fail(why, "writes through %s", name(why, type(o, 0)));
+	return access_op(o, type(o, 1), 2, why);
+}
+
+/* ptr, one or two values, [mask] -> old value. */
+static bool atomic(const ir_op *o, unsigned values, const int64_t *order, text *why)
+{
+	if (o->nargs < 1 + values || o->nargs > 2 + values) return ir_verify_fail(why, "%u operands", o->nargs);
+	if (o->kind == IR_ATOMIC_RMW && (o->attr[0] < IR_ATOMIC_ADD || o->attr[0] > IR_ATOMIC_XCHG))
+		return ir_verify_fail(why, "unknown kind %lld", (long long)o->attr[0]);
+	if (order[0] < IR_RELAXED || order[0] > IR_ACQ_REL || order[1] < IR_SCOPE_CTA || order[1] > IR_SCOPE_SYS)
+		return ir_verify_fail(why, "unknown order or scope");
+	if (type(o, 0).pointer == IR_CONST_POINTER)
+		return ir_verify_fail(why, "writes through %s", name(why, type(o, 0)));
+	return access_op(o, type(o, 1), 1 + values, why) && same(o, type(o, values), type(o, 1), "values", why) &&
+	       same(o, o->results[0]->type, type(o, 1), "result", why);
+}
+
+/* base [value] indices shape strides. */
+static bool tensor_access(const ir_op *o, text *why)
+{
+	unsigned first = o->kind == IR_TENSOR_LOAD ? 1 : 2;
+	if (o->nargs < first) return ir_verify_fail(why, "%u operands", o->nargs);
+	ir_type base = type(o, 0), block = first == 1 ? o->results[0]->type : type(o, 1);
+	if (!base.pointer || base.rank || (first == 2 && base.pointer == IR_CONST_POINTER))
+		return ir_verify_fail(why, "the base is %s", name(why, base));
+	if (block.pointer || block.elem != base.elem || block.rank == 0)
+		return ir_verify_fail(why, "a block of type %s behind %s", name(why, block), name(why, base));
+	if (o->nargs != first + 3u * block.rank)
+		return ir_verify_fail(why, "%u operands for %u dimensions", o->nargs, block.rank);
+	for (unsigned i = first; i < o->nargs; i++) {
+		ir_type t = type(o, i);
+		if (t.pointer || t.rank || (t.elem != SCALAR_I32 && t.elem != SCALAR_I64))
+			return ir_verify_fail(why, "%s is not i32 or i64", name(why, t));
+	}
+	return true;
+}
+
+/* Types of `values[from..]` against those of n other values. */
+static bool types_match(
+	ir_use *const *args, unsigned have, ir_value *const *wanted, unsigned n, const char *what, text *why)
+{
+	if (have != n) return ir_verify_fail(why, "%s: %u values where %u belong", what, have, n);
+	for (unsigned i = 0; i < n; i++)
+		if (!same(NULL, args[i]->value->type, wanted[i]->type, what, why)) return false;
+	return true;
+}
+
+static bool block_args_match(const ir_block *b, unsigned from, ir_value *const *wanted, unsigned n, text *why)
+{
+	if (b->nargs != from + n) return ir_verify_fail(why, "%u block arguments where %u belong", b->nargs, from + n);
+	for (unsigned i = 0; i < n; i++)
+		if (!same(NULL, b->args[from + i]->type, wanted[i]->type, "block argument", why)) return false;
+	return true;
+}
+
+static bool without_effect(const ir_block *b)
+{
+	for (const ir_op *o = b->first; o; o = o->next) {
+		if (ir_has(o, IR_READS | IR_WRITES)) return false;
+		for (unsigned r = 0; r < o->nregions; r++)
+			if (!without_effect(o->regions[r])) return false;
+	}
+	return true;
+}
+
+static bool custom_region(const ir_op *o, text *why)
+{
+	const ir_block *b = o->regions[0];
+	if (b->nargs != 2u * o->nargs)
+		return ir_verify_fail(why, "%u block arguments for %u operands", b->nargs, o->nargs);
+	for (unsigned i = 0; i < b->nargs; i++)
+		if (!same(o, b->args[i]->type, ir_element(type(o, i % o->nargs)), "block argument", why)) return false;
+	if (b->last->nargs != o->nargs) return ir_verify_fail(why, "yields %u values of %u", b->last->nargs, o->nargs);
+	for (unsigned i = 0; i < o->nargs; i++)
+		if (!same(o, type(b->last, i), ir_element(type(o, i)), "yielded value", why)) return false;
+	return without_effect(b) || ir_verify_fail(why, "the region reads or writes memory");
+}
+
+static bool combines(ir_combine c, ir_type t)
+{
+	switch (c) {
+	case IR_SUM:
+	case IR_PROD: return is_arithmetic(t);
+	case IR_MAXIMUM:
+	case IR_MINIMUM: return is_ordered(t);
+	case IR_XOR_SUM: return is_bits(t);
+	case IR_ALL:
+	case IR_SOME: return is_bool(t);
+	default: return true;
+	}
+}
+
+/* reduce, and scan, which keeps the shape. */
+static bool reduction(const ir_op *o, text *why)
+{
+	int64_t axis = o->attr[0], c = o->attr[1];
+	if (o->nargs == 0 || o->nresults != o->nargs)
+		return ir_verify_fail(why, "%u results of %u operands", o->nresults, o->nargs);
+	if (axis < 0 || axis >= type(o, 0).rank)
+		return ir_verify_fail(why, "axis %lld of %s", (long long)axis, name(why, type(o, 0)));
+	if (c < 0 || c >= IR_COMBINE_COUNT) return ir_verify_fail(why, "unknown combine");
+	if (o->nregions != (c == IR_CUSTOM) || (c != IR_CUSTOM && o->nargs != 1))
+		return ir_verify_fail(why, "%u operands and %u regions do not go with combine=%s", o->nargs,
+			o->nregions, ir_combine_names[c]);
+	for (unsigned i = 0; i < o->nargs; i++) {
+		ir_type r = type(o, i);
+		if (!is_number(r) || !ir_same_shape(r, type(o, 0)))
+			return ir_verify_fail(why, "operand of type %s", name(why, r));
+		if (!combines((ir_combine)c, r))
+			return ir_verify_fail(why, "combine=%s of %s", ir_combine_names[c], name(why, r));
+		if (o->kind == IR_REDUCE) {
+			for (unsigned d = (unsigned)axis; d + 1u < r.rank; d++) r.dim[d] = r.dim[d + 1];
+			r.dim[--r.rank] = 0;
+		}
+		if (!same(o, o->results[i]->type, r, "result", why)) return false;
+	}
+	return c != IR_CUSTOM || custom_region(o, why);
+}
+
+/* The type of join's result, or of split's operand. */
+static bool halves(const ir_op *o, ir_type whole, ir_type half, text *why)
+{
+	if (half.pointer || half.rank == IR_MAX_RANK) return ir_verify_fail(why, "operand of type %s", name(why, half));
+	half.dim[half.rank++] = 2;
+	return same(o, whole, half, "joined", why);
+}
+
+static bool gather(const ir_op *o, text *why)
+{
+	ir_type x = type(o, 0), index = type(o, 1);
+	int64_t axis = o->attr[0];
+	if (axis < 0 || axis >= x.rank) return ir_verify_fail(why, "axis %lld of %s", (long long)axis, name(why, x));
+	if (!is_number(x) || !is_integer(index))
+		return ir_verify_fail(why, "%s does not index %s", name(why, index), name(why, x));
+	bool fits = x.rank == index.rank;
+	for (unsigned d = 0; fits && d < x.rank; d++) fits = d == axis || x.dim[d] == index.dim[d];
+	if (!fits) return ir_verify_fail(why, "%s does not index %s", name(why, index), name(why, x));
+	return same(o, o->results[0]->type, ir_with_elem(index, x.elem), "result", why);
+}
+
+static bool histogram(const ir_op *o, text *why)
+{
+	ir_type r = o->results[0]->type;
+	if (o->nargs < 1 || o->nargs > 2) return ir_verify_fail(why, "%u operands", o->nargs);
+	if (!is_integer(type(o, 0)) || type(o, 0).rank == 0)
+		return ir_verify_fail(why, "operand of type %s", name(why, type(o, 0)));
+	if (!is_number(r) || r.elem != SCALAR_I32 || r.rank != 1)
+		return ir_verify_fail(why, "the result is %s", name(why, r));
+	return o->nargs < 2 || same(o, type(o, 1), ir_with_elem(type(o, 0), SCALAR_BOOL), "mask", why);
+}
+
+/* What products of this type are summed in. */
+static scalar summed_in(scalar s)
+{
+	return s == SCALAR_I8 ? SCALAR_I32 : s == SCALAR_F64 ? SCALAR_F64 : SCALAR_F32;
+}
+
+static bool dot(const ir_op *o, text *why)
+{
+	if (o->nargs < 2 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
+	ir_type a = type(o, 0), b = type(o, 1), r = o->results[0]->type;
+	unsigned rank = a.rank;
+	bool fp8 = scalar_is_fp8(a.elem) && scalar_is_fp8(b.elem);
+	bool multiply = is_number(a) && is_number(b) && (a.elem == b.elem || fp8) &&
+			(a.elem == SCALAR_I8 || scalar_is_float(a.elem));
+	bool fits = multiply && (rank == 2 || rank == 3) && b.rank == rank && r.rank == rank &&
+		    a.dim[rank - 1] == b.dim[rank - 2] && r.dim[rank - 2] == a.dim[rank - 2] &&
+		    r.dim[rank - 1] == b.dim[rank - 1];
+	if (rank == 3) fits &= a.dim[0] == b.dim[0] && r.dim[0] == a.dim[0];
+	if (!fits)
+		return ir_verify_fail(why, "%s and %s do not multiply to %s", name(why, a), name(why, b), name(why, r));
+	scalar sum = summed_in(a.elem);
+	if (!is_number(r) || (r.elem != sum && !(r.elem == SCALAR_F16 && sum == SCALAR_F32)))
+		return ir_verify_fail(why, "the result is %s", name(why, r));
+	if (o->attr[0] < 0 || o->attr[0] >= IR_PRECISION_COUNT)
+		return ir_verify_fail(why, "precision=%lld", (long long)o->attr[0]);
+	return o->nargs < 3 || same(o, type(o, 2), r, "accumulator", why);
+}
+
+static bool inline_asm(const ir_op *o, text *why)
+{
+	enum { MAX = IR_ASM_MAX_REGISTERS };
+	ir_type results[MAX], args[MAX];
+	int64_t pack = o->attr[0];
+	ir_asm parsed;
+	if (!o->text) return ir_verify_fail(why, "no text");
+	if (pack < 1 || pack > IR_ASM_MAX_PACK || (pack & (pack - 1)))
+		return ir_verify_fail(why, "pack=%lld", (long long)pack);
+	if (o->nargs < 1 || o->nargs > MAX || o->nresults < 1 || o->nresults > MAX)
+		return ir_verify_fail(why, "%u results of %u operands", o->nresults, o->nargs);
+	for (unsigned i = 0; i < o->nargs; i++) args[i] = type(o, i);
+	for (unsigned i = 0; i < o->nresults; i++) results[i] = o->results[i]->type;
+	for (unsigned i = 0; i < o->nargs + o->nresults; i++) {
+		ir_type t = i < o->nargs ? args[i] : results[i - o->nargs];
+		if (!is_number(t) || !ir_same_shape(t, args[0]))
+			return ir_verify_fail(why, "operand or result of type %s", name(why, t));
+	}
+	return ir_asm_parse(o->text, (unsigned)pack, o->nresults, results, o->nargs, args, &parsed, why) == IR_ASM_GOOD;
+}
+
+static bool sort(const ir_op *o, text *why)
+{
+	int64_t axis = o->attr[0], k = o->attr[2];
+	ir_type t = type(o, 0);
+	if (axis < 0 || axis >= t.rank) return ir_verify_fail(why, "axis %lld of %s", (long long)axis, name(why, t));
+	if (!is_ordered(t)) return ir_verify_fail(why, "operand of type %s", name(why, t));
+	if (k < 0 || k > t.dim[axis] || (k & (k - 1))) return ir_verify_fail(why, "k=%lld", (long long)k);
+	if (k) t.dim[axis] = (uint32_t)k;
+	return same(o, o->results[0]->type, t, "result", why);
+}
+
+/* ring, slot of async_copy and ring_read. */
+static bool ring_and_slot(const ir_op *o, text *why)
+{
+	ir_type slot = type(o, 1);
+	if (!ir_arg(o, 0)->def || ir_arg(o, 0)->def->kind != IR_RING) return ir_verify_fail(why, "of what is no ring");
+	return (is_number(slot) && slot.elem == SCALAR_I32 && slot.rank == 0) ||
+	       ir_verify_fail(why, "the slot is %s", name(why, slot));
+}
+
+static bool async_copy(const ir_op *o, text *why)
+{
+	int64_t width = o->attr[0];
+	if (o->nargs < 3 || o->nargs > 4) return ir_verify_fail(why, "%u operands", o->nargs);
+	ir_type tile = type(o, 0), pointer = type(o, 2);
+	if (!ring_and_slot(o, why)) return false;
+	if (pointer.pointer != IR_CONST_POINTER || pointer.elem != tile.elem || !ir_same_shape(tile, pointer))
+		return ir_verify_fail(why, "%s into %s", name(why, pointer), name(why, tile));
+	int64_t bytes = width * scalar_bytes(tile.elem);
+	if (bytes != 4 && bytes != 8 && bytes != 16) return ir_verify_fail(why, "width=%lld", (long long)width);
+	return o->nargs < 4 || same(o, type(o, 3), ir_with_elem(tile, SCALAR_BOOL), "mask", why);
+}
+
+static bool ring(const ir_op *o, text *why)
+{
+	ir_type t = o->results[0]->type;
+	if (!is_number(t) || t.rank == 0) return ir_verify_fail(why, "the result is %s", name(why, t));
+	return o->attr[0] >= 2 || ir_verify_fail(why, "stages=%lld", (long long)o->attr[0]);
+}
+
+static bool if_op(const ir_op *o, text *why)
+{
+	if (!is_bool(type(o, 0)) || type(o, 0).rank)
+		return ir_verify_fail(why, "the condition is %s", name(why, type(o, 0)));
+	for (unsigned r = 0; r < 2; r++) {
+		const ir_op *yield = o->regions[r]->last;
+		if (o->regions[r]->nargs) return ir_verify_fail(why, "a region has block arguments");
+		if (!types_match(yield->args, yield->nargs, o->results, o->nresults, "yield", why)) return false;
+	}
+	return true;
+}
+
+static bool for_op(const ir_op *o, text *why)
+{
+	if (o->nargs < 3) return ir_verify_fail(why, "%u operands", o->nargs);
+	ir_type i = type(o, 0);
+	if (!is_integer(i) || i.rank) return ir_verify_fail(why, "the lower bound is %s", name(why, i));
+	const ir_block *b = o->regions[0];
+	if (!same(o, type(o, 1), i, "upper bound", why) || !same(o, type(o, 2), i, "step", why)) return false;
+	if (b->nargs == 0) return ir_verify_fail(why, "no induction variable");
+	return same(o, b->args[0]->type, i, "induction variable", why) &&
+	       types_match(o->args + 3, o->nargs - 3u, o->results, o->nresults, "initial value", why) &&
+	       block_args_match(b, 1, o->results, o->nresults, why) &&
+	       types_match(b->last->args, b->last->nargs, o->results, o->nresults, "yield", why);
+}
+
+static bool while_op(const ir_op *o, text *why)
+{
+	const ir_block *before = o->regions[0], *after = o->regions[1];
+	const ir_op *c = before->last;
+	if (before->nargs != o->nargs)
+		return ir_verify_fail(why, "%u block arguments for %u operands", before->nargs, o->nargs);
+	if (!types_match(o->args, o->nargs, before->args, before->nargs, "initial value", why)) return false;
+	if (c->nargs == 0 || !is_bool(type(c, 0)) || type(c, 0).rank)
+		return ir_verify_fail(why, "the condition is not a bool scalar");
+	return types_match(c->args + 1, c->nargs - 1u, o->results, o->nresults, "condition", why) &&
+	       block_args_match(after, 0, o->results, o->nresults, why) &&
+	       types_match(after->last->args, after->last->nargs, before->args, before->nargs, "yield", why);
+}
+
+static bool constant(const ir_op *o, text *why)
+{
+	ir_type r = o->results[0]->type;
+	if (!is_number(r)) return ir_verify_fail(why, "%s is not a number", name(why, r));
+	uint64_t bits = (uint64_t)o->attr[0];
+	return scalar_truncate(r.elem, bits) == bits ||
+	       ir_verify_fail(why, "0x%llx does not fit %s", (unsigned long long)bits, scalar_name(r.elem));
+}
+
+static bool source(const ir_op *o, text *why)
+{
+	ir_type r = o->results[0]->type;
+	if (!is_number(r) || r.elem != SCALAR_I32 || r.rank != (o->kind == IR_ARANGE))
+		return ir_verify_fail(why, "the result is %s", name(why, r));
+	if (o->kind == IR_ARANGE)
+		return (o->attr[0] >= INT32_MIN && o->attr[0] <= (int64_t)INT32_MAX - (int64_t)r.dim[0] + 1) ||
+		       ir_verify_fail(why, "%lld.. does not fit i32", (long long)o->attr[0]);
+	return (o->attr[0] >= 0 && o->attr[0] < 3) || ir_verify_fail(why, "axis %lld", (long long)o->attr[0]);
+}
+
+static bool counts(const ir_op *o, text *why)
+{
+	const ir_op_info *i = ir_info(o);
+	if (i->args != IR_ANY && o->nargs != i->args)
+		return ir_verify_fail(why, "%u operands where %u belong", o->nargs, i->args);
+	if (i->results != IR_ANY && o->nresults != i->results)
+		return ir_verify_fail(why, "%u results where %u belong", o->nresults, i->results);
+	if (i->regions != IR_ANY && o->nregions != i->regions)
+		return ir_verify_fail(why, "%u regions where %u belong", o->nregions, i->regions);
+	for (unsigned r = 0; r < o->nresults; r++)
+		if (!ir_verify_type(o->results[r]->type, why)) return false;
+	return true;
+}
+
+bool ir_verify_op(const ir_op *o, text *why)
+{
+	if (!counts(o, why)) return false;
+	switch (o->kind) {
+	case IR_CONST: return constant(o, why);
+	case IR_PROGRAM_ID:
+	case IR_NUM_PROGRAMS:
+	case IR_ARANGE: return source(o, why);
+	case IR_SPLAT:
+	case IR_EXPAND_DIMS:
+	case IR_BROADCAST:
+	case IR_RESHAPE:
+	case IR_PERMUTE: return shape_op(o, why);
+	case IR_ADD:
+	case IR_SUB:
+	case IR_MUL:
+	case IR_DIV:
+	case IR_NEG:
+	case IR_ABS: return all_same(o, is_arithmetic, "an integer or a float that computes", why);
+	case IR_REM:
+	case IR_SHL:
+	case IR_SHR: return all_same(o, is_integer, "an integer", why);
+	case IR_MAX:
+	case IR_MIN: return all_same(o, is_ordered, "a number that computes, or bool", why);
+	case IR_DIV_RN:
+	case IR_SQRT_RN: return all_same(o, is_wide_float, "f32 or f64", why);
+	case IR_UMULHI: return all_same(o, has_high_half, "a 32- or 64-bit integer", why);
+	case IR_AND:
+	case IR_OR:
+	case IR_XOR:
+	case IR_NOT: return all_same(o, is_bits, "an integer or bool", why);
+	case IR_EQ:
+	case IR_NE:
+	case IR_LT:
+	case IR_LE:
+	case IR_GT:
+	case IR_GE: return comparison(o, why);
+	case IR_SELECT: return select_op(o, why);
+	case IR_CONVERT: return convert(o, why);
+	case IR_BITCAST: return bitcast(o, why);
+	case IR_PTR_ADD: return ptr_add(o, why);
+	case IR_FMA:
+	case IR_EXP:
+	case IR_EXP2:
+	case IR_EXPM1:
+	case IR_LOG:
+	case IR_LOG2:
+	case IR_LOG1P:
+	case IR_SQRT:
+	case IR_RSQRT:
+	case IR_SIN:
+	case IR_COS:
+	case IR_TANH:
+	case IR_ERF:
+	case IR_POW:
+	case IR_FLOOR:
+	case IR_CEIL:
+	case IR_ROUND: return all_same(o, is_float, "f16, bf16, f32 or f64", why);
+	case IR_LOAD: return load(o, why);
+	case IR_STORE: return store(o, why);
+	case IR_ATOMIC_RMW: return atomic(o, 1, &o->attr[1], why);
+	case IR_ATOMIC_CAS: return atomic(o, 2, &o->attr[0], why);
+	case IR_TENSOR_LOAD:
+	case IR_TENSOR_STORE:
+	case IR_TENSOR_ATOMIC_ADD: return tensor_access(o, why);
+	case IR_REDUCE:
+	case IR_SCAN: return reduction(o, why);
+	case IR_SORT: return sort(o, why);
+	case IR_FLIP:
+		if (o->attr[0] < 0 || o->attr[0] >= type(o, 0).rank)
+			return ir_verify_fail(why, "axis %lld of %s", (long long)o->attr[0], name(why, type(o, 0)));
+		return same(o, o->results[0]->type, type(o, 0), "result", why);
+	case IR_JOIN:
+		return same(o, type(o, 0), type(o, 1), "operands", why) &&
+		       halves(o, o->results[0]->type, type(o, 0), why);
+	case IR_SPLIT:
+		return same(o, o->results[0]->type, o->results[1]->type, "results", why) &&
+		       halves(o, type(o, 0), o->results[0]->type, why);
+	case IR_DOT: return dot(o, why);
+	case IR_GATHER: return gather(o, why);
+	case IR_HISTOGRAM: return histogram(o, why);
+	case IR_INLINE_ASM: return inline_asm(o, why);
+	case IR_HINT:
+		if (o->attr[0] < 0 || o->attr[0] >= IR_HINT_COUNT) return ir_verify_fail(why, "unknown hint");
+		return all_same(o, is_any, "", why);
+	case IR_RING: return ring(o, why);
+	case IR_ASYNC_COPY: return async_copy(o, why);
+	case IR_ASYNC_WAIT: return o->attr[0] >= 0 || ir_verify_fail(why, "pending=%lld", (long long)o->attr[0]);
+	case IR_RING_READ: return ring_and_slot(o, why) && same(o, o->results[0]->type, type(o, 0), "result", why);
+	case IR_CONVERT_LAYOUT: return all_same(o, is_any, "", why);
+	case IR_ASSUME:
+		return (is_bool(type(o, 0)) && type(o, 0).rank == 0) ||
+		       ir_verify_fail(why, "%s is not a bool scalar", name(why, type(o, 0)));
+	case IR_ASSERT:
+		if (!o->text) return ir_verify_fail(why, "no text");
+		return is_bool(type(o, 0)) || ir_verify_fail(why, "%s is not bool", name(why, type(o, 0)));
+	case IR_PRINT: return o->text || ir_verify_fail(why, "no text");
+	case IR_IF: return if_op(o, why);
+	case IR_FOR: return for_op(o, why);
+	case IR_WHILE: return while_op(o, why);
+	default: return true; /* terminators: checked with their parents */
+	}
+}

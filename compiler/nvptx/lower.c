@@ -1,0 +1,311 @@
+/* The walk: one handler an operation, and the structured control flow.
+ *
+ * In: a block of scheduled IR; the values that it uses are set.  Out: LLVM instructions at the builder's place; every
+ * result is set.
+ * The one idea: structured control flow needs no analysis: a region's carried values are phis at its head, one phi a
+ * register (struct phis would cost insert and extract chains), and yields feed them. */
+#include "lower.h"
+
+#include <string.h>
+
+/* ---- phis ---- */
+
+typedef struct phi_set {
+	tile *at; /* one a carried value */
+	unsigned n;
+} phi_set;
+
+static phi_set new_phis(lower *l, unsigned n, ir_value *const *like)
+{
+	phi_set p = {ARENA_ARRAY(l->arena, tile, n), n};
+	for (unsigned i = 0; i < n; i++) {
+		p.at[i] = lower_new_tile(l, like[i]);
+		for (uint32_t r = 0; r < p.at[i].n; r++)
+			p.at[i].at[r] = LLVMBuildPhi(l->builder, lower_type(l, like[i]->type), "");
+	}
+	return p;
+}
+
+static void feed(lower *l, const phi_set *p, unsigned i, tile v, LLVMBasicBlockRef from)
+{
+	if (v.n != p->at[i].n) {
+		lower_fail(l, NULL, "a carried value changes its layout");
+		return;
+	}
+	for (uint32_t r = 0; r < v.n; r++) LLVMAddIncoming(p->at[i].at[r], &v.at[r], &from, 1);
+}
+
+static LLVMBasicBlockRef new_block(lower *l)
+{
+	return LLVMAppendBasicBlockInContext(l->context, l->function, "");
+}
+
+static void enter(lower *l, LLVMBasicBlockRef b)
+{
+	LLVMPositionBuilderAtEnd(l->builder, b);
+}
+
+static LLVMBasicBlockRef here(lower *l)
+{
+	return LLVMGetInsertBlock(l->builder);
+}
+
+/* The operands of a region's terminator, from the first'th on, into phis. */
+static void feed_terminator(lower *l, const phi_set *p, const ir_op *end, unsigned first)
+{
+	for (unsigned i = 0; i < p->n; i++) feed(l, p, i, lower_arg(l, end, first + i), here(l));
+}
+
+/* ---- if, for, while ---- */
+
+static void lower_if(lower *l, ir_op *o)
+{
+	LLVMBasicBlockRef then = new_block(l), other = new_block(l), after = new_block(l);
+	LLVMBuildCondBr(l->builder, lower_arg(l, o, 0).at[0], then, other);
+	enter(l, after);
+	phi_set p = new_phis(l, o->nresults, o->results);
+	for (unsigned i = 0; i < 2; i++) {
+		enter(l, i ? other : then);
+		lower_block(l, o->regions[i]);
+		feed_terminator(l, &p, o->regions[i]->last, 0);
+		LLVMBuildBr(l->builder, after);
+	}
+	enter(l, after);
+	for (unsigned i = 0; i < o->nresults; i++) lower_set(l, o->results[i], p.at[i]);
+}
+
+/* llvm.loop metadata: !0 = distinct !{!0, !{"llvm.loop.unroll.count", i32 n}}; 1 forbids unrolling. */
+void lower_set_unroll(lower *l, LLVMValueRef branch, int64_t n)
+{
+	if (n <= 0) return;
+	const char *name = n == 1 ? "llvm.loop.unroll.disable" : "llvm.loop.unroll.count";
+	LLVMMetadataRef part[2] = {LLVMMDStringInContext2(l->context, name, strlen(name))};
+	if (n > 1) part[1] = LLVMValueAsMetadata(lower_i32(l, n));
+	/* A loop's identity is a node that points at itself: make it around a placeholder, then close the circle. */
+	LLVMMetadataRef temporary = LLVMTemporaryMDNode(l->context, NULL, 0);
+	LLVMMetadataRef loop[2] = {temporary, LLVMMDNodeInContext2(l->context, part, n > 1 ? 2 : 1)};
+	LLVMMetadataRef self = LLVMMDNodeInContext2(l->context, loop, 2);
+	LLVMMetadataReplaceAllUsesWith(temporary, self);
+	LLVMSetMetadata(branch, l->loop_kind, LLVMMetadataAsValue(l->context, self));
+}
+
+typedef struct trip {
+	LLVMValueRef any, count; /* i1: at least one; how many, when there is any */
+} trip;
+
+/* (hi - lo) cannot be trusted as a signed number, but as an unsigned one it is exact whenever lo < hi. */
+static trip trip_count(lower *l, scalar s, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step)
+{
+	LLVMBuilderRef b = l->builder;
+	LLVMTypeRef type = LLVMTypeOf(lo);
+	LLVMValueRef zero = LLVMConstNull(type), one = lower_const(l, type, 1);
+	bool is_signed = scalar_is_signed(s);
+	LLVMValueRef up = LLVMBuildICmp(b, is_signed ? LLVMIntSLT : LLVMIntULT, lo, hi, "");
+	LLVMValueRef distance = LLVMBuildSub(b, hi, lo, ""), stride = step;
+	trip t = {.any = up};
+	bool constant = LLVMIsAConstantInt(step) != NULL;
+	int64_t value = constant ? LLVMConstIntGetSExtValue(step) : 0;
+	if (constant ? is_signed && value < 0 : is_signed) {
+		LLVMValueRef down = LLVMBuildICmp(b, LLVMIntSGT, lo, hi, "");
+		LLVMValueRef negative = LLVMBuildICmp(b, LLVMIntSLT, step, zero, "");
+		t.any = LLVMBuildSelect(b, negative, down, up, "");
+		distance = LLVMBuildSelect(b, negative, LLVMBuildSub(b, lo, hi, ""), distance, "");
+		stride = LLVMBuildSelect(b, negative, LLVMBuildNeg(b, step, ""), step, "");
+	}
+	if (!constant || value == 0) { /* step 0 runs nothing, and must not divide */
+		LLVMValueRef moves = LLVMBuildICmp(b, LLVMIntNE, step, zero, "");
+		t.any = LLVMBuildAnd(b, t.any, moves, "");
+		stride = LLVMBuildSelect(b, moves, stride, one, "");
+	}
+	t.count = LLVMBuildUDiv(b, LLVMBuildSub(b, distance, one, ""), stride, "");
+	t.count = LLVMBuildAdd(b, t.count, one, "");
+	return t;
+}
+
+static void lower_for(lower *l, ir_op *o)
+{
+	ir_block *body = o->regions[0];
+	LLVMValueRef lo = lower_arg(l, o, 0).at[0], hi = lower_arg(l, o, 1).at[0], step = lower_arg(l, o, 2).at[0];
+	trip t = trip_count(l, ir_arg(o, 0)->type.elem, lo, hi, step);
+	LLVMBasicBlockRef before = here(l), loop = new_block(l), after = new_block(l);
+	LLVMTypeRef type = LLVMTypeOf(lo);
+	LLVMBuildCondBr(l->builder, t.any, loop, after);
+
+	enter(l, loop);
+	LLVMValueRef i = LLVMBuildPhi(l->builder, type, ""), left = LLVMBuildPhi(l->builder, type, "");
+	LLVMAddIncoming(i, &lo, &before, 1);
+	LLVMAddIncoming(left, &t.count, &before, 1);
+	phi_set carried = new_phis(l, o->nresults, o->results);
+	for (unsigned k = 0; k < carried.n; k++) feed(l, &carried, k, lower_arg(l, o, 3 + k), before);
+	tile counter = lower_new_tile(l, body->args[0]);
+	counter.at[0] = i;
+	lower_set(l, body->args[0], counter);
+	for (unsigned k = 0; k < carried.n; k++) lower_set(l, body->args[1 + k], carried.at[k]);
+	lower_block(l, body);
+	LLVMValueRef next = LLVMBuildAdd(l->builder, i, step, "");
+	LLVMValueRef rest = LLVMBuildSub(l->builder, left, lower_const(l, type, 1), "");
+	LLVMValueRef more = LLVMBuildICmp(l->builder, LLVMIntNE, rest, LLVMConstNull(type), "");
+	LLVMBasicBlockRef end = here(l);
+	LLVMAddIncoming(i, &next, &end, 1);
+	LLVMAddIncoming(left, &rest, &end, 1);
+	feed_terminator(l, &carried, body->last, 0);
+	lower_set_unroll(l, LLVMBuildCondBr(l->builder, more, loop, after), o->attr[1]);
+
+	enter(l, after);
+	phi_set results = new_phis(l, o->nresults, o->results);
+	for (unsigned k = 0; k < results.n; k++) {
+		feed(l, &results, k, lower_arg(l, o, 3 + k), before);
+		feed(l, &results, k, lower_arg(l, body->last, k), end);
+		lower_set(l, o->results[k], results.at[k]);
+	}
+}
+
+static void lower_while(lower *l, ir_op *o)
+{
+	ir_block *before = o->regions[0], *body = o->regions[1];
+	LLVMBasicBlockRef from = here(l), head = new_block(l), inside = new_block(l), after = new_block(l);
+	LLVMBuildBr(l->builder, head);
+
+	enter(l, head);
+	phi_set carried = new_phis(l, before->nargs, before->args);
+	for (unsigned k = 0; k < carried.n; k++) {
+		feed(l, &carried, k, lower_arg(l, o, k), from);
+		lower_set(l, before->args[k], carried.at[k]);
+	}
+	lower_block(l, before);
+	LLVMBuildCondBr(l->builder, lower_arg(l, before->last, 0).at[0], inside, after);
+	for (unsigned k = 0; k < o->nresults; k++) {
+		tile v = lower_arg(l, before->last, 1 + k);
+		lower_set(l, body->args[k], v);
+		lower_set(l, o->results[k], v);
+	}
+
+	enter(l, inside);
+	lower_block(l, body);
+	feed_terminator(l, &carried, body->last, 0);
+	LLVMBuildBr(l->builder, head);
+	enter(l, after);
+}
+
+/* ---- the rest ---- */
+
+static void lower_program(lower *l, ir_op *o)
+{
+	static const char axis_name[] = "xyz";
+	bool id = o->kind == IR_PROGRAM_ID;
+	char axis = axis_name[o->attr[0] >= 0 && o->attr[0] < 3 ? o->attr[0] : 0];
+	tile out = lower_new_tile(l, ir_result(o));
+	out.at[0] = lower_intrinsic(l,
+		arena_printf(l->arena, "llvm.nvvm.read.ptx.sreg.%s.%c", id ? "ctaid" : "nctaid", axis), l->i32, 0,
+		NULL);
+	/* Fewer than 2^31 programs along x, 65536 along y and z: an index sign-extends for nothing. */
+	uint64_t low = id ? 0 : 1, high = (axis == 'x' ? UINT64_C(0x7fffffff) : UINT64_C(0xffff)) + !id;
+	unsigned kind = LLVMGetEnumAttributeKindForName("range", 5);
+	LLVMAttributeRef range = LLVMCreateConstantRangeAttribute(l->context, kind, 32, &low, &high);
+	LLVMAddCallSiteAttribute(out.at[0], LLVMAttributeReturnIndex, range);
+	lower_set(l, ir_result(o), out);
+}
+
+static void lower_assume(lower *l, ir_op *o)
+{
+	LLVMValueRef c = lower_arg(l, o, 0).at[0];
+	lower_intrinsic(l, "llvm.assume", l->none, 1, &c);
+}
+
+static void lower_cta_barrier(lower *l, ir_op *o)
+{
+	(void)o;
+	lower_barrier(l);
+}
+
+static void lower_nothing(
+	lower *l, ir_op *o) /* terminators: whoever lowers the region reads their operands; a ring is a place */
+{
+	(void)l, (void)o;
+}
+
+typedef void handler(lower *, ir_op *);
+
+static handler *const handlers[IR_KIND_COUNT] = {
+	[IR_CONST] = lower_const_op,
+	[IR_PROGRAM_ID] = lower_program,
+	[IR_NUM_PROGRAMS] = lower_program,
+	[IR_ARANGE] = lower_arange,
+	[IR_SPLAT] = lower_shape_op,
+	[IR_EXPAND_DIMS] = lower_shape_op,
+	[IR_BROADCAST] = lower_shape_op,
+	[IR_RESHAPE] = lower_shape_op,
+	[IR_PERMUTE] = lower_shape_op,
+	[IR_HINT] = lower_shape_op,
+	[IR_CONVERT] = lower_convert,
+	[IR_BITCAST] = lower_bitcast,
+	[IR_LOAD] = lower_load,
+	[IR_STORE] = lower_store,
+	[IR_ATOMIC_RMW] = lower_atomic,
+	[IR_ATOMIC_CAS] = lower_atomic,
+	[IR_REDUCE] = lower_reduce,
+	[IR_SCAN] = lower_scan,
+	[IR_SORT] = lower_sort,
+	[IR_FLIP] = lower_flip,
+	[IR_DOT] = lower_dot,
+	[IR_JOIN] = lower_join,
+	[IR_SPLIT] = lower_split,
+	[IR_GATHER] = lower_gather,
+	[IR_HISTOGRAM] = lower_histogram,
+	[IR_INLINE_ASM] = lower_inline_asm,
+	[IR_ASSUME] = lower_assume,
+	[IR_ASSERT] = lower_assert,
+	[IR_PRINT] = lower_print,
+	[IR_DEBUG_BARRIER] = lower_cta_barrier,
+	[IR_CTA_BARRIER] = lower_cta_barrier,
+	[IR_CONVERT_LAYOUT] = lower_convert_layout,
+	[IR_RING] = lower_nothing,
+	[IR_ASYNC_COPY] = lower_async_copy,
+	[IR_ASYNC_COMMIT] = lower_async_commit,
+	[IR_ASYNC_WAIT] = lower_async_wait,
+	[IR_RING_READ] = lower_ring_read,
+	[IR_IF] = lower_if,
+	[IR_FOR] = lower_for,
+	[IR_WHILE] = lower_while,
+	[IR_YIELD] = lower_nothing,
+	[IR_CONDITION] = lower_nothing,
+	[IR_RETURN] = lower_nothing,
+};
+
+static LLVMMetadataRef debug_file(lower *l, const source_file *f)
+{
+	while (l->files.n <= f->index) vec_push(l->arena, &l->files, NULL);
+	LLVMMetadataRef *at = &l->files.at[f->index];
+	if (!*at) *at = LLVMDIBuilderCreateFile(l->debug, f->name, strlen(f->name), "", 0);
+	return *at;
+}
+
+static void set_line(lower *l, span at)
+{
+	if (!l->debug) return;
+	if (!at.file) {
+		LLVMSetCurrentDebugLocation2(
+			l->builder, LLVMDIBuilderCreateDebugLocation(l->context, 0, 0, l->subprogram, NULL));
+		return;
+	}
+	source_position p = source_locate(l->arena, at);
+	LLVMMetadataRef scope = l->subprogram;
+	if (at.file != l->func->at.file)
+		scope = LLVMDIBuilderCreateLexicalBlockFile(l->debug, scope, debug_file(l, at.file), 0);
+	LLVMMetadataRef line = LLVMDIBuilderCreateDebugLocation(l->context, p.line, p.column, scope, NULL);
+	LLVMSetCurrentDebugLocation2(l->builder, line);
+}
+
+void lower_block(lower *l, ir_block *block)
+{
+	for (ir_op *o = block->first; o && !l->failed; o = o->next) {
+		set_line(l, o->at);
+		handler *h = handlers[o->kind];
+		if (h)
+			h(l, o);
+		else if (ir_has(o, IR_ELEMENTWISE))
+			lower_elementwise(l, o);
+		else
+			lower_fail(l, o, "'%s' has no lowering", ir_info(o)->name);
+	}
+}

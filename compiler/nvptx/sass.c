@@ -1,0 +1,121 @@
+/* The machine code as text, beside the source.
+ *
+ * In: a cubin.  Out: what nvdisasm prints of it, with a line of ours where the source line changes:
+ *     // softmax.blk:6  let v = load(x + row * stride + columns, mask = mask, other = -inf);
+ *         UIMAD UR7, UR7, UR6, URZ ;
+ * The one idea: nvdisasm knows the lines (//## File "softmax.blk", line 6); we put the text in.  Where only cuobjdump
+ * is found, which does not print lines, there are none, and the head says so. */
+#include "lower.h"
+
+#include "tool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct named_file {
+	const char *name;
+	size_t n;
+	const source_file *file; /* null: none of ours */
+} named_file;
+
+typedef struct marker {
+	const ir_func *func;
+	text *out;
+	const char *name; /* of the last mark */
+	size_t name_bytes;
+	unsigned long line;
+	VEC(named_file) files; /* looked for already */
+} marker;
+
+static const source_file *file_of(marker *m, const char *name, size_t n)
+{
+	for (uint32_t i = 0; i < m->files.n; i++)
+		if (m->files.at[i].n == n && memcmp(m->files.at[i].name, name, n) == 0) return m->files.at[i].file;
+	const source_file *f = lower_find_source(m->func, name, n);
+	vec_push(m->out->arena, &m->files, ((named_file){name, n, f}));
+	return f;
+}
+
+/* //## File "softmax.blk", line 6 [inlined at ..] */
+static bool mark(marker *m, const char *s, const char *end)
+{
+	static const char begin[] = "//## File \"", middle[] = "\", line ";
+	while (s < end && (*s == ' ' || *s == '\t')) s++;
+	if ((size_t)(end - s) < sizeof begin || memcmp(s, begin, sizeof begin - 1) != 0) return false;
+	const char *name = s + sizeof begin - 1;
+	const char *stop = memmem(name, (size_t)(end - name), middle, sizeof middle - 1);
+	if (!stop) return false;
+	size_t n = (size_t)(stop - name);
+	unsigned long line = strtoul(stop + sizeof middle - 1, NULL, 10);
+	if (m->name && line == m->line && n == m->name_bytes && memcmp(name, m->name, n) == 0) return true;
+	m->name = name;
+	m->name_bytes = n;
+	m->line = line;
+	const source_file *f = file_of(m, name, n);
+	if (f) lower_put_source(m->out, f, line);
+	return true;
+}
+
+static void put_marked(const ir_func *f, const char *s, size_t n, text *out)
+{
+	marker m = {.func = f, .out = out};
+	const char *end = s + n;
+	while (s < end) {
+		const char *stop = memchr(s, '\n', (size_t)(end - s));
+		if (!stop) stop = end;
+		if (!mark(&m, s, stop)) {
+			text_add(out, s, (size_t)(stop - s));
+			text_puts(out, "\n");
+		}
+		s = stop + 1;
+	}
+}
+
+static bool failed(pass_context *p, const ir_func *f, const char *what, const char *why, int n)
+{
+	diag_error(p->diags, 816, f->at, "no disassembly of '%s': %s%s%.*s", f->name, what, n ? ": " : "", n, why);
+	return false;
+}
+
+static bool run(tool *t, pass_context *p, const ir_func *f, const char *assembler, nvptx_output *out)
+{
+	text made = {.arena = p->arena};
+	size_t n;
+	bool lines = tool_find(t, "nvdisasm", assembler);
+	if (!lines && !tool_find(t, "cuobjdump", assembler)) {
+		failed(p, f, "neither nvdisasm nor cuobjdump is beside ptxas, on PATH or in /usr/local/cuda/bin", "",
+			0);
+		return false;
+	}
+	char *with_lines[] = {t->program, "-c", "-g", t->input, NULL};
+	char *without[] = {t->program, "-sass", t->input, NULL};
+	if (!tool_prepare(t, out->cubin, out->cubin_bytes)) return failed(p, f, strerror(errno), "", 0);
+	int status = tool_run(t, lines ? with_lines : without, true);
+	if (status == -2) return failed(p, f, strerror(errno), "", 0);
+	if (status) return failed(p, f, t->program, t->log, (int)strcspn(t->log, "\n"));
+	const char *printed = tool_output(t, p->arena, &n);
+	if (!printed) return failed(p, f, t->program, "it prints nothing", 17);
+	text_printf(&made, "// %s, %s%s\n", f->name, p->target->name,
+		lines ? "" : "; source lines are known to nvdisasm only, which was not found");
+	put_marked(f, printed, n, &made);
+	out->sass = made.at;
+	out->sass_bytes = made.n;
+	return true;
+}
+
+bool sass_run(pass_context *p, const ir_func *f, const nvptx_options *options, nvptx_output *out)
+{
+	jmp_buf here, *outer = p->arena->recover;
+	tool *assembler = tool_open(p->arena), *t = tool_open(p->arena);
+	p->arena->recover = &here;
+	if (setjmp(here)) {
+		tool_close(t);
+		p->arena->recover = outer;
+		arena_out_of_memory(p->arena);
+	}
+	bool good = run(t, p, f, ptxas_find(assembler, options) ? assembler->program : NULL, out);
+	p->arena->recover = outer;
+	tool_close(t);
+	return good;
+}

@@ -1,0 +1,312 @@
+/* Mapped -> scheduled: CTA barriers, only where accesses of different threads may meet.
+ *
+ * In: a mapped function after allocate_shared.  Out: the same with cta_barrier operations, level scheduled.  The one
+ * idea: forward over the program goes the set of accesses made since the last barrier; an operation whose own accesses
+ * may meet one of them on bytes that another thread touched, one of the two writing, gets a barrier in front of it,
+ * which empties the set.  Where control flow meets the set is the union; at a loop's start it includes what its end
+ * leaves, so a read of scratch at the end of a round meets the write at the start of the next.
+ *
+ * Shared memory: an operation with scratch writes it, has a barrier of its own inside, and reads it (scratch.h).  So
+ * before it: a conflict check for the write; after it: nothing is pending but that read.  Conversions inside warps
+ * have only a warp's barrier inside: everything earlier stays pending, and so does their write.
+ *
+ * Global memory: the language says that a program's accesses happen in program order as by one thread, but different
+ * threads make them.  Reads through *const meet no write.  Any two accesses through *T may meet, with these exceptions:
+ *   1. scalar loads and stores are all made by thread 0;
+ *   2. tiles in one layout without copies, through one and the same pointer tile whose addresses are all different:
+ *      each thread meets its own elements only.  Not across a loop's back edge if the pointer changes round the loop.
+ *   3. tiles in one layout without copies, from one base pointer, that are aligned blocks: N consecutive elements from
+ * a multiple of N.  Two such blocks are the same, element by element, or apart; so the stores of a loop over blocks
+ *      need nothing.
+ *   4. two atomics of one commutative kind whose old values nobody reads.
+ * An atomic that releases comes after all accesses of the program so far, one that acquires before all that follow: a
+ * barrier on that side, wherever different threads make them.
+ * Branches and loops are uniform (their conditions are scalars, equal in all threads), so barriers may stand in them.
+ * With one warp the same barriers are needed between lanes; the lowering emits bar.warp.sync for them. */
+#include "passes.h"
+#include "scratch.h"
+
+#include <string.h>
+
+enum { MAX_PENDING = 64, MAX_ROUNDS = 8 };
+
+/* One access that no barrier has ordered yet. */
+typedef struct access {
+	ir_op *op;
+	bool is_shared, writes;
+	bool pointer_changed, base_changed; /* a back edge lies behind it, and the pointer is made in that loop */
+} access;
+
+typedef struct pending {
+	access at[MAX_PENDING];
+	unsigned n;
+	bool overflow; /* something was forgotten: everything conflicts */
+} pending;
+
+typedef struct placer {
+	pass_context *context;
+	ir_func *func;
+	VEC(pending *) loops; /* what the end of each loop leaves, loops numbered in program order */
+	uint32_t next_loop;
+	bool changed;  /* the end of a loop left something new */
+	bool inserted; /* a barrier was placed in this round */
+	bool grow;     /* late rounds: only unite, to be sure to end */
+} placer;
+
+static bool same_access(const access *a, const access *b)
+{
+	return a->op == b->op && a->is_shared == b->is_shared && a->writes == b->writes &&
+	       a->pointer_changed == b->pointer_changed && a->base_changed == b->base_changed;
+}
+
+static void add(pending *p, access a)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (same_access(&p->at[i], &a)) return;
+	if (p->n < MAX_PENDING)
+		p->at[p->n++] = a;
+	else
+		p->overflow = true;
+}
+
+static void unite(pending *p, const pending *other)
+{
+	for (unsigned i = 0; i < other->n; i++) add(p, other->at[i]);
+	p->overflow |= other->overflow;
+}
+
+static bool includes(const pending *p, const pending *other)
+{
+	for (unsigned i = 0; i < other->n; i++) {
+		unsigned k = 0;
+		while (k < p->n && !same_access(&p->at[k], &other->at[i])) k++;
+		if (k == p->n) return false;
+	}
+	return p->overflow || !other->overflow;
+}
+
+static void clear(pending *p)
+{
+	p->n = 0;
+	p->overflow = false;
+}
+
+/* ---- what an operation touches ---- */
+
+static bool touches_changing_memory(const ir_op *o)
+{
+	if (o->kind != IR_LOAD && o->kind != IR_STORE && !is_atomic(o)) return false;
+	return ir_arg(o, 0)->type.pointer == IR_POINTER;
+}
+
+static int64_t order_of(const ir_op *o)
+{
+	return o->kind == IR_ATOMIC_RMW ? o->attr[1] : o->kind == IR_ATOMIC_CAS ? o->attr[0] : IR_RELAXED;
+}
+
+static bool acquires(const ir_op *o)
+{
+	return order_of(o) == IR_ACQUIRE || order_of(o) == IR_ACQ_REL;
+}
+
+static bool releases(const ir_op *o)
+{
+	return order_of(o) == IR_RELEASE || order_of(o) == IR_ACQ_REL;
+}
+
+static bool writes(const ir_op *o)
+{
+	return o->kind != IR_LOAD;
+}
+
+/* Two atomics that nobody can tell the order of. */
+static bool commute(const ir_op *a, const ir_op *b)
+{
+	if (a->kind != IR_ATOMIC_RMW || b->kind != IR_ATOMIC_RMW || a->attr[0] != b->attr[0]) return false;
+	return a->attr[0] != IR_ATOMIC_XCHG && !a->results[0]->uses && !b->results[0]->uses;
+}
+
+/* An operation whose exchange stays inside warps, in a program of several. */
+static bool exchanges_in_warps(const placer *p, const ir_op *o)
+{
+	if (o->kind != IR_CONVERT_LAYOUT || p->func->num_warps == 1) return false;
+	layout_plan plan;
+	const ir_value *from = ir_arg(o, 0);
+	layout_plan_conversion(from->layout, o->results[0]->layout, ir_element_bytes(from->type), &plan);
+	return plan.kind == LAYOUT_WARP_SHARED;
+}
+
+/* A pointer tile taken apart: the scalar pointer that it starts from, and whether what was added makes it an aligned
+ * block of that pointer. */
+typedef struct block {
+	const ir_value *base;
+	bool aligned;
+} block;
+
+static block take_apart(const placer *p, const ir_value *pointer)
+{
+	block b = {.base = pointer, .aligned = pointer->type.rank == 1};
+	uint32_t n = pointer->type.rank ? pointer->type.dim[0] : 1;
+	bool counts = n == 1;
+	while (b.base->def) {
+		const ir_op *o = b.base->def;
+		if (o->kind == IR_PTR_ADD) {
+			const ir_value *offset = ir_arg(o, 1);
+			const axis_info *info = axis_get(p->context, offset);
+			bool multiple = info->known && info->divisibility[0] >= n;
+			bool run = !ir_is_scalar(offset) && info->known && info->contiguity[0] >= n;
+			/* a multiple of N added to everything, or the one run of N that makes the block */
+			if (ir_is_scalar(offset) || (info->known && info->constancy[0] >= n && n > 1))
+				b.aligned &= multiple;
+			else if (run && !counts)
+				b.aligned &= counts = multiple;
+			else
+				b.aligned = false;
+		} else if (o->kind != IR_SPLAT && o->kind != IR_HINT && o->kind != IR_CONVERT_LAYOUT)
+			break;
+		b.base = ir_arg(o, 0);
+	}
+	b.aligned &= counts && ir_is_scalar(b.base);
+	return b;
+}
+
+static bool own_elements_only(const placer *p, const access *earlier, const ir_op *now)
+{
+	const ir_value *a = ir_arg(earlier->op, 0), *b = ir_arg(now, 0);
+	if (ir_is_scalar(a) && ir_is_scalar(b)) return true;
+	if (ir_is_scalar(a) || ir_is_scalar(b) || !layout_equal(a->layout, b->layout) || !layout_injective(a->layout))
+		return false;
+	if (a == b && !earlier->pointer_changed) {
+		const axis_info *info = axis_get(p->context, a);
+		if (ir_elements(a->type) == 1) return true;
+		if (a->type.rank == 1 && info->known && info->contiguity[0] >= a->type.dim[0]) return true;
+	}
+	block x = take_apart(p, a), y = take_apart(p, b);
+	return x.aligned && y.aligned && x.base == y.base && !earlier->base_changed && ir_same_shape(a->type, b->type);
+}
+
+static bool by_thread_0(const ir_op *a, const ir_op *b)
+{
+	return ir_is_scalar(ir_arg(a, 0)) && ir_is_scalar(ir_arg(b, 0));
+}
+
+/* Two accesses of global memory, the second being `now`. */
+static bool meet(const placer *p, const access *earlier, const ir_op *now)
+{
+	if (acquires(earlier->op) || releases(now)) return !by_thread_0(earlier->op, now);
+	if (!earlier->writes && !writes(now)) return false;
+	return !commute(earlier->op, now) && !own_elements_only(p, earlier, now);
+}
+
+static bool overlap(const ir_op *a, const ir_op *b)
+{
+	return a->shared_offset < b->shared_offset + b->shared_bytes &&
+	       b->shared_offset < a->shared_offset + a->shared_bytes;
+}
+
+static bool conflicts(const placer *p, const pending *set, const ir_op *o, bool in_warps)
+{
+	bool global = touches_changing_memory(o), shared = o->shared_bytes != 0;
+	if (!global && !shared) return false;
+	if (set->overflow) return true;
+	for (unsigned i = 0; i < set->n; i++) {
+		const access *e = &set->at[i];
+		if (e->is_shared) {
+			/* The same exchange inside warps again: each warp meets its own bytes. */
+			if (shared && overlap(e->op, o) && !(in_warps && e->op == o)) return true;
+		} else if (global && meet(p, e, o))
+			return true;
+	}
+	return false;
+}
+
+static void transfer(placer *p, pending *set, ir_op *o)
+{
+	if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER || o->kind == IR_ASYNC_WAIT) {
+		clear(set);
+		return;
+	}
+	bool in_warps = o->shared_bytes && exchanges_in_warps(p, o);
+	if (conflicts(p, set, o, in_warps)) {
+		ir_builder b = {.func = p->func, .block = o->block, .before = o, .at = o->at};
+		ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+		p->inserted = true;
+		clear(set);
+	}
+	if (o->kind == IR_RING) return;               /* its copies and reads are ordered by the waits */
+	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */
+	if (o->shared_bytes) add(set, (access){.op = o, .is_shared = true});
+	if (o->shared_bytes && in_warps) add(set, (access){.op = o, .is_shared = true, .writes = true});
+	if (touches_changing_memory(o) && !o->shared_bytes) add(set, (access){.op = o, .writes = writes(o)});
+}
+
+/* ---- control flow ---- */
+
+static void flow(placer *p, ir_block *b, pending *set);
+
+static void go_round(pending *set, const ir_op *loop, const placer *p)
+{
+	for (unsigned i = 0; i < set->n; i++) {
+		access *e = &set->at[i];
+		if (e->is_shared) continue;
+		const ir_value *pointer = ir_arg(e->op, 0);
+		e->pointer_changed |= !ir_defined_outside(pointer, loop);
+		e->base_changed |= !ir_defined_outside(take_apart(p, pointer).base, loop);
+	}
+}
+
+static void flow_loop(placer *p, ir_op *o, pending *set)
+{
+	uint32_t number = p->next_loop++;
+	if (number == p->loops.n) vec_push(p->context->arena, &p->loops, ARENA_NEW(p->context->arena, pending));
+	pending end = *set;
+	unite(&end, p->loops.at[number]);
+	flow(p, o->regions[0], &end);
+	pending out = end; /* of a while: left after `before` */
+	if (o->kind == IR_WHILE) flow(p, o->regions[1], &end);
+	go_round(&end, o, p);
+	pending *known = p->loops.at[number];
+	if (!includes(known, &end)) p->changed = true;
+	if (p->grow)
+		unite(known, &end);
+	else
+		*known = end;
+	if (o->kind == IR_FOR)
+		unite(set, &out); /* it may run no round */
+	else
+		*set = out;
+}
+
+static void flow(placer *p, ir_block *b, pending *set)
+{
+	for (ir_op *o = b->first, *next; o; o = next) {
+		next = o->next;
+		if (o->kind == IR_IF) {
+			pending other = *set;
+			flow(p, o->regions[0], set);
+			flow(p, o->regions[1], &other);
+			unite(set, &other);
+		} else if (o->kind == IR_FOR || o->kind == IR_WHILE)
+			flow_loop(p, o, set);
+		else
+			transfer(p, set, o);
+	}
+}
+
+bool pass_barriers(pass_context *c, ir_func *f)
+{
+	if (!pass_axis(c, f)) return false;
+	placer p = {.context = c, .func = f};
+	unsigned round = 0;
+	do { /* after a barrier was placed, what the loops' ends leave may be less: forget it, up to a point */
+		if (p.inserted && !p.grow)
+			for (uint32_t i = 0; i < p.loops.n; i++) clear(p.loops.at[i]);
+		pending set = {0};
+		p.changed = p.inserted = false;
+		p.next_loop = 0;
+		p.grow = ++round > MAX_ROUNDS;
+		flow(&p, f->body, &set);
+	} while (p.changed || p.inserted);
+	f->level = IR_LEVEL_SCHEDULED;
+	return true;
+}

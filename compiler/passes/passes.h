@@ -1,0 +1,63 @@
+/* The passes, one file each, in the order in which driver.c runs them.
+ * A pass is `bool pass(pass_context *, ir_func *)`: false after it has added a diagnostic.  The driver verifies after
+ * each pass in debug builds (--verify-each), prints for --print-after, and times for --time-passes. */
+#ifndef BLK_PASSES_H
+#define BLK_PASSES_H
+
+#include "../ir/ir.h"
+#include "../layout/layout.h"
+#include "../target.h"
+
+typedef struct pass_context {
+	arena *arena;
+	diags *diags;
+	const blk_target *target;
+	struct axis_info *axis; /* by value id; pass_axis() fills it */
+	uint32_t naxis;
+	const ir_func *axis_of;
+} pass_context;
+
+/* tile level, every target */
+bool pass_expand_tensors(pass_context *, ir_func *); /* accesses of tensors become pointers, masks, loads and stores */
+bool pass_canonicalise(pass_context *,
+	ir_func *); /* constant folding, algebraic identities, dead regions (if const), trip counts of 0 */
+bool pass_cse(pass_context *, ir_func *);  /* equal pure operations become one; scoped by region */
+bool pass_licm(pass_context *, ir_func *); /* pure operations leave loops */
+bool pass_dce(pass_context *, ir_func *); /* unused pure operations and loads, unused loop-carried values and results */
+bool pass_legalise(pass_context *, ir_func *); /* refuses what has no lowering for the target */
+bool pass_expand_math(
+	pass_context *, ir_func *); /* nvptx: elementary functions without an instruction become arithmetic */
+bool pass_prepare_dots(pass_context *, ir_func *); /* nvptx: dots become such as the target has instructions for */
+
+/* tile -> mapped, GPU targets */
+/* axis.c: fills context.axis.  Facts about a value outlive rewriting, so the work is done again only when there are
+ * values that it has not seen: whoever asks for facts calls it first. */
+bool pass_axis(pass_context *, ir_func *);
+bool pass_assign_layouts(pass_context *,
+	ir_func *); /* every tile value gets a layout; convert_layout where two meet; level becomes MAPPED */
+
+bool pass_pipeline(pass_context *, ir_func *); /* loads of loops become copies that run ahead into shared memory */
+
+/* mapped -> scheduled */
+bool pass_allocate_shared(pass_context *,
+	ir_func *); /* scratch of reductions, conversions, scalar broadcasts: offsets by liveness; func.shared_bytes */
+bool pass_barriers(pass_context *, ir_func *); /* cta_barrier only where shared or global accesses of different threads
+						  may meet; level becomes SCHEDULED */
+
+/* axis.c: contiguity, divisibility, constancy per dimension (playbook: Triton's AxisInfo); all powers of two */
+typedef struct axis_info {
+	bool known;                       /* false: nothing computed (floats); read as all ones */
+	uint32_t contiguity[IR_MAX_RANK]; /* aligned groups of this many neighbours along the dimension are x, x+1, ...
+					   */
+	uint64_t divisibility[IR_MAX_RANK]; /* first element of each such group is a multiple (bytes for pointers) */
+	uint32_t constancy[IR_MAX_RANK];    /* aligned groups of this many neighbours are equal */
+} axis_info;                                /* scalars use index 0: contiguity 1, constancy 1 */
+const axis_info *axis_get(const pass_context *, const ir_value *); /* never null */
+/* What keeps an access from being wider. */
+typedef enum axis_limit { AXIS_WIDEST, AXIS_ATOMIC, AXIS_SCALAR, AXIS_SPREAD, AXIS_UNALIGNED, AXIS_MASK } axis_limit;
+extern const char *const axis_limit_text[]; /* ORDER axis_limit */
+/* Elements (a power of two, at most 16 bytes' worth) that one access of this load or store may cover along dimension
+ * `dim`, from the pointer's contiguity and alignment and the mask's constancy; *why may be null. */
+unsigned axis_access_width(const pass_context *, const ir_op *access, unsigned dim, axis_limit *why);
+
+#endif

@@ -1,0 +1,244 @@
+/* The autotune block: names and values checked against the kernel, then one canonical line for the signature.
+ *
+ *   autotune key M,N axis BM 64 128 axis num_warps 4 8 config BM=128,num_warps=8 where {BM * 2 <= 256} reset c
+ *       restore x tolerance 0.01                                                       (all on one line)
+ *
+ * The configurations that this makes follow, a line each (configurations.c).
+ * The line is for tuners; a compile with the bindings at hand uses them and nothing of this block. */
+#include "internal.h"
+
+#include <string.h>
+
+/* Names that an axis or a configuration may bind: const parameters and options. */
+static bool check_tunable(sema_program *p, const ast *kernel, const char *name, span at)
+{
+	if (!name) return false;
+	const ast *k = find_parameter(kernel, name);
+	if ((k && k->flag) || (!k && kernel_option_find(name))) return true;
+	diag *d = diag_error(p->diags, 612, at,
+		k ? "'%s' is a run-time parameter and cannot be tuned"
+		  : "'%s' is neither a const parameter of the kernel nor an option",
+		name);
+	VEC(const char *) candidates = {0};
+	const ast *list = kernel->kids[0];
+	for (uint32_t i = 0; list && i < list->nkids; i++)
+		if (list->kids[i] && list->kids[i]->flag && list->kids[i]->text)
+			vec_push(p->arena, &candidates, list->kids[i]->text);
+	for (const kernel_option *o = kernel_options; o->name; o++) vec_push(p->arena, &candidates, o->name);
+	const char *near = sema_nearest(name, candidates.at, candidates.n);
+	if (near) diag_set_hint(p->diags, d, "did you mean '%s'?", near);
+	return false;
+}
+
+static void check_runtime(sema_program *p, const ast *kernel, const ast *n, bool pointer)
+{
+	if (!n || !n->text) return;
+	const ast *k = find_parameter(kernel, n->text);
+	const char *what = pointer ? "a pointer parameter" : "a run-time parameter";
+	bool is_pointer = k && k->nkids && k->kids[0] && k->kids[0]->kind == AST_POINTER;
+	if (k && !k->flag && (!pointer || is_pointer)) return;
+	diag_error(p->diags, 613, n->at, "'%s' is not %s of the kernel", n->text, what);
+}
+
+static void check_twice(sema_program *p, name_table *seen, const ast *n)
+{
+	const ast *old = n->text ? name_table_find(seen, n->text) : NULL;
+	if (old) {
+		diag *d = diag_error(p->diags, 612, mark_of(n), "'%s' is given twice", n->text);
+		diag_add_label(p->diags, d, mark_of(old), "first given here");
+	}
+	if (n->text) name_table_set(p->arena, seen, n->text, (void *)n);
+}
+
+static void check_item(
+	sema_program *p, const ast *kernel, const ast *n, name_table *axes, uint64_t *product, uint64_t *configs)
+{
+	name_table seen = {0};
+	switch (n->kind) {
+	case AST_AXIS:
+		check_tunable(p, kernel, n->text, mark_of(n));
+		check_twice(p, axes, n);
+		*product = (*product ? *product : 1) * (n->nkids ? n->nkids : 1);
+		if (*product > SEMA_MAX_CONFIGS) *product = SEMA_MAX_CONFIGS + 1;
+		break;
+	case AST_CONFIG:
+		++*configs;
+		for (uint32_t i = 0; i < n->nkids; i++) {
+			if (!n->kids[i]) continue;
+			if (!n->kids[i]->text)
+				diag_error(p->diags, 612, n->kids[i]->at, "a configuration names its values: BM = 128");
+			else if (check_tunable(p, kernel, n->kids[i]->text, mark_of(n->kids[i])))
+				check_twice(p, &seen, n->kids[i]);
+		}
+		break;
+	case AST_RESET:
+	case AST_RESTORE:
+		for (uint32_t i = 0; i < n->nkids; i++) check_runtime(p, kernel, n->kids[i], true);
+		break;
+	default: break;
+	}
+}
+
+void autotune_check(sema_program *p, const ast *n)
+{
+	declaration *kernel = n->text ? name_table_find(&p->user, n->text) : NULL;
+	if (!kernel || kernel->kind != DECLARES_KERNEL) {
+		diag *d = diag_error(p->diags, 611, mark_of(n), "there is no kernel '%s'", n->text ? n->text : "?");
+		VEC(const char *) candidates = {0};
+		for (uint32_t i = 0; i < p->kernels.n; i++) vec_push(p->arena, &candidates, p->kernels.at[i]->name);
+		const char *near = n->text ? sema_nearest(n->text, candidates.at, candidates.n) : NULL;
+		if (near) diag_set_hint(p->diags, d, "did you mean '%s'?", near);
+		return;
+	}
+	if (kernel->autotune) {
+		diag *d = diag_error(p->diags, 611, mark_of(n), "'%s' has an autotune block already", n->text);
+		diag_add_label(p->diags, d, mark_of(kernel->autotune), "first given here");
+		return;
+	}
+	kernel->autotune = n;
+	if (kernel->node->nkids == 0) return;
+	const ast *key = n->nkids ? n->kids[0] : NULL;
+	for (uint32_t i = 0; key && i < key->nkids; i++) check_runtime(p, kernel->node, key->kids[i], false);
+	uint64_t product = 0, configs = 0;
+	name_table axes = {0};
+	for (uint32_t i = 1; i < n->nkids; i++)
+		if (n->kids[i]) check_item(p, kernel->node, n->kids[i], &axes, &product, &configs);
+	if (product + configs > SEMA_MAX_CONFIGS)
+		diag_error(p->diags, 709, mark_of(n), "more than 10,000 configurations");
+}
+
+/* ---- values and the line ---- */
+
+const char *autotune_value_text(sema *s, sval v)
+{
+	text out = {.arena = s->arena};
+	switch (v.kind) {
+	case SVAL_NUMBER: return number_text(s, v.number);
+	case SVAL_TYPE: return sema_stype_text(s, v.type);
+	case SVAL_TUPLE:
+		text_puts(&out, "[");
+		for (uint32_t i = 0; i < v.tuple.n; i++)
+			text_printf(&out, "%s%s", i ? "," : "", autotune_value_text(s, v.tuple.items[i]));
+		text_puts(&out, "]");
+		return out.at;
+	default: return "?";
+	}
+}
+
+/* The value in the type of what it is for. */
+sval autotune_value(sema *s, const ast *kernel, const char *name, const ast *value)
+{
+	const ast *parameter = find_parameter(kernel, name);
+	sval v = sema_constant_expression(s, value, "a tuned value");
+	if (sval_is_poison(v)) return v;
+	if (parameter) return sema_const_argument(s, parameter, v);
+	const kernel_option *o = kernel_option_find(name);
+	uint32_t number;
+	return o && kernel_option_check(s, o, v, &number, v.at) ? v : sval_poison(v.at);
+}
+
+static void add_source(sema *s, text *out, span at)
+{
+	(void)s;
+	bool space = false;
+	for (uint32_t i = at.begin; at.file && i < at.end && i < at.file->size; i++) {
+		char c = at.file->text[i];
+		bool blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+		if (!blank) {
+			if (space) text_puts(out, " ");
+			text_add(out, &c, 1);
+		}
+		space = blank;
+	}
+}
+
+static bool add_axis(sema *s, const ast *kernel, const ast *n, text *out)
+{
+	const ast *parameter = find_parameter(kernel, n->text);
+	binding *old = scope_find(s, n->text);
+	bool first = !old || old->scope != s->private->scope;
+	if (parameter && !parameter->flag) return false; /* reported when the file was loaded */
+	text_printf(out, " axis %s", n->text);
+	for (uint32_t i = 0; i < n->nkids; i++) {
+		sval v = autotune_value(s, kernel, n->text, n->kids[i]);
+		if (sval_is_poison(v)) return false;
+		text_printf(out, " %s", autotune_value_text(s, v));
+		if (i == 0 && first) scope_bind(s, n->text, n->mark, BINDING_PARAMETER, v);
+	}
+	return true;
+}
+
+static bool add_config(sema *s, const ast *kernel, const ast *n, text *out)
+{
+	text_puts(out, " config ");
+	for (uint32_t i = 0; i < n->nkids; i++) {
+		const ast *a = n->kids[i];
+		sval v = a->nkids ? autotune_value(s, kernel, a->text, a->kids[0]) : sval_poison(a->at);
+		if (sval_is_poison(v)) return false;
+		text_printf(out, "%s%s=%s", i ? "," : "", a->text, autotune_value_text(s, v));
+	}
+	return true;
+}
+
+static bool add_where(sema *s, const ast *n, text *out)
+{
+	bool b;
+	sval v = sema_constant_expression(s, n->kids[0], "a 'where' clause");
+	if (!sema_as_const_bool(s, v, &b, "a 'where' clause")) return false;
+	text_puts(out, " where {");
+	add_source(s, out, n->kids[0]->at);
+	text_puts(out, "}");
+	return true;
+}
+
+static bool add_item(sema *s, const ast *kernel, const ast *n, text *out)
+{
+	switch (n->kind) {
+	case AST_AXIS: return add_axis(s, kernel, n, out);
+	case AST_CONFIG: return add_config(s, kernel, n, out);
+	case AST_RESET:
+	case AST_RESTORE:
+		text_puts(out, n->kind == AST_RESET ? " reset " : " restore ");
+		for (uint32_t i = 0; i < n->nkids; i++) text_printf(out, "%s%s", i ? "," : "", n->kids[i]->text);
+		return true;
+	case AST_TOLERANCE: {
+		sval v = sema_constant_expression(s, n->nkids ? n->kids[0] : NULL, "a tolerance");
+		if (sval_is_poison(v)) return false;
+		if (v.kind == SVAL_NUMBER && (scalar_is_float(v.number.type) ? v.number.f >= 0 : v.number.i >= 0) &&
+			v.number.type != SCALAR_BOOL) {
+			text_printf(out, " tolerance %s", number_text(s, v.number));
+			return true;
+		}
+		sema_error(s, 614, v.at, "a tolerance is a number of 0 or more, found %s", sema_type_text(s, v));
+		return false;
+	}
+	default: return true;
+	}
+}
+
+bool autotune_signature(sema *s, const ast *n, const ast *kernel, text *out)
+{
+	bool ok = true;
+	scope_mark m = scope_open(s);
+	for (const kernel_option *o = kernel_options; o->name; o++) {
+		const char *name = names_intern(s->private->program->names, o->name, strlen(o->name));
+		scope_bind(s, name, n->at, BINDING_PARAMETER,
+			sval_typed_int(SCALAR_I32, kernel_option_value(s, o), n->at));
+	}
+	scope_mark axes = scope_open(s);
+	text_puts(out, "autotune");
+	const ast *key = n->kids[0];
+	for (uint32_t i = 0; key && i < key->nkids; i++)
+		text_printf(out, "%s%s", i ? "," : " key ", key->kids[i]->text);
+	for (int round = 0; round < 2; round++) /* the conditions see the axes, wherever those stand */
+		for (uint32_t i = 1; i < n->nkids; i++) {
+			const ast *k = n->kids[i];
+			if (!k || (k->kind == AST_WHERE) != (round == 1)) continue;
+			ok = (k->kind == AST_WHERE ? k->nkids && add_where(s, k, out) : add_item(s, kernel, k, out)) &&
+			     ok;
+		}
+	text_puts(out, "\n");
+	scope_close(s, axes);
+	scope_close(s, m);
+	return ok && autotune_configurations(s, n, kernel, out);
+}

@@ -1,0 +1,85 @@
+/* Helpers of the built-in functions: see builtins_util.h. */
+#include "builtins_util.h"
+
+diag *builtin_needs(sema *s, const builtin_call *c, unsigned arg, const char *what)
+{
+	return sema_diag(s, 501, c->arg_at[arg], "'%s' needs %s, not %s", c->builtin->name, what,
+		sema_type_text(s, c->args[arg]));
+}
+
+ir_value *builtin_tile(sema *s, const builtin_call *c, unsigned arg)
+{
+	ir_type t;
+	if (!sval_type_of(c->args[arg], &t) || t.rank == 0 || t.pointer) {
+		builtin_needs(s, c, arg, "a tile of numbers");
+		return NULL;
+	}
+	return sema_value(s, c->args[arg], "the tile");
+}
+
+bool builtin_flag(sema *s, const builtin_call *c, unsigned arg, const char *what, bool *flag)
+{
+	return sval_is_none(c->args[arg]) || sema_as_const_bool(s, c->args[arg], flag, what);
+}
+
+bool builtin_choice(sema *s, const builtin_call *c, unsigned arg, const char *const *choices, unsigned n,
+	const char *what, unsigned *which)
+{
+	return sval_is_none(c->args[arg]) || sema_as_choice(s, c->args[arg], choices, n, which, what);
+}
+
+uint64_t builtin_next_pow2(uint64_t n)
+{
+	uint64_t p = 1;
+	while (p < n && p < (uint64_t)1 << 63) p <<= 1;
+	return p;
+}
+
+ir_value *builtin_reshape(sema *s, ir_value *v, ir_type shape)
+{
+	if (ir_same_shape(v->type, shape)) return v;
+	return ir_build1(&s->b, IR_RESHAPE, ir_with_shape(v->type, shape), 1, &v);
+}
+
+ir_value *builtin_permute(sema *s, ir_value *v, const uint16_t *order)
+{
+	ir_type t = v->type;
+	for (unsigned i = 0; i < t.rank; i++) t.dim[i] = v->type.dim[order[i]];
+	ir_op *o = ir_build(&s->b, IR_PERMUTE, 1, &v, 1, &t, 0);
+	o->attr[0] = ir_pack(t.rank, order);
+	return ir_result(o);
+}
+
+ir_value *builtin_expand(sema *s, ir_value *v, unsigned axis)
+{
+	ir_type t = builtin_with_axis(v->type, axis, 1);
+	if (v->type.rank == 0) return ir_splat(&s->b, v, t);
+	ir_op *o = ir_build(&s->b, IR_EXPAND_DIMS, 1, &v, 1, &t, 0);
+	o->attr[0] = axis;
+	return ir_result(o);
+}
+
+ir_type builtin_without_axis(ir_type t, unsigned axis)
+{
+	for (unsigned i = axis; i + 1 < t.rank; i++) t.dim[i] = t.dim[i + 1];
+	t.dim[--t.rank] = 0;
+	return t;
+}
+
+ir_type builtin_with_axis(ir_type t, unsigned axis, uint32_t extent)
+{
+	for (unsigned i = t.rank++; i > axis; i--) t.dim[i] = t.dim[i - 1];
+	t.dim[axis] = extent;
+	return t;
+}
+
+ir_value *builtin_float_constant(sema *s, ir_type t, double x)
+{
+	return ir_constant(&s->b, t, scalar_from_double((scalar)t.elem, x));
+}
+
+ir_value *builtin_widen(sema *s, ir_value *v)
+{
+	bool narrow = v->type.elem == SCALAR_F16 || v->type.elem == SCALAR_BF16;
+	return narrow ? sema_convert(s, v, SCALAR_F32) : v;
+}

@@ -1,0 +1,170 @@
+/* The configurations of an autotune block, one signature line each: the axes' product and the explicit ones, as far as
+ * the `where` clauses let them pass.
+ *
+ *   configuration BM=64,num_warps=4
+ *
+ * What the request defines is bound for all of them: such a name is left out, and a configuration of which nothing is
+ * left is none.  A condition sees the const parameters and options as a compile of that configuration would: defaults
+ * that depend on what is tuned are computed again. */
+#include "internal.h"
+
+#include <string.h>
+
+typedef struct choice {
+	const char *name;
+	sval value;
+} choice;
+typedef VEC(choice) choices;
+
+typedef struct axis {
+	const char *name;
+	sval *values;
+	uint32_t n;
+} axis;
+
+typedef struct expansion {
+	sema *s;
+	const ast *block, *kernel;
+	text *out;
+	choices chosen;
+	name_table seen; /* texts of explicit configurations */
+} expansion;
+
+static bool defined(const sema *s, const char *name)
+{
+	const sema_request *r = s->private->request;
+	for (size_t i = 0; i < r->ndefines; i++)
+		if (r->defines[i].name && strcmp(r->defines[i].name, name) == 0) return true;
+	return false;
+}
+
+static const choice *chosen(const expansion *e, const char *name)
+{
+	for (uint32_t i = 0; i < e->chosen.n; i++)
+		if (strcmp(e->chosen.at[i].name, name) == 0) return &e->chosen.at[i];
+	return NULL;
+}
+
+static void bind_parameters(expansion *e)
+{
+	sema *s = e->s;
+	const ast *list = e->kernel->kids[0];
+	for (uint32_t i = 0; list && i < list->nkids; i++) {
+		const ast *k = list->kids[i];
+		if (!k || !k->text || !k->flag) continue;
+		const choice *c = chosen(e, k->text);
+		const ast *otherwise = k->nkids > 1 ? k->kids[1] : NULL;
+		if (c)
+			scope_bind(s, k->text, k->at, BINDING_PARAMETER, c->value);
+		else if (otherwise && !defined(s, k->text))
+			scope_bind(s, k->text, k->at, BINDING_PARAMETER,
+				sema_const_argument(s, k, sema_constant_expression(s, otherwise, "a default")));
+	}
+}
+
+static sval option_value(expansion *e, const kernel_option *o)
+{
+	sema *s = e->s;
+	const choice *c = chosen(e, o->name);
+	if (c) return c->value;
+	const ast *list = e->kernel->nkids > 2 ? e->kernel->kids[2] : NULL;
+	for (uint32_t i = 0; list && i < list->nkids && !defined(s, o->name); i++) {
+		const ast *a = list->kids[i];
+		if (a && a->text && a->nkids && strcmp(a->text, o->name) == 0)
+			return sema_constant_expression(s, a->kids[0], arena_printf(s->arena, "option '%s'", o->name));
+	}
+	return sval_typed_int(SCALAR_I32, kernel_option_value(s, o), e->block->at);
+}
+
+/* Whether all conditions hold for what is chosen; *ok turns false after an error. */
+static bool admitted(expansion *e, bool *ok)
+{
+	sema *s = e->s;
+	bool holds = true;
+	scope_mark m = scope_open(s);
+	bind_parameters(e);
+	for (const kernel_option *o = kernel_options; o->name; o++)
+		if (!find_parameter(e->kernel, o->name))
+			scope_bind(s, names_intern(s->private->program->names, o->name, strlen(o->name)), e->block->at,
+				BINDING_PARAMETER, option_value(e, o));
+	for (uint32_t i = 1; i < e->block->nkids && holds; i++) {
+		const ast *k = e->block->kids[i];
+		if (!k || k->kind != AST_WHERE || !k->nkids) continue;
+		sval v = sema_constant_expression(s, k->kids[0], "a 'where' clause");
+		if (sval_is_poison(v) || !sema_as_const_bool(s, v, &holds, "a 'where' clause")) *ok = holds = false;
+	}
+	scope_close(s, m);
+	return holds;
+}
+
+static bool add_line(expansion *e, bool once)
+{
+	text line = {.arena = e->s->arena};
+	bool ok = true;
+	if (!e->chosen.n || !admitted(e, &ok)) return ok;
+	for (uint32_t i = 0; i < e->chosen.n; i++)
+		text_printf(&line, "%s%s=%s", i ? "," : "", e->chosen.at[i].name,
+			autotune_value_text(e->s, e->chosen.at[i].value));
+	if (once) {
+		const char *name = names_intern(e->s->private->program->names, line.at, line.n);
+		if (name_table_find(&e->seen, name)) return true;
+		name_table_set(e->s->arena, &e->seen, name, (void *)name);
+	}
+	text_printf(e->out, "configuration %s\n", line.at);
+	return true;
+}
+
+/* Counts through the axes' product, the last axis fastest. */
+static bool cross(expansion *e, const axis *axes, uint32_t n)
+{
+	sema *s = e->s;
+	uint32_t *at = arena_alloc(s->arena, (n + 1) * sizeof *at);
+	memset(at, 0, (n + 1) * sizeof *at);
+	while (n) {
+		e->chosen.n = 0;
+		for (uint32_t i = 0; i < n; i++)
+			vec_push(s->arena, &e->chosen, ((choice){axes[i].name, axes[i].values[at[i]]}));
+		if (!add_line(e, false)) return false;
+		uint32_t i = n;
+		while (i > 0 && ++at[i - 1] == axes[i - 1].n) at[--i] = 0;
+		if (i == 0) break;
+	}
+	return true;
+}
+
+static bool explicit_one(expansion *e, const ast *n)
+{
+	sema *s = e->s;
+	e->chosen.n = 0;
+	for (uint32_t i = 0; i < n->nkids; i++) {
+		const ast *a = n->kids[i];
+		if (!a || !a->text || !a->nkids || defined(s, a->text)) continue;
+		sval v = autotune_value(s, e->kernel, a->text, a->kids[0]);
+		if (sval_is_poison(v)) return false;
+		vec_push(s->arena, &e->chosen, ((choice){a->text, v}));
+	}
+	return add_line(e, true);
+}
+
+bool autotune_configurations(sema *s, const ast *block, const ast *kernel, text *out)
+{
+	expansion e = {.s = s, .block = block, .kernel = kernel, .out = out};
+	VEC(axis) axes = {0};
+	for (uint32_t i = 1; i < block->nkids; i++) {
+		const ast *k = block->kids[i];
+		if (!k || k->kind != AST_AXIS || !k->text || defined(s, k->text)) continue;
+		axis a = {.name = k->text, .n = k->nkids};
+		if (!a.n) return true;
+		a.values = arena_alloc(s->arena, a.n * sizeof *a.values);
+		for (uint32_t j = 0; j < a.n; j++) {
+			a.values[j] = autotune_value(s, kernel, k->text, k->kids[j]);
+			if (sval_is_poison(a.values[j])) return false;
+		}
+		vec_push(s->arena, &axes, a);
+	}
+	if (!cross(&e, axes.at, axes.n)) return false;
+	for (uint32_t i = 1; i < block->nkids; i++)
+		if (block->kids[i] && block->kids[i]->kind == AST_CONFIG && !explicit_one(&e, block->kids[i]))
+			return false;
+	return true;
+}

@@ -1,0 +1,102 @@
+/* Built-ins that belong to the language itself rather than to a library: casts, asserts, prints. */
+#include "internal.h"
+
+#include <string.h>
+
+static sval builtin_to(sema *s, const builtin_call *c)
+{
+	bool bitcast = false;
+	if (!sval_is_none(c->args[2]) && !sema_as_const_bool(s, c->args[2], &bitcast, "bitcast"))
+		return sval_poison(c->at);
+	return sema_cast(s, c->args[0], c->args[1], bitcast, c->at);
+}
+
+/* A message without quotes; NULs and what follows them are not shown. */
+static const char *message(sema *s, sval v)
+{
+	const char *t = "";
+	uint32_t n;
+	if (!sval_is_none(v)) sema_as_string(s, v, &t, &n, "the message");
+	return t;
+}
+
+static sval static_assert_(sema *s, const builtin_call *c)
+{
+	bool holds;
+	if (!sema_as_const_bool(s, c->args[0], &holds, "the condition of static_assert")) return sval_poison(c->at);
+	const char *m = message(s, c->args[1]);
+	if (!holds) return sema_error(s, 312, c->at, "static_assert failed%s%s", *m ? ": " : "", m);
+	return sval_void(c->at);
+}
+
+static sval device_assert(sema *s, const builtin_call *c)
+{
+	ir_value *v = sema_value(s, c->args[0], "the condition of device_assert");
+	if (!v) return sval_poison(c->at);
+	if (v->type.pointer || v->type.elem != SCALAR_BOOL) {
+		diag *d = sema_diag(s, 211, c->arg_at[0], "the condition of device_assert must be a bool, found %s",
+			sema_type_text(s, c->args[0]));
+		diag_set_hint(s->diags, d, "compare: %s != 0", sema_source_text(s, c->arg_at[0]));
+		return sval_poison(c->at);
+	}
+	ir_op *op = ir_build(&s->b, IR_ASSERT, 1, &v, 0, NULL, 0);
+	op->text = message(s, c->args[1]);
+	return sval_void(c->at);
+}
+
+static const char *shown(sema *s, sval v)
+{
+	switch (v.kind) {
+	case SVAL_STRING: return v.string.text;
+	case SVAL_NUMBER: return number_text(s, v.number);
+	case SVAL_TYPE: return sema_stype_text(s, v.type);
+	case SVAL_TUPLE: {
+		text out = {.arena = s->arena};
+		text_puts(&out, "(");
+		for (uint32_t i = 0; i < v.tuple.n; i++)
+			text_printf(&out, "%s%s", i ? ", " : "", shown(s, v.tuple.items[i]));
+		text_puts(&out, v.tuple.n == 1 ? ",)" : ")");
+		return out.at;
+	}
+	default: return sema_type_text(s, v);
+	}
+}
+
+static sval static_print(sema *s, const builtin_call *c)
+{
+	text out = {.arena = s->arena};
+	for (uint32_t i = 0; i < c->nrest; i++) text_printf(&out, "%s%s", i ? " " : "", shown(s, c->rest[i]));
+	diag_add(s->diags, DIAG_NOTE, 0, c->at, "%s", out.at ? out.at : "");
+	return sval_void(c->at);
+}
+
+static sval device_print(sema *s, const builtin_call *c)
+{
+	const char *t;
+	uint32_t n;
+	VEC(ir_value *) values = {0};
+	if (!sema_as_string(s, c->args[0], &t, &n, "the first argument of device_print")) return sval_poison(c->at);
+	if (c->nrest > 16) return sema_error(s, 304, c->rest[16].at, "device_print takes at most 16 values");
+	for (uint32_t i = 0; i < c->nrest; i++) {
+		ir_value *v = sema_value(s, c->rest[i], "a printed value");
+		if (!v) return sval_poison(c->at);
+		vec_push(s->arena, &values, v);
+	}
+	for (uint32_t i = 1; i < values.n; i++) /* one line an element: all tiles have the same elements */
+		if (values.at[i]->type.rank && values.at[0]->type.rank &&
+			!ir_same_shape(values.at[0]->type, values.at[i]->type))
+			return sema_error(s, 203, c->rest[i].at, "printed tiles must have one shape, found %s and %s",
+				sema_shape_text(s, values.at[0]->type), sema_shape_text(s, values.at[i]->type));
+	ir_op *op = ir_build(&s->b, IR_PRINT, values.n, values.at, 0, NULL, 0);
+	op->text = t;
+	return sval_void(c->at);
+}
+
+const builtin sema_core_builtins[] = {
+	{"to", "x T bitcast?", 0, builtin_to, 0},
+	{"static_assert", "condition message?", 0, static_assert_, 0},
+	{"static_print", "values...", 0, static_print, 0},
+	{"device_assert", "condition message?", 0, device_assert, 0},
+	{"device_print", "text values...", 0, device_print, 0},
+	{0},
+};

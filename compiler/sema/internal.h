@@ -1,0 +1,269 @@
+/* What the files of sema share and nobody else sees: declarations, scopes, slots, frames. */
+#ifndef BLK_SEMA_INTERNAL_H
+#define BLK_SEMA_INTERNAL_H
+
+#include "builtins.h"
+
+enum {
+	SEMA_MAX_WORK = 1000000,  /* operations after unrolling and inlining */
+	SEMA_MAX_DEPTH = 1500,    /* of the walk's own recursion: expressions, statements and inlined calls together */
+	SEMA_MAX_INLINE = 256,    /* calls inside calls */
+	SEMA_MAX_REGIONS = 256,   /* run-time ifs and loops inside each other, those made by early exits included */
+	SEMA_MAX_IMPORTS = 256,   /* imports inside imports */
+	SEMA_MAX_LEAVES = 4096,   /* values in a tuple, tuples inside it included */
+	SEMA_MAX_TUPLES = 64,     /* tuples inside each other */
+	SEMA_MAX_CONFIGS = 10000, /* configurations of one autotune block */
+};
+
+/* The name or operator of a node: where a caret goes. */
+static inline span mark_of(const ast *n)
+{
+	return n->mark.file ? n->mark : n->at;
+}
+
+/* ---- declarations (load.c) ---- */
+typedef enum declaration_kind { DECLARES_CONST, DECLARES_FN, DECLARES_KERNEL } declaration_kind;
+
+typedef struct declaration {
+	declaration_kind kind;
+	const char *name; /* interned */
+	const ast *node;  /* BIND, FN or KERNEL */
+	span at;          /* the name */
+	bool library;     /* from compiler/lib: sees built-ins and the library, not the user's names */
+	sema_fn *fn;
+	const ast *autotune;
+} declaration;
+
+struct sema_fn {
+	const char *name;
+	const ast *node;
+	bool library;
+};
+
+/* Names to anything, by the interned pointer: open addressing. */
+typedef struct name_table {
+	struct {
+		const char *name;
+		void *value;
+	} * at;
+	uint32_t n, room; /* room: a power of two */
+} name_table;
+void *name_table_find(const name_table *, const char *name);
+void name_table_set(arena *, name_table *, const char *name, void *value);
+
+struct sema_program {
+	arena *arena;
+	diags *diags;
+	names *names;
+	source_set *sources;
+	name_table user, library;
+	VEC(declaration *) declarations; /* of the user, in order of declaration, imports first */
+	VEC(declaration *) library_declarations;
+	VEC(declaration *) kernels;
+	VEC(const ast *) autotunes;
+	uint32_t library_loaded; /* bit i: file i of the library has been parsed */
+	bool broken;             /* there were syntax errors: what is missing then would be reported as unknown */
+	bool incomplete;         /* an import is missing: a name that is not found may be of there */
+};
+/* A declaration of the library, or null.  Its files are parsed when a name is not found in those parsed before, the one
+ * called `likely` first. */
+declaration *sema_library_find(sema_program *, const char *name, const char *likely);
+
+/* ---- scopes and slots (scope.c) ---- */
+typedef enum binding_kind { BINDING_LET, BINDING_CONST, BINDING_PARAMETER, BINDING_LOOP, BINDING_VAR } binding_kind;
+
+typedef struct binding {
+	const char *name;
+	span at;
+	binding_kind kind;
+	uint32_t frame, scope; /* ids */
+	sval value;            /* all but VAR */
+	uint32_t slot;         /* VAR: the slot that holds the value */
+	struct binding *hidden;
+} binding;
+
+typedef struct loop {
+	struct loop *up;
+	uint32_t broken; /* slot: bool, a break happened */
+	uint32_t left;   /* slot: bool, this iteration was left by break, continue or return */
+} loop;
+
+typedef struct slot_change {
+	uint32_t slot;
+	sval value;
+} slot_change;
+typedef VEC(slot_change) slot_changes;
+
+typedef struct frame {
+	struct frame *up;
+	const sema_fn *fn; /* null: the kernel, or a constant expression */
+	span call;         /* where it was called */
+	uint32_t id;
+	bool library;
+	uint32_t returned; /* slot: bool */
+	uint32_t result;   /* slot: the value */
+	const stype *type; /* declared result, or null */
+	loop *loop;
+	span first_return; /* for messages about returns that disagree */
+} frame;
+
+typedef struct scope_mark {
+	uint32_t bindings, slots, scope, block_slots;
+} scope_mark;
+
+struct sema_private {
+	sema_program *program;
+	const sema_request *request;
+	name_table names; /* name to the innermost binding */
+	VEC(binding *) bindings;
+	VEC(sval) slots;      /* what mutable variables and exit flags hold now; change with slot_set() */
+	slot_changes log;     /* what each write replaced, since the outermost branch began or before */
+	VEC(uint32_t) stamps; /* by slot, for walks that want each slot once */
+	uint32_t stamp;
+	frame *frame;
+	uint32_t next_frame, scope, next_scope;
+	uint32_t depth, inlined, regions, work;
+	uint32_t block_slots; /* slots at and beyond this belong to the innermost block */
+	bool work_reported;
+	name_table constants; /* top-level constants: declaration's name to constant_state; library ones apart */
+	name_table library_constants;
+};
+
+typedef enum constant_progress { CONSTANT_IN_PROGRESS, CONSTANT_DONE } constant_progress;
+typedef struct constant_state {
+	constant_progress progress;
+	sval value;
+	struct constant_state *up;
+} constant_state;
+
+void sema_init(sema *, sema_program *, const sema_request *, ir_func *);
+scope_mark scope_open(sema *);
+void scope_close(sema *, scope_mark);
+/* Reports a name that this block has declared already. */
+void scope_bind(sema *, const char *name, span at, binding_kind, sval value);
+binding *scope_find(sema *, const char *name); /* of the current frame; null: not a local name */
+uint32_t slot_new(sema *, sval value);
+void slot_set(sema *, uint32_t slot, sval value);
+static inline sval slot_get(sema *s, uint32_t slot)
+{
+	return s->private->slots.at[slot];
+}
+/* Looks the name up everywhere: locals, declarations, types, built-ins, library; error 201. */
+sval scope_lookup(sema *, const char *name, span at);
+sval scope_constant(sema *, declaration *, span at);
+
+/* An error about an operator: the position is that of the whole expression, the caret stands under the operator. */
+diag *sema_operator_diag(sema *, uint16_t code, span at, span mark, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+/* ---- operators.c, types.c, consteval.c ---- */
+const char *sema_source_text(sema *, span); /* the source of a short expression, "..." else; for hints */
+sval fold_binary(sema *, ast_op, sval a, sval b, span at, span mark);
+sval fold_unary(sema *, ast_op, sval a, span at, span mark);
+/* sema_unify(), the conversions of v[i] being made at where[i]. */
+bool sema_unify_at(sema *, const sval *v, unsigned n, span at, ir_builder *where, ir_value **out);
+const char *sema_postfix_text(sema *, span); /* the same, in parentheses unless a '.' may follow it */
+bool number_fits(sema_number, scalar);       /* an integer number's value in the type's range; any number in a float */
+/* The type in which two numbers meet; false: signed and unsigned with no common type. */
+bool number_common_type(sema_number a, sema_number b, scalar *type, bool *untyped);
+sema_number number_adapt(sema_number, scalar);
+sema_number number_from_bits(scalar, uint64_t);
+sema_number number_make_int(sema_int, bool *fits);
+const char *number_text(sema *, sema_number);
+bool promote(scalar a, scalar b, scalar *out);
+const stype *sema_as_stype(sema *, sval, const char *what); /* types and tuples of types; null after an error */
+/* A value of the declared type: let, typed parameters, results, assignments. */
+sval sema_coerce(sema *, sval, const stype *, const char *what);
+const stype *sema_stype_of(sema *, sval); /* null: has none (functions, strings) */
+const stype *stype_value(sema *, ir_type);
+bool stype_equal(const stype *, const stype *);
+const stype *stype_named(arena *, const char *name); /* f32, tensor, type, shape; null */
+const char *sema_origin_text(sema *, sval);          /* "f32[512], loaded at softmax.blk:8:13" */
+sval sema_index(sema *, const ast *, sval object);
+sval sema_member(sema *, const ast *, sval object, bool *known); /* shape, dtype, elem, bytes.. */
+
+/* ---- leaves: the run-time values inside an sval (leaves.c) ---- */
+typedef struct value_list {
+	ir_value **at;
+	uint32_t n, room;
+} value_list;
+/* Appends the run-time values of a run-time form (see sema_run_time). */
+void leaves_collect(sema *, sval, value_list *);
+sval leaves_rebuild(sema *, sval shape, ir_value *const *values, uint32_t *next); /* with those values instead */
+sval sema_run_time(
+	sema *, sval, const char *what); /* every number in it becomes a value; error for types, strings .. */
+bool sema_same_value(sval, sval);
+/* Two svals that meet: made to be of one type, numbers adapting.  `a` is materialised at builder x, `b` at y. */
+bool sema_merge(sema *, sval *a, ir_builder *x, sval *b, ir_builder *y, span at, const char *what);
+ir_value *sema_zero(sema *, ir_type); /* an arbitrary value of the type, for paths on which nobody reads it */
+sval sema_zero_like(sema *, sval);
+
+/* ---- expressions.c, calls.c ---- */
+bool sema_enter(sema *, span); /* depth and work; pair with sema_leave when true */
+void sema_leave(sema *);
+sval sema_expression(sema *, const ast *);
+sval sema_constant_expression(
+	sema *, const ast *, const char *what); /* must be compile-time; emits nothing that stays */
+/* A block that nobody keeps: what compile-time expressions emit on the way. */
+ir_builder scratch_open(sema *, span);
+void scratch_close(sema *, ir_builder saved);
+sval sema_call(sema *, const ast *);
+sval sema_inline(sema *, const sema_fn *, const sval *args, const bool *given, uint32_t n, span at);
+/* A run-time condition; null with *known 0 or 1 for a compile-time one, -1 after an error. */
+ir_value *sema_condition(sema *, sval, span, int *known, const char *of);
+
+/* ---- statements.c, flow.c, loops.c ---- */
+typedef enum flow { FLOW_NEXT, FLOW_MAYBE, FLOW_LEFT } flow; /* goes on; may have exited; has exited */
+flow sema_block(sema *, const ast *block);                   /* with its own scope */
+flow sema_statements(sema *, ast *const *list, uint32_t n);
+flow sema_return(sema *, const ast *);
+flow sema_break(sema *, const ast *);
+flow sema_if(sema *, const ast *, ast *const *rest, uint32_t nrest, bool *consumed);
+flow sema_for(sema *, const ast *);
+flow sema_while(sema *, const ast *);
+
+/* A run-time two-way branch.  begin; emit the then arm; other; emit the else arm; end merges the slots. */
+typedef struct branch {
+	ir_op *op;
+	ir_builder saved;
+	slot_changes then;  /* what the then arm left */
+	uint32_t mark, end; /* the log and the slots at the start */
+} branch;
+void branch_begin(sema *, branch *, ir_value *condition, span at);
+void branch_other(sema *, branch *);
+void branch_end(sema *, branch *, uint32_t merged_end); /* slots at and beyond merged_end are dead: not merged */
+bool region_enter(sema *, span);                        /* limit on nesting */
+void region_leave(sema *);
+/* The bool that says whether the innermost loop's iteration, or else the function, has been left. */
+uint32_t left_slot(sema *);
+ir_value *flag_value(sema *, sval flag); /* as a run-time bool */
+sval flag_or(sema *, sval a, sval b);
+ir_value *flag_not(sema *, sval a);
+bool flag_is(sval flag, bool value); /* statically */
+
+/* ---- hostexpr.c, autotune.c, digest.c, kernel.c ---- */
+/* Postfix of a grid (i64) or cost (f64) expression over run-time parameters; false after an error.  *known, where it is
+ * not null, is the value of a grid expression without run-time parts, else 0. */
+bool host_expression(sema *, const ast *, bool is_float, text *out, int64_t *known);
+void autotune_check(sema_program *, const ast *);                                   /* names and shapes of clauses */
+bool autotune_signature(sema *, const ast *, const ast *kernel, text *out);         /* types and the canonical lines */
+void autotune_digest(const sema_program *, const ast *block, char out[33]);         /* 32 digits */
+sval autotune_value(sema *, const ast *kernel, const char *name, const ast *value); /* in the type of what it is for */
+const char *autotune_value_text(sema *, sval);
+/* configurations.c: a line for each that the block allows */
+bool autotune_configurations(sema *, const ast *block, const ast *kernel, text *out);
+typedef struct kernel_option {
+	const char *name, *allowed;
+	uint32_t minimum, maximum;
+	bool power_of_two;
+} kernel_option;
+void overflow_check(sema *, const int64_t grid[3]); /* overflow.c; an extent of 0 is not known */
+const ast *find_parameter(const ast *kernel, const char *name);
+extern const kernel_option kernel_options[]; /* ends with a null name */
+const kernel_option *kernel_option_find(const char *name);
+uint32_t kernel_option_value(sema *, const kernel_option *); /* of this kernel; the largest when it has none */
+bool kernel_option_check(sema *, const kernel_option *, sval, uint32_t *out, span);
+/* A const parameter's value of the parameter's type, which is evaluated in the current scope. */
+sval sema_const_argument(sema *, const ast *parameter, sval value);
+
+#endif

@@ -1,0 +1,179 @@
+/* C headers: one typed launcher for each kernel, so that a wrong argument is the C compiler's error and not a launch's.
+ *
+ *   static inline blk_status add_launch(blk_module *, struct CUstream_st *, float *z, const float *x, int32_t n)
+ *
+ * A launcher looks its kernel up by name in the module each time (a comparison of a few strings): nothing is remembered
+ * outside the module, so that modules may come and go in any thread.  What is written is C11 and C++17. */
+#include "tool.h"
+
+#include "runtime/signature.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct writer {
+	char *at;
+	size_t n, room;
+	bool failed;
+} writer;
+
+static void put(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put(writer *w, const char *fmt, ...)
+{
+	va_list ap, again;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0) w->failed = true;
+	if (!w->failed && w->n + (size_t)n + 1 > w->room) {
+		size_t room = 2 * (w->n + (size_t)n + 1);
+		char *more = realloc(w->at, room);
+		w->failed = !more;
+		if (more) w->at = more, w->room = room;
+	}
+	if (!w->failed) w->n += (size_t)vsnprintf(w->at + w->n, w->room - w->n, fmt, again);
+	va_end(again);
+}
+
+/* ORDER blk_type: the C type of a number, of what a pointer points to, and the call that wraps a number. */
+static const struct {
+	const char *number, *element, *wrap;
+} types[] = {
+	{"bool", "uint8_t", "blk_bool"},
+	{"int8_t", "int8_t", "blk_i8"},
+	{"int16_t", "int16_t", "blk_i16"},
+	{"int32_t", "int32_t", "blk_i32"},
+	{"int64_t", "int64_t", "blk_i64"},
+	{"uint8_t", "uint8_t", "blk_u8"},
+	{"uint16_t", "uint16_t", "blk_u16"},
+	{"uint32_t", "uint32_t", "blk_u32"},
+	{"uint64_t", "uint64_t", "blk_u64"},
+	{"uint8_t", "uint8_t", "blk_f8e4m3"},
+	{"uint8_t", "uint8_t", "blk_f8e5m2"},
+	{"uint16_t", "uint16_t", "blk_f16"},
+	{"uint16_t", "uint16_t", "blk_bf16"},
+	{"float", "float", "blk_f32"},
+	{"double", "double", "blk_f64"},
+};
+
+/* Names that mean something in C or C++, or in the launcher itself. */
+static const char reserved[] =
+	" alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
+	"char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr constinit "
+	"continue "
+	"decltype default delete do double dynamic_cast else enum explicit export extern false float for friend goto "
+	"if "
+	"inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+	"register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast "
+	"struct "
+	"switch template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual "
+	"void volatile wchar_t while xor xor_eq int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t NULL "
+	"CUstream_st unix linux i386 errno stdin stdout stderr EOF ";
+
+/* The name of a parameter in C.  One that is taken gets an underscore; one that is taken and has some already gets one
+ * more, so that two names never become the same. */
+static void put_name(writer *w, const char *name)
+{
+	size_t n = strlen(name);
+	while (n && name[n - 1] == '_') n--;
+	char word[256];
+	int length = snprintf(word, sizeof word, " %.*s ", (int)n, name);
+	bool taken = strncmp(name, "blk_", 4) == 0 ||
+		     (length > 0 && (size_t)length < sizeof word && strstr(reserved, word) != NULL);
+	put(w, "%s%s", name, taken ? "_" : "");
+}
+
+static void put_launcher_name(writer *w, const char *kernel)
+{
+	put(w, "%s_launch", strcmp(kernel, "blk") == 0 ? "blk_kernel" : kernel); /* blk_launch is libblk's */
+}
+
+static void put_parameters(writer *w, const signature *s)
+{
+	put(w, "blk_module *blk_m, struct CUstream_st *blk_stream_");
+	if (!s->ngrid) put(w, ", blk_grid blk_programs");
+	for (uint32_t i = 0; i < s->nparameters; i++) {
+		const signature_parameter *p = &s->parameters[i];
+		put(w, ",\n\t");
+		if (p->code == BLK_TYPE_POINTER)
+			put(w, "%s%s *", p->is_const ? "const " : "", types[p->element].element);
+		else
+			put(w, "%s ", types[p->code].number);
+		put_name(w, p->name);
+	}
+}
+
+static void put_arguments(writer *w, const signature *s)
+{
+	put(w, "\tconst blk_arg blk_args[] = {");
+	for (uint32_t i = 0; i < s->nparameters; i++) {
+		const signature_parameter *p = &s->parameters[i];
+		put(w, "%s%s(", i ? ", " : "", p->code == BLK_TYPE_POINTER ? "blk_ptr" : types[p->code].wrap);
+		put_name(w, p->name);
+		put(w, ")");
+	}
+	put(w, "};\n");
+}
+
+static void put_kernel(writer *w, const signature *s)
+{
+	put(w, "\n/* kernel %s(", s->kernel);
+	for (uint32_t i = 0; i < s->nparameters; i++)
+		put(w, "%s%s: %s", i ? ", " : "", s->parameters[i].name, s->parameters[i].type);
+	put(w, ")");
+	for (uint32_t i = 0; i < s->nconstants; i++)
+		put(w, "%s%s = %s", i ? ", " : "; by default ", s->constants[i].name, s->constants[i].value);
+	put(w, "%s */\n", s->ngrid ? "" : "\n * It has no grid clause: the launch says how many programs there are.");
+	put(w, "static inline blk_status ");
+	put_launcher_name(w, s->kernel);
+	put(w, "(");
+	put_parameters(w, s);
+	put(w, ")\n{\n");
+	if (s->nparameters) put_arguments(w, s);
+	put(w,
+		"\tblk_kernel *blk_k;\n\tblk_status blk_s = blk_kernel_find(blk_m, \"%s\", &blk_k);\n"
+		"\treturn blk_s ? blk_s : blk_launch_on(blk_k, blk_stream_, %s, %s, %u);\n}\n",
+		s->kernel, s->ngrid ? "NULL" : "&blk_programs", s->nparameters ? "blk_args" : "NULL", s->nparameters);
+}
+
+char *tool_header(const char *input, const blkc_result *checked, size_t *bytes)
+{
+	writer w = {0};
+	const char *slash = strrchr(input, '/'), *base = slash ? slash + 1 : input;
+	char guard[128];
+	size_t n = 0;
+	for (const char *p = base; *p && n + 1 < sizeof guard; p++)
+		guard[n++] = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
+	guard[n] = 0;
+	put(&w,
+		"/* Launchers for the kernels of %s, written by blkc.\n *\n"
+		" * `blk_m` is a module opened from that source or its package.  Pointers are to device memory\n"
+		" * (blk_buffer_pointer(), or a CUdeviceptr); 16-bit and 8-bit floats are passed as their bits.  The "
+		"stream is a\n"
+		" * CUstream, NULL for the default one.  Returns as blk_launch() does. */\n",
+		base);
+	put(&w,
+		"#ifndef BLK_HEADER_%s\n#define BLK_HEADER_%s\n\n#include <blk.h>\n#include <stdbool.h>\n#include "
+		"<stddef.h>\n#include <stdint.h>\n\nstruct CUstream_st;\n",
+		guard, guard);
+	for (size_t i = 0; i < checked->nkernels && !w.failed; i++) {
+		signature *s;
+		const char *text = checked->kernels[i].signature;
+		w.failed = signature_parse(text, strlen(text), &s) != BLK_OK;
+		if (w.failed) break;
+		put_kernel(&w, s);
+		signature_free(s);
+	}
+	put(&w, "\n#endif\n");
+	if (w.failed) {
+		free(w.at);
+		return NULL;
+	}
+	*bytes = w.n;
+	return w.at;
+}

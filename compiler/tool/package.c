@@ -1,0 +1,389 @@
+/* Packages: every variant of a source's kernels compiled, side by side on all processors, and put into one file.
+ *
+ *   kernels x configurations (the defaults first) x targets x promises  --jobs-->  entries  --package_encode-->  bytes
+ *
+ * A job is one call of blkc_compile(); jobs share nothing but the counter that deals them out, and entries are taken in
+ * the jobs' order, so that the bytes do not depend on how many threads there were. */
+#include "tool.h"
+
+#include "runtime/defines.h"
+#include "runtime/package.h"
+#include "runtime/signature.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_THREADS = 64, LEAVE_OUT_AT_MOST = 4 };
+
+typedef struct job {
+	const signature *kernel;
+	const char *configuration, *target;
+	uint64_t promises;
+	int status; /* of the compile */
+	char *signature, *diagnostics;
+	void *payload;
+	size_t payload_bytes;
+	bool left_out; /* its configuration does not compile for this target */
+} job;
+
+typedef struct build {
+	const tool_package_request *request;
+	char *text;
+	size_t text_bytes;
+	signature **kernels; /* parsed, as many as the check found */
+	size_t nkernels;
+	job *jobs;
+	size_t njobs, room;
+	atomic_size_t next;
+	bool failed; /* out of memory */
+} build;
+
+/* ---- Which variants ---- */
+
+static bool is_pointer(const signature_parameter *p)
+{
+	return p->code == BLK_TYPE_POINTER;
+}
+static bool is_integer(const signature_parameter *p)
+{
+	return p->code >= BLK_TYPE_I8 && p->code <= BLK_TYPE_U64;
+}
+
+/* The bit of each parameter, 255 where there is none. */
+static void deal_bits(const signature *s, uint8_t *bits)
+{
+	unsigned next = 0;
+	for (uint32_t i = 0; i < s->nparameters; i++)
+		bits[i] = (uint8_t)package_promise_bit(
+			is_pointer(&s->parameters[i]), is_integer(&s->parameters[i]), &next);
+}
+
+static void add_mask(uint64_t *masks, uint32_t *n, uint64_t mask)
+{
+	for (uint32_t i = 0; i < *n; i++)
+		if (masks[i] == mask) return;
+	masks[(*n)++] = mask;
+}
+
+/* What --specialize says of this kernel's parameters. */
+static uint64_t promised(const blkc_request *r, const signature *s, const uint8_t *bits)
+{
+	uint64_t mask = 0;
+	for (size_t k = 0; k < r->npromises; k++)
+		for (uint32_t i = 0; i < s->nparameters; i++)
+			if (bits[i] != 255 && strcmp(s->parameters[i].name, r->promises[k].name) == 0)
+				mask |= UINT64_C(1) << (bits[i] + (r->promises[k].is_one ? 1u : 0u));
+	return mask;
+}
+
+/* The usual promises: none; pointers aligned; that and all integers divisible; and, of a few integers, all but one,
+ * because a number of rows is rarely as round as the rows are.  One more for --specialize. */
+static uint32_t choose_masks(const blkc_request *r, const signature *s, bool cpu, uint64_t *masks)
+{
+	uint8_t bits[SIGNATURE_PARAMETERS];
+	uint64_t pointers = 0, integers = 0;
+	uint32_t n = 0;
+	deal_bits(s, bits);
+	for (uint32_t i = 0; i < s->nparameters; i++) {
+		if (bits[i] == 255) continue;
+		*(is_pointer(&s->parameters[i]) ? &pointers : &integers) |= UINT64_C(1) << bits[i];
+	}
+	add_mask(masks, &n, 0);
+	if (!cpu) add_mask(masks, &n, pointers);
+	add_mask(masks, &n, pointers | integers);
+	if (!cpu && __builtin_popcountll(integers) <= LEAVE_OUT_AT_MOST)
+		for (uint64_t left = integers; left; left &= left - 1)
+			add_mask(masks, &n, pointers | (integers & ~(left & (0 - left))));
+	add_mask(masks, &n, promised(r, s, bits));
+	return n;
+}
+
+static bool add_jobs(build *b, const signature *kernel, const char *configuration)
+{
+	const tool_package_request *r = b->request;
+	for (size_t t = 0; t < r->ntargets; t++) {
+		uint64_t masks[PACKAGE_MAX_MASKS];
+		uint32_t n = choose_masks(r->base, kernel, strcmp(r->targets[t], "cpu") == 0, masks);
+		for (uint32_t i = 0; i < n; i++) {
+			if (b->njobs == b->room) {
+				size_t room = b->room ? 2 * b->room : 64;
+				job *more = realloc(b->jobs, room * sizeof *more);
+				if (!more) return false;
+				b->jobs = more;
+				b->room = room;
+			}
+			b->jobs[b->njobs++] = (job){.kernel = kernel,
+				.configuration = configuration,
+				.target = r->targets[t],
+				.promises = masks[i],
+				.status = -1};
+		}
+	}
+	return true;
+}
+
+/* All jobs; the count is checked before memory grows with it. */
+static int plan(build *b)
+{
+	const blkc_result *checked = b->request->checked;
+	size_t total = 0;
+	b->kernels = calloc(checked->nkernels + 1, sizeof *b->kernels);
+	for (size_t i = 0; b->kernels && i < checked->nkernels; i++) {
+		const char *s = checked->kernels[i].signature;
+		if (signature_parse(s, strlen(s), &b->kernels[i])) return fprintf(stderr, "blkc: %s\n", blk_error()), 1;
+		b->nkernels++;
+		total += b->kernels[i]->nconfigurations + 1;
+	}
+	if (!b->kernels) return b->failed = true, 1;
+	if (total * b->request->ntargets > TOOL_MAX_VARIANTS) {
+		fprintf(stderr,
+			"blkc: %s: %zu configurations of %zu kernels for %zu targets are too many for one package (at "
+			"most %d "
+			"variants); choose with --kernel, -D or --target\n",
+			b->request->base->name, total, b->nkernels, b->request->ntargets, TOOL_MAX_VARIANTS);
+		return 1;
+	}
+	for (size_t i = 0; i < b->nkernels; i++) {
+		if (!add_jobs(b, b->kernels[i], "")) return b->failed = true, 1;
+		for (uint32_t c = 0; c < b->kernels[i]->nconfigurations; c++)
+			if (!add_jobs(b, b->kernels[i], b->kernels[i]->configurations[c])) return b->failed = true, 1;
+	}
+	if (b->njobs > TOOL_MAX_VARIANTS) {
+		fprintf(stderr,
+			"blkc: %s: %zu variants are too many for one package (at most %d); choose with --kernel, -D or "
+			"--target\n",
+			b->request->base->name, b->njobs, TOOL_MAX_VARIANTS);
+		return 1;
+	}
+	return 0;
+}
+
+/* ---- One variant ---- */
+
+static size_t promises_of(const job *j, blkc_promise *out)
+{
+	uint8_t bits[SIGNATURE_PARAMETERS];
+	size_t n = 0;
+	deal_bits(j->kernel, bits);
+	for (uint32_t i = 0; i < j->kernel->nparameters; i++) {
+		const signature_parameter *p = &j->kernel->parameters[i];
+		if (bits[i] == 255) continue;
+		if (j->promises >> bits[i] & 1) out[n++] = (blkc_promise){.name = p->name, .divisible = 16};
+		if (is_integer(p) && j->promises >> bits[i] & 2)
+			out[n++] = (blkc_promise){.name = p->name, .is_one = 1};
+	}
+	return n;
+}
+
+/* A copy without the lines that begin with `mark`: a signature without the source's configurations, PTX without the
+ * signature, which stands beside it.  Variants that differ in nothing else are then stored once. */
+static char *without_lines(const char *text, const char *mark, size_t *bytes)
+{
+	size_t n = strlen(text), used = 0, length = strlen(mark);
+	char *out = malloc(n + 1);
+	for (const char *line = text; out && *line;) {
+		const char *end = strchr(line, '\n');
+		size_t whole = end ? (size_t)(end - line) + 1 : strlen(line);
+		if (strncmp(line, mark, length) != 0) {
+			memcpy(out + used, line, whole);
+			used += whole;
+		}
+		line += whole;
+	}
+	if (out) out[used++] = 0;
+	if (bytes) *bytes = used;
+	return out;
+}
+
+static bool keep(job *j, const blkc_result *r, unsigned kind)
+{
+	const blkc_artifact *a = NULL;
+	for (size_t i = 0; i < r->nartifacts; i++)
+		if (r->artifacts[i].kind == kind) a = &r->artifacts[i];
+	if (!a || !r->nkernels) return false;
+	j->signature = without_lines(r->kernels[0].signature, "configuration ", NULL);
+	if (kind == BLKC_EMIT_PTX) {
+		j->payload = without_lines(a->bytes, "// blk: ", &j->payload_bytes);
+	} else {
+		j->payload = malloc(a->nbytes + 1);
+		if (j->payload) memcpy(j->payload, a->bytes, a->nbytes);
+		j->payload_bytes = a->nbytes;
+	}
+	return j->signature && j->payload;
+}
+
+static void run(build *b, job *j)
+{
+	const blkc_request *base = b->request->base;
+	bool cpu = strcmp(j->target, "cpu") == 0;
+	blkc_promise promises[2 * SIGNATURE_PARAMETERS];
+	kernel_defines c;
+	bool good = kernel_defines_make(j->kernel, base->defines, base->ndefines, j->configuration, &c);
+	blkc_request r = *base;
+	r.text = b->text;
+	r.text_bytes = b->text_bytes;
+	r.target = j->target;
+	r.cpu = cpu ? "x86-64" : NULL;
+	r.kernel = j->kernel->kernel;
+	r.defines = c.list;
+	r.ndefines = c.n;
+	r.promises = promises;
+	r.npromises = promises_of(j, promises);
+	r.emit = cpu ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
+	r.print_after = NULL;
+	r.time_passes = 0;
+	blkc_result *result = good ? blkc_compile(&r) : NULL;
+	j->status = result ? result->status : 3;
+	if (result && result->status) j->diagnostics = strdup(result->diagnostics);
+	if (result && !result->status && !keep(j, result, r.emit)) j->status = 3;
+	blkc_result_free(result);
+	kernel_defines_free(&c);
+}
+
+static void *work(void *context)
+{
+	build *b = context;
+	for (size_t i; (i = atomic_fetch_add(&b->next, 1)) < b->njobs;) run(b, &b->jobs[i]);
+	return NULL;
+}
+
+static void run_all(build *b)
+{
+	pthread_t threads[MAX_THREADS];
+	cpu_set_t set;
+	unsigned n = b->request->threads, started = 0;
+	if (!n) n = sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+	if (n > MAX_THREADS) n = MAX_THREADS;
+	if (n > b->njobs) n = (unsigned)b->njobs;
+	while (started + 1 < n && pthread_create(&threads[started], NULL, work, b) == 0) started++;
+	work(b);
+	for (unsigned i = 0; i < started; i++) pthread_join(threads[i], NULL);
+}
+
+/* ---- The file ---- */
+
+static bool same_code(const job *a, const job *b)
+{
+	return a->kernel == b->kernel && a->configuration == b->configuration && a->target == b->target;
+}
+
+/* The defaults must compile; another configuration that does not is left out, with all its variants for that target. */
+static int judge(build *b)
+{
+	for (size_t i = 0; i < b->njobs; i++) {
+		job *j = &b->jobs[i];
+		if (j->status == 0) continue;
+		if (j->status == 3) return b->failed = true, 1;
+		if (j->status != 1 || !j->configuration[0]) {
+			fprintf(stderr, "%s", j->diagnostics ? j->diagnostics : "");
+			return fprintf(stderr, "blkc: kernel %s does not compile for %s\n", j->kernel->kernel,
+				       j->target),
+			       1;
+		}
+		if (!j->left_out)
+			fprintf(stderr, "blkc: note: configuration %s of kernel %s is left out for %s: %.*s\n",
+				j->configuration, j->kernel->kernel, j->target,
+				(int)strcspn(j->diagnostics ? j->diagnostics : "", "\n"),
+				j->diagnostics ? j->diagnostics : "");
+		for (size_t k = 0; k < b->njobs; k++)
+			if (same_code(&b->jobs[k], j)) b->jobs[k].left_out = true;
+	}
+	return 0;
+}
+
+static void *assemble(build *b, size_t *bytes, int *status)
+{
+	package p = {.producer = blkc_version()};
+	const char *why = NULL;
+	p.entries = calloc(b->njobs + 1, sizeof *p.entries);
+	for (size_t i = 0; p.entries && i < b->njobs; i++) {
+		const job *j = &b->jobs[i];
+		if (j->left_out) continue;
+		p.entries[p.nentries++] = (package_entry){.kernel = j->kernel->kernel,
+			.configuration = j->configuration,
+			.target = j->target,
+			.signature = j->signature,
+			.promises = j->promises,
+			.kind = strcmp(j->target, "cpu") == 0 ? PACKAGE_OBJECT : PACKAGE_PTX,
+			.payload = j->payload,
+			.payload_bytes = j->payload_bytes};
+	}
+	package_hash(b->text, b->text_bytes, p.source_hash);
+	void *out = p.entries ? package_encode(&p, bytes, &why) : NULL;
+	free(p.entries);
+	if (!out && why) fprintf(stderr, "blkc: %s: no package: %s\n", b->request->base->name, why);
+	if (!out && !why) b->failed = true;
+	*status = out ? 0 : 1;
+	return out;
+}
+
+static int read_source(build *b)
+{
+	const blkc_request *r = b->request->base;
+	if (r->text) {
+		b->text = malloc(r->text_bytes + 1);
+		if (b->text) memcpy(b->text, r->text, r->text_bytes);
+		b->text_bytes = r->text_bytes;
+		return b->text ? 0 : (b->failed = true, 1);
+	}
+	FILE *f = fopen(r->name, "rb");
+	size_t room = 0, got = 1;
+	while (f && got) {
+		if (b->text_bytes + 1 >= room) {
+			char *more = realloc(b->text, room = room ? 2 * room : 65536);
+			if (!more) break;
+			b->text = more;
+		}
+		got = fread(b->text + b->text_bytes, 1, room - b->text_bytes - 1, f);
+		b->text_bytes += got;
+	}
+	bool good = f && !got && !ferror(f);
+	if (!good) fprintf(stderr, "blkc: cannot read '%s': %s\n", r->name, strerror(errno));
+	if (f) fclose(f);
+	return !good;
+}
+
+/* What a package can say of a parameter is aligned to 16, divisible by 16, equal to 1. */
+static int check_promises(const blkc_request *r)
+{
+	for (size_t i = 0; i < r->npromises; i++)
+		if (!r->promises[i].is_one && r->promises[i].divisible != 16) {
+			fprintf(stderr, "blkc: --specialize=%s%%%u: a package knows NAME%%16 and NAME=1\n",
+				r->promises[i].name, r->promises[i].divisible);
+			return 2;
+		}
+	return 0;
+}
+
+void *tool_package(const tool_package_request *request, size_t *bytes, int *status)
+{
+	build b = {.request = request};
+	void *out = NULL;
+	*status = check_promises(request->base);
+	if (!*status && !request->checked->nkernels)
+		*status = (fprintf(stderr, "blkc: %s has no kernel to pack\n", request->base->name), 1);
+	if (!*status) *status = read_source(&b);
+	if (!*status) *status = plan(&b);
+	if (!*status) {
+		run_all(&b);
+		*status = judge(&b);
+	}
+	if (!*status) out = assemble(&b, bytes, status);
+	if (b.failed) fprintf(stderr, "blkc: out of memory\n");
+	for (size_t i = 0; i < b.njobs; i++) {
+		free(b.jobs[i].signature);
+		free(b.jobs[i].diagnostics);
+		free(b.jobs[i].payload);
+	}
+	for (size_t i = 0; i < b.nkernels; i++) signature_free(b.kernels[i]);
+	free(b.jobs);
+	free(b.kernels);
+	free(b.text);
+	return out;
+}
