@@ -1,0 +1,172 @@
+/* blkrun: runs, checks and times a kernel from the shell (docs/man/blkrun.1).
+ *
+ * In: a source file, values for the kernel's parameters by name.  Out: what ran where, its time, its outputs; exit
+ * status 0, 1 for an error or a mismatch, 2 for wrong usage.  The one idea: a run is a job (run/job.c) for each size of
+ * the sweep (run/sweep.c). */
+#include "runtime/run/plot.h"
+#include "runtime/run/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Reporting ---- */
+
+static void print_run(const place *p, const job *j)
+{
+	blk_device_info d;
+	blk_info info;
+	if (blk_device_query(p->device, &d)) return;
+	printf("%s on %s (%s)\n", blk_kernel_name(p->kernel), d.name, d.target);
+	printf("grid %" PRIu32 " x %" PRIu32 " x %" PRIu32, p->grid.x, p->grid.y, p->grid.z);
+	if (!p->launched) {
+		printf(": no programs, so nothing was launched\n");
+		return;
+	}
+	if (d.kind == BLK_DEVICE_CUDA && blk_kernel_info(p->kernel, p->args, j->n, &info) == BLK_OK)
+		printf(", %" PRIu32 " warps, %" PRIu32 " registers, %" PRIu32 " bytes of shared memory, %" PRIu32
+		       " spilled, occupancy %.0f%%",
+			info.num_warps, info.registers, info.shared_bytes, info.spill_bytes,
+			100 * (double)info.occupancy);
+	printf("\n");
+	if (j->options->bench) return;
+	printf("time ");
+	print_quantity(p->ms * 1e-3, "s");
+	printf(" (one launch)\n");
+	measured m = {.ms = p->ms};
+	launch_cost(p, j, &m);
+	print_rates(&m, 0);
+}
+
+static int print_outputs(const place *p, const job *j)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		array a;
+		if (!j->parameters[i].written) continue;
+		int status = place_download(p, j, i, &a);
+		if (status) return status;
+		print_array(j->parameters[i].name, &a);
+		array_free(&a);
+	}
+	return 0;
+}
+
+static int write_outputs(const place *p, const job *j)
+{
+	const options *o = j->options;
+	for (size_t k = 0; k < o->nouts; k++)
+		for (size_t i = 0; i < j->n; i++) {
+			array a;
+			char why[256];
+			if (strcmp(j->parameters[i].name, o->outs[k].name) != 0) continue;
+			int status = place_download(p, j, i, &a);
+			if (status) return status;
+			bool good = npy_write(o->outs[k].text, &a, why, sizeof why);
+			array_free(&a);
+			if (!good) {
+				fprintf(stderr, "blkrun: %s: %s\n", o->outs[k].text, why);
+				return 1;
+			}
+			if (j->types[i] == SCALAR_BF16 || scalar_is_fp8(j->types[i]))
+				fprintf(stderr, "blkrun: %s: NumPy has no %s: its bits are stored as %s\n",
+					o->outs[k].text, scalar_name(j->types[i]),
+					j->types[i] == SCALAR_BF16 ? "V2" : "u1");
+		}
+	return 0;
+}
+
+/* ---- main ---- */
+
+/* One size: runs, reports, checks, measures.  `good` falls where a check does not hold. */
+static int run_point(const sweep *s, size_t i, blk_device *device, double *peak, measured *m, bool *good)
+{
+	sweep_point point;
+	place here = {0};
+	job *j = calloc(1, sizeof *j);
+	if (!j) return run_wrong(s->options->path, "out of memory");
+	int status = sweep_at(s, i, &point);
+	if (status) return free(j), status;
+	if (s->name) printf("%s%s = %s\n", i ? "\n" : "", s->name, point.label);
+	status = place_open(&here, &point.options, device);
+	if (!status) status = job_make(j, &point.options, here.kernel);
+	if (!status) status = place_run(&here, j, point.options.tune);
+	if (!status) print_run(&here, j);
+	if (!status && point.options.sim.counters && simulator_print(here.device)) status = run_failed();
+	if (!status && !s->name) status = print_outputs(&here, j);
+	if (!status) status = write_outputs(&here, j);
+	int checked = !status && point.options.check ? check_job(&here, j) : 0;
+	if (checked == 1)
+		*good = false;
+	else if (checked)
+		status = checked;
+	if (!status && point.options.bench) status = measure_job(&here, j, peak, m);
+	job_free(j);
+	place_close(&here);
+	sweep_point_free(&point);
+	free(j);
+	return status;
+}
+
+/* The kernel's name, for the chart's title. */
+static int kernel_name(const sweep *s, blk_device *device, char *to, size_t room)
+{
+	sweep_point point;
+	place here;
+	int status = sweep_at(s, 0, &point);
+	if (status) return status;
+	status = place_open(&here, &point.options, device);
+	if (!status) snprintf(to, room, "%s", blk_kernel_name(here.kernel));
+	place_close(&here);
+	sweep_point_free(&point);
+	return status;
+}
+
+static int run_all(const options *o)
+{
+	sweep s;
+	blk_device *device = NULL;
+	char why[512], name[128];
+	double peak = 0;
+	bool good = true;
+	if (o->plot && !plot_possible(o->plot, why, sizeof why)) {
+		fprintf(stderr, "blkrun: --plot: %s\n", why);
+		return 1;
+	}
+	int status = sweep_open(o, &s);
+	if (status) return status;
+	measured *m = calloc(s.n, sizeof *m);
+	if (!m) return run_wrong(o->path, "out of memory");
+	status = device_open(o->device, &device);
+	for (size_t i = 0; !status && i < s.n; i++) status = run_point(&s, i, device, &peak, &m[i], &good);
+	if (!status && s.name && o->bench) printf("\n");
+	if (!status && s.name && o->bench) status = print_measured(&s, m, peak);
+	if (!status && o->plot) status = kernel_name(&s, device, name, sizeof name);
+	if (!status && o->plot) status = plot_measured(&s, m, name, blk_device_name(device), peak);
+	blk_device_close(device);
+	free(m);
+	return status ? status : !good;
+}
+
+int main(int argc, char **argv)
+{
+	options o;
+	int status = options_parse(argc, argv, &o);
+	if (status) {
+	} else if (o.help)
+		options_usage();
+	else if (o.version)
+		printf("blkrun %s\n", blk_version());
+	else if (o.cache && (strcmp(o.cache, "export") == 0 || strcmp(o.cache, "import") == 0))
+		status = ship_records(o.cache, o.path);
+	else if (o.cache)
+		status = manage_cache(o.cache);
+	else
+		status = run_all(&o);
+	options_free(&o);
+	if (fflush(stdout) != 0 && !status) {
+		fprintf(stderr, "blkrun: standard output cannot be written\n");
+		status = 1;
+	}
+	return status;
+}

@@ -1,0 +1,518 @@
+/* The cuda backend: libcuda.so.1, opened when a CUDA device is.
+ *
+ * Every call into the driver happens with the device's context current and leaves the thread's context as it was, so a
+ * program may use CUDA in its own ways beside us.  Where our context is already the current one, that costs one query.
+ */
+#include "internal.h"
+#include "cuda_api.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The driver ---- */
+
+static blk_status load_driver(const cuda_api **out)
+{
+	cuda_api *api = calloc(1, sizeof *api);
+	if (!api) return error_memory();
+	const char *missing = NULL;
+	/* NODELETE: the driver keeps threads that must not lose their code. */
+	api->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!api->library) {
+		free(api);
+		return error_set(BLK_ERROR_NOT_FOUND, "there is no CUDA driver here (%s)", dlerror());
+	}
+#define X(name, parameters)                                                                                            \
+	*(void **)&api->name = dlsym(api->library, #name);                                                             \
+	if (!api->name) missing = #name;
+	CUDA_CALLS(X)
+#undef X
+	if (missing) {
+		dlclose(api->library);
+		free(api);
+		return error_set(BLK_ERROR_DRIVER, "the CUDA driver is too old: it has no %s", missing);
+	}
+	*out = api;
+	return BLK_OK;
+}
+
+static void unload_driver(const cuda_api *api)
+{
+	if (!api->library) return; /* a test's */
+	dlclose(api->library);
+	free((void *)api);
+}
+
+static blk_status failed(const cuda_api *api, CUresult r, const char *call)
+{
+	const char *name = NULL, *text = NULL;
+	if (api->cuGetErrorName(r, &name) != CUDA_OK || !name) name = "an unknown error";
+	if (api->cuGetErrorString(r, &text) != CUDA_OK || !text) text = name;
+	switch ((int)r) {
+	case CUDA_OUT_OF_MEMORY: return error_set(BLK_ERROR_MEMORY, "out of device memory (%s: %s)", call, name);
+	case CUDA_NO_DEVICE:
+	case CUDA_INVALID_DEVICE: return error_set(BLK_ERROR_NOT_FOUND, "no such CUDA device (%s: %s)", call, name);
+	case CUDA_OUT_OF_RESOURCES:
+		return error_set(BLK_ERROR_RESOURCES,
+			"the kernel needs more registers or shared memory than the device has (%s: %s)", call, name);
+	case CUDA_ASSERTED:
+		return error_set(
+			BLK_ERROR_ASSERT, "a device_assert failed; the device's context is lost (%s: %s)", call, name);
+	case CUDA_ILLEGAL_ADDRESS:
+	case CUDA_TIMEOUT:
+	case CUDA_HARDWARE_STACK:
+	case CUDA_LAUNCH_FAILED:
+		return error_set(BLK_ERROR_KERNEL, "a kernel failed: %s; the device's context is lost (%s: %s)", text,
+			call, name);
+	default: return error_set(BLK_ERROR_DRIVER, "%s: %s (%s)", call, text, name);
+	}
+}
+
+/* Runs `name arguments` of the device's driver; on failure leaves the enclosing function's `status` set. */
+#define CALL(d, name, ...) (r = (d)->cuda->name(__VA_ARGS__), r == CUDA_OK ? BLK_OK : failed((d)->cuda, r, #name))
+
+/* ---- The context ---- */
+
+/* 1: pushed, so it must be popped; 0: it was current; -1: the driver refused and blk_error() is set. */
+static inline int enter(const blk_device *d)
+{
+	CUcontext now = NULL;
+	CUresult r = d->cuda->cuCtxGetCurrent(&now);
+	if (r == CUDA_OK && now == d->context) return 0;
+	r = d->cuda->cuCtxPushCurrent_v2(d->context);
+	if (r == CUDA_OK) return 1;
+	failed(d->cuda, r, "cuCtxPushCurrent");
+	return -1;
+}
+
+static inline void leave(const blk_device *d, int entered)
+{
+	CUcontext ours;
+	if (entered > 0) d->cuda->cuCtxPopCurrent_v2(&ours);
+}
+
+/* The body of a backend function: `expression` with the context current. */
+#define INSIDE(d, expression)                                                                                          \
+	CUresult r;                                                                                                    \
+	int entered = enter(d);                                                                                        \
+	if (entered < 0) return BLK_ERROR_DRIVER;                                                                      \
+	blk_status status = (expression);                                                                              \
+	leave(d, entered);                                                                                             \
+	return status
+
+static blk_status cuda_sync(blk_device *d)
+{
+	INSIDE(d, CALL(d, cuCtxSynchronize, ));
+}
+
+static void cuda_close(blk_device *d)
+{
+	if (d->primary) d->cuda->cuDevicePrimaryCtxRelease_v2(d->info.ordinal);
+	unload_driver(d->cuda);
+}
+
+/* ---- Memory ---- */
+
+static blk_status cuda_allocate(blk_device *d, size_t bytes, uint64_t *address)
+{
+	CUdeviceptr p = 0;
+	CUresult r;
+	int entered = enter(d);
+	if (entered < 0) return BLK_ERROR_DRIVER;
+	blk_status status = CALL(d, cuMemAlloc_v2, &p, bytes);
+	leave(d, entered);
+	*address = p;
+	return status;
+}
+
+static void cuda_release(blk_device *d, uint64_t address)
+{
+	int entered = enter(d); /* without its context the driver may still know what to free */
+	d->cuda->cuMemFree_v2(address);
+	leave(d, entered);
+}
+
+/* The driver's copies wait for the default stream and what orders itself after it; a stream of the caller's need not.
+ */
+static blk_status wait_foreign(blk_device *d)
+{
+	CUresult r;
+	if (!atomic_load_explicit(&d->foreign_streams, memory_order_relaxed)) return BLK_OK;
+	return CALL(d, cuCtxSynchronize, );
+}
+
+static blk_status write_inside(blk_device *d, uint64_t to, const void *from, size_t bytes)
+{
+	CUresult r;
+	blk_status status = wait_foreign(d);
+	return status ? status : CALL(d, cuMemcpyHtoD_v2, to, from, bytes);
+}
+static blk_status cuda_write(blk_device *d, uint64_t to, const void *from, size_t bytes)
+{
+	int entered = enter(d);
+	if (entered < 0) return BLK_ERROR_DRIVER;
+	blk_status status = write_inside(d, to, from, bytes);
+	leave(d, entered);
+	return status;
+}
+
+static blk_status read_inside(blk_device *d, void *to, uint64_t from, size_t bytes)
+{
+	CUresult r;
+	blk_status status = wait_foreign(d);
+	return status ? status : CALL(d, cuMemcpyDtoH_v2, to, from, bytes);
+}
+static blk_status cuda_read(blk_device *d, void *to, uint64_t from, size_t bytes)
+{
+	int entered = enter(d);
+	if (entered < 0) return BLK_ERROR_DRIVER;
+	blk_status status = read_inside(d, to, from, bytes);
+	leave(d, entered);
+	return status;
+}
+
+static blk_status cuda_fill(blk_device *d, uint64_t to, uint8_t value, size_t bytes, void *stream)
+{
+	INSIDE(d, CALL(d, cuMemsetD8Async, to, value, bytes, stream));
+}
+
+static blk_status cuda_copy(blk_device *d, uint64_t to, uint64_t from, size_t bytes, void *stream)
+{
+	INSIDE(d, CALL(d, cuMemcpyDtoDAsync_v2, to, from, bytes, stream));
+}
+
+/* ---- Streams and events ---- */
+
+static blk_status cuda_stream_create(blk_device *d, void **out)
+{
+	CUstream s = NULL;
+	CUresult r;
+	int entered = enter(d);
+	if (entered < 0) return BLK_ERROR_DRIVER;
+	blk_status status = CALL(d, cuStreamCreate, &s, 0);
+	leave(d, entered);
+	*out = s;
+	return status;
+}
+
+static blk_status cuda_stream_sync(blk_device *d, void *stream)
+{
+	INSIDE(d, CALL(d, cuStreamSynchronize, stream));
+}
+
+static void cuda_stream_free(blk_device *d, void *stream)
+{
+	int entered = enter(d);
+	d->cuda->cuStreamDestroy_v2(stream);
+	leave(d, entered);
+}
+
+static blk_status cuda_event_create(blk_device *d, blk_event *e)
+{
+	CUevent event = NULL;
+	CUresult r;
+	int entered = enter(d);
+	if (entered < 0) return BLK_ERROR_DRIVER;
+	blk_status status = CALL(d, cuEventCreate, &event, 0);
+	leave(d, entered);
+	e->event = event;
+	return status;
+}
+
+static blk_status cuda_event_record(blk_device *d, blk_event *e, void *stream)
+{
+	INSIDE(d, CALL(d, cuEventRecord, e->event, stream));
+}
+
+static blk_status elapsed_inside(blk_device *d, blk_event *start, blk_event *end, float *ms)
+{
+	CUresult r;
+	blk_status status = CALL(d, cuEventSynchronize, start->event);
+	if (!status) status = CALL(d, cuEventSynchronize, end->event);
+	if (!status) status = CALL(d, cuEventElapsedTime, ms, start->event, end->event);
+	return status;
+}
+static blk_status cuda_event_elapsed(blk_device *d, blk_event *start, blk_event *end, double *ms)
+{
+	float v = 0;
+	int entered = enter(d);
+	if (entered < 0) return BLK_ERROR_DRIVER;
+	blk_status status = elapsed_inside(d, start, end, &v);
+	leave(d, entered);
+	*ms = v;
+	return status;
+}
+
+static void cuda_event_free(blk_device *d, blk_event *e)
+{
+	int entered = enter(d);
+	d->cuda->cuEventDestroy_v2(e->event);
+	leave(d, entered);
+}
+
+/* ---- Code ---- */
+
+/* PTX to a cubin by the driver's compiler; the log says what was wrong with the PTX. */
+static blk_status link_ptx(blk_device *d, const char *name, const void *ptx, size_t bytes, void **cubin, size_t *n)
+{
+	enum { LOG = 8192 };
+	char *log = calloc(1, LOG);
+	if (!log) return error_memory();
+	CUjit_option options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_BYTES, CUDA_JIT_LINE_INFO};
+	void *values[] = {log, (void *)(uintptr_t)(LOG - 1), (void *)(uintptr_t)1};
+	CUlinkState state = NULL;
+	void *image = NULL;
+	const char *call = "cuLinkCreate";
+	CUresult r = d->cuda->cuLinkCreate_v2(3, options, values, &state);
+	bool created = r == CUDA_OK;
+	if (r == CUDA_OK) {
+		call = "cuLinkAddData";
+		r = d->cuda->cuLinkAddData_v2(state, CUDA_INPUT_PTX, (void *)ptx, bytes, name, 0, NULL, NULL);
+	}
+	if (r == CUDA_OK) {
+		call = "cuLinkComplete";
+		r = d->cuda->cuLinkComplete(state, &image, n);
+	}
+	blk_status status = BLK_OK;
+	if (r != CUDA_OK && log[0])
+		status = error_set(BLK_ERROR_DRIVER, "the driver refuses the PTX of %s: %s", name, log);
+	else if (r != CUDA_OK)
+		status = failed(d->cuda, r, call);
+	if (!status) {
+		*cubin = malloc(*n ? *n : 1);
+		if (*cubin)
+			memcpy(*cubin, image, *n);
+		else
+			status = error_memory();
+	}
+	if (created) d->cuda->cuLinkDestroy(state);
+	free(log);
+	return status;
+}
+
+/* What blkc could not check without an assembler. */
+static blk_status check_budgets(const signature *s, int registers, int local, uint32_t shared)
+{
+	const struct {
+		const char *what;
+		uint32_t limit, have;
+	} budgets[] = {{"max_registers", s->max_registers, (uint32_t)registers},
+		{"max_spills", s->max_spills, (uint32_t)local}, {"max_shared", s->max_shared, shared}};
+	for (size_t i = 0; i < sizeof budgets / sizeof budgets[0]; i++)
+		if (budgets[i].have > budgets[i].limit)
+			return error_set(BLK_ERROR_RESOURCES,
+				"kernel %s does not meet %s = %u: the driver's compiler gives %u", s->kernel,
+				budgets[i].what, budgets[i].limit, budgets[i].have);
+	return BLK_OK;
+}
+
+static blk_status prepare(blk_device *d, variant *v)
+{
+	const signature *s = v->sig;
+	CUfunction f = NULL;
+	CUresult r;
+	int registers = 0, local = 0;
+	v->threads = s->threads ? s->threads : 32 * (s->num_warps ? s->num_warps : 4);
+	v->shared = s->shared;
+	if (v->shared > d->info.max_shared_per_block)
+		return error_set(BLK_ERROR_RESOURCES, "kernel %s needs %u bytes of shared memory; %s has %u", s->kernel,
+			v->shared, d->info.name, d->info.max_shared_per_block);
+	blk_status status = CALL(d, cuModuleGetFunction, &f, v->module, s->symbol);
+	v->function = f;
+	if (!status && v->shared > 48 * 1024)
+		status = CALL(d, cuFuncSetAttribute, f, CUDA_FUNCTION_DYNAMIC, (int)v->shared);
+	if (!status) status = CALL(d, cuFuncGetAttribute, &registers, CUDA_FUNCTION_REGISTERS, f);
+	if (!status) status = CALL(d, cuFuncGetAttribute, &local, CUDA_FUNCTION_LOCAL, f);
+	return status ? status : check_budgets(s, registers, local, v->shared);
+}
+
+static blk_status load_inside(
+	blk_device *d, variant *v, unsigned kind, const void *code, size_t bytes, void **linked, size_t *nlinked)
+{
+	CUmodule module = NULL;
+	CUresult r;
+	blk_status status = BLK_OK;
+	if (kind == BLKC_EMIT_PTX) {
+		status = link_ptx(d, v->sig->kernel, code, bytes, linked, nlinked);
+		/* The loader's own compiler may take what the linker refuses; then there is no cubin to keep. */
+		if (status == BLK_ERROR_DRIVER && d->cuda->cuModuleLoadDataEx(&module, code, 0, NULL, NULL) == CUDA_OK)
+			status = BLK_OK;
+		code = *linked;
+	}
+	if (!status && !module) status = CALL(d, cuModuleLoadDataEx, &module, code, 0, NULL, NULL);
+	if (status) return status;
+	v->module = module;
+	status = prepare(d, v);
+	if (status) {
+		d->cuda->cuModuleUnload(module);
+		v->module = NULL;
+	}
+	return status;
+}
+
+static blk_status cuda_load(
+	blk_device *d, variant *v, unsigned kind, const void *code, size_t bytes, void **linked, size_t *nlinked)
+{
+	int entered = enter(d);
+	if (entered < 0) return BLK_ERROR_DRIVER;
+	blk_status status = load_inside(d, v, kind, code, bytes, linked, nlinked);
+	leave(d, entered);
+	return status;
+}
+
+static void cuda_unload(blk_device *d, variant *v)
+{
+	if (!v->module) return;
+	int entered = enter(d);
+	d->cuda->cuModuleUnload(v->module);
+	leave(d, entered);
+	v->module = NULL;
+}
+
+static blk_status cuda_launch(blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits)
+{
+	void *parameters[SIGNATURE_PARAMETERS];
+	for (uint32_t i = 0; i < v->sig->nparameters; i++) parameters[i] = &bits[i];
+	CUresult r;
+	int entered = enter(d);
+	if (entered < 0) return BLK_ERROR_DRIVER;
+	blk_status status = CALL(d, cuLaunchKernel, v->function, grid[0], grid[1], grid[2], v->threads, 1, 1, v->shared,
+		stream, parameters, NULL);
+	leave(d, entered);
+	return status;
+}
+
+static blk_status describe_inside(blk_device *d, const variant *v, blk_info *info)
+{
+	int registers = 0, local = 0, fixed = 0, blocks = 0;
+	CUresult r;
+	blk_status status = CALL(d, cuFuncGetAttribute, &registers, CUDA_FUNCTION_REGISTERS, v->function);
+	if (!status) status = CALL(d, cuFuncGetAttribute, &local, CUDA_FUNCTION_LOCAL, v->function);
+	if (!status) status = CALL(d, cuFuncGetAttribute, &fixed, CUDA_FUNCTION_SHARED, v->function);
+	if (!status)
+		status = CALL(d, cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, v->function, (int)v->threads,
+			v->shared);
+	if (status) return status;
+	info->registers = (uint32_t)registers;
+	info->spill_bytes = (uint32_t)local;
+	info->shared_bytes = (uint32_t)fixed + v->shared;
+	info->programs_per_sm = (uint32_t)blocks;
+	if (d->info.max_threads_per_sm)
+		info->occupancy = (float)((double)blocks * v->threads / d->info.max_threads_per_sm);
+	return BLK_OK;
+}
+
+static blk_status cuda_describe(blk_device *d, const variant *v, blk_info *info)
+{
+	int entered = enter(d);
+	if (entered < 0) return BLK_ERROR_DRIVER;
+	blk_status status = describe_inside(d, v, info);
+	leave(d, entered);
+	return status;
+}
+
+/* ---- Opening ---- */
+
+/* The name to compile for: the chip's own where we know it, else the best that its hardware is promised to run. */
+static const char *choose_target(uint32_t capability)
+{
+	static const struct {
+		uint32_t capability;
+		const char *name;
+	} own[] = {{80, "sm_80"}, {86, "sm_86"}, {89, "sm_89"}, {90, "sm_90a"}, {100, "sm_100a"}, {120, "sm_120a"}};
+	const char *best = NULL;
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+		if (own[i].capability == capability) return own[i].name;
+		if (own[i].capability < 90 && own[i].capability < capability) best = own[i].name;
+	}
+	return capability > 90 ? "sm_90" : best;
+}
+
+static blk_status query(blk_device *d, CUdevice device)
+{
+	blk_device_info *info = &d->info;
+	int major = 0, minor = 0, clock = 0, bus = 0, sms = 0, warp = 0, threads = 0, shared = 0, l2 = 0, version = 0;
+	size_t total = 0;
+	const struct {
+		int attribute, *to;
+	} facts[] = {{CUDA_ATTRIBUTE_MAJOR, &major}, {CUDA_ATTRIBUTE_MINOR, &minor}, {CUDA_ATTRIBUTE_CLOCK, &clock},
+		{CUDA_ATTRIBUTE_BUS, &bus}, {CUDA_ATTRIBUTE_SMS, &sms}, {CUDA_ATTRIBUTE_WARP, &warp},
+		{CUDA_ATTRIBUTE_THREADS, &threads}, {CUDA_ATTRIBUTE_SHARED, &shared}, {CUDA_ATTRIBUTE_L2, &l2}};
+	CUresult r;
+	blk_status status = CALL(d, cuDeviceGetName, info->name, sizeof info->name, device);
+	if (!status) status = CALL(d, cuDeviceTotalMem_v2, &total, device);
+	if (!status) status = CALL(d, cuDriverGetVersion, &version);
+	for (size_t i = 0; !status && i < sizeof facts / sizeof facts[0]; i++)
+		status = CALL(d, cuDeviceGetAttribute, facts[i].to, facts[i].attribute, device);
+	if (status) return status;
+	info->kind = BLK_DEVICE_CUDA;
+	info->compute_capability = (uint32_t)(10 * major + minor);
+	info->driver_version = (uint32_t)version;
+	info->num_sms = (uint32_t)sms;
+	info->warp_size = (uint32_t)warp;
+	info->max_threads_per_sm = (uint32_t)threads;
+	info->max_shared_per_block = (uint32_t)shared;
+	info->total_memory = total;
+	info->l2_bytes = (uint64_t)l2;
+	info->theoretical_bytes_per_s = 2.0 * clock * 1e3 * bus / 8; /* kHz, bits, two transfers a clock */
+	const char *target = choose_target(info->compute_capability);
+	if (!target)
+		return error_set(BLK_ERROR_UNSUPPORTED, "%s has compute capability %d.%d; blk needs 8.0 or later",
+			info->name, major, minor);
+	snprintf(info->target, sizeof info->target, "%s", target);
+	const uint64_t facts_of_code[] = {info->compute_capability, info->driver_version};
+	cache_key k = cache_digest(facts_of_code, sizeof facts_of_code);
+	memcpy(&d->identity, k.bytes, sizeof d->identity);
+	return BLK_OK;
+}
+
+static blk_status find_device(blk_device *d, int ordinal, void *context, CUdevice *device)
+{
+	CUresult r;
+	blk_status status = CALL(d, cuInit, 0);
+	if (status) return status;
+	if (context) {
+		d->context = context;
+		int entered = enter(d);
+		if (entered < 0) return BLK_ERROR_DRIVER;
+		status = CALL(d, cuCtxGetDevice, device);
+		leave(d, entered);
+		d->info.ordinal = *device;
+		return status;
+	}
+	int count = 0;
+	status = CALL(d, cuDeviceGetCount, &count);
+	if (!status && count == 0) return error_set(BLK_ERROR_NOT_FOUND, "the CUDA driver sees no device");
+	if (!status && ordinal >= count)
+		return error_set(BLK_ERROR_NOT_FOUND, "there is no cuda:%d; the driver sees %d device%s", ordinal,
+			count, count == 1 ? "" : "s");
+	if (!status) status = CALL(d, cuDeviceGet, device, ordinal);
+	d->info.ordinal = ordinal;
+	return status;
+}
+
+static const backend cuda_backend = {cuda_close, cuda_sync, cuda_allocate, cuda_release, cuda_write, cuda_read,
+	cuda_fill, cuda_copy, cuda_load, cuda_unload, cuda_launch, cuda_describe, cuda_stream_create, cuda_stream_sync,
+	cuda_stream_free, cuda_event_create, cuda_event_record, cuda_event_elapsed, cuda_event_free};
+
+blk_status cuda_open(blk_device *d, int ordinal, void *context, const cuda_api *given)
+{
+	CUdevice device = 0;
+	d->cuda = given;
+	blk_status status = given ? BLK_OK : load_driver(&d->cuda);
+	if (status) return status;
+	status = find_device(d, ordinal, context, &device);
+	if (!status) status = query(d, device);
+	if (!status && !context) {
+		CUcontext primary = NULL;
+		CUresult r;
+		status = CALL(d, cuDevicePrimaryCtxRetain, &primary, device);
+		d->context = primary;
+		d->primary = status == BLK_OK;
+	}
+	if (status) unload_driver(d->cuda);
+	d->backend = &cuda_backend;
+	return status;
+}

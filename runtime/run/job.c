@@ -1,0 +1,202 @@
+/* In: the command line and a kernel.  Out: host arrays and scalars for its parameters, and one launch of it on a
+ * device.
+ *
+ * The one idea: inputs live on the host as arrays, so that the same job can be run on a second device and compared. */
+#include "runtime/run/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int run_failed(void)
+{
+	const char *text = blk_error();
+	fprintf(stderr, "%s%s\n", text[0] == '{' ? "" : "blkrun: ", text); /* JSON stands alone */
+	return 1;
+}
+
+int run_wrong(const char *name, const char *what)
+{
+	fprintf(stderr, "blkrun: %s: %s\n", name, what);
+	return 2;
+}
+
+static void print_note(void)
+{
+	const char *note = blk_note();
+	if (note[0]) fprintf(stderr, "%s%s", note, note[strlen(note) - 1] == '\n' ? "" : "\n");
+}
+
+/* ---- The job ---- */
+
+static const char *value_of(const options *o, const char *name)
+{
+	for (size_t i = 0; i < o->nvalues; i++)
+		if (strcmp(o->values[i].name, name) == 0) return o->values[i].text;
+	return NULL;
+}
+
+static int read_array(job *j, size_t i, const char *text)
+{
+	char why[256], kind[16];
+	uint64_t seed = i; /* two buffers filled alike would hide that they are swapped */
+	array *a = &j->arrays[i];
+	const char *name = j->parameters[i].name, *trouble;
+	if (text[0] == '@') {
+		if (!npy_read(text + 1, j->types[i], a, why, sizeof why)) {
+			fprintf(stderr, "blkrun: %s: %s\n", text + 1, why);
+			return 1;
+		}
+	} else if ((trouble = parse_buffer(text, a, kind, &seed)))
+		return run_wrong(name, trouble);
+	if (a->type != j->types[i]) {
+		fprintf(stderr, "blkrun: %s: parameter is %s, but the buffer holds %s\n", name, j->parameters[i].type,
+			scalar_name(a->type));
+		return 2;
+	}
+	if (text[0] == '@') return 0;
+	if (!array_allocate(a)) return run_wrong(name, "the buffer is too large for memory");
+	fill_array(a, kind, seed);
+	return 0;
+}
+
+static int check_names(const job *j, const run_value *list, size_t n, bool buffers)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+		while (k < j->n && strcmp(j->parameters[k].name, list[i].name) != 0) k++;
+		if (k == j->n) {
+			fprintf(stderr, "blkrun: the kernel has no parameter '%s'; it has:", list[i].name);
+			for (k = 0; k < j->n; k++) fprintf(stderr, " %s", j->parameters[k].name);
+			fprintf(stderr, " (const ones are given by -D)\n");
+			return 2;
+		}
+		if (buffers && !j->parameters[k].is_pointer) return run_wrong(list[i].name, "is no buffer");
+	}
+	return 0;
+}
+
+int job_make(job *j, const options *o, blk_kernel *kernel)
+{
+	const blk_parameter *p;
+	j->options = o;
+	if (blk_kernel_parameters(kernel, &p, &j->n)) return run_failed();
+	memcpy(j->parameters, p, j->n * sizeof *p);
+	int status = check_names(j, o->values, o->nvalues, false);
+	if (!status) status = check_names(j, o->outs, o->nouts, true);
+	for (size_t i = 0; !status && i < j->n; i++) {
+		const char *text = value_of(o, p[i].name), *type = p[i].type, *trouble;
+		if (!text) {
+			fprintf(stderr, "blkrun: parameter %s (%s) has no value\n", p[i].name, type);
+			return 2;
+		}
+		if (p[i].is_pointer) type += strncmp(type, "*const ", 7) == 0 ? 7 : 1;
+		if (!scalar_parse(type, &j->types[i]))
+			return run_wrong(p[i].name, "is of a type that blkrun does not know");
+		if (p[i].is_pointer)
+			status = read_array(j, i, text);
+		else if ((trouble = parse_scalar(text, j->types[i], &j->bits[i])))
+			status = run_wrong(p[i].name, trouble);
+	}
+	return status;
+}
+
+void job_free(job *j)
+{
+	for (size_t i = 0; i < j->n; i++) array_free(&j->arrays[i]);
+}
+
+/* ---- Running ---- */
+
+int device_open(const char *name, blk_device **out)
+{
+	if (blk_device_open(name, out)) return run_failed();
+	print_note();
+	return 0;
+}
+
+void place_close(place *p)
+{
+	for (size_t i = 0; i < sizeof p->buffers / sizeof p->buffers[0]; i++) blk_buffer_free(p->buffers[i]);
+	blk_module_close(p->module);
+	memset(p, 0, sizeof *p);
+}
+
+int place_open(place *p, const options *o, blk_device *device)
+{
+	memset(p, 0, sizeof *p);
+	p->device = device;
+	if (simulator_configure(device, o)) return run_failed();
+	if (blk_module_open(p->device, o->path, o->defines, o->ndefines, &p->module)) {
+		if (strchr(blk_error(), '\n')) { /* diagnostics carry their own file names */
+			fprintf(stderr, "%s\n", blk_error());
+			return 1;
+		}
+		return run_failed();
+	}
+	print_note();
+	return blk_kernel_find(p->module, o->kernel, &p->kernel) ? run_failed() : 0;
+}
+
+static blk_status upload(place *p, const job *j)
+{
+	blk_status status = BLK_OK;
+	for (size_t i = 0; !status && i < j->n; i++) {
+		const array *a = &j->arrays[i];
+		if (j->parameters[i].is_pointer) {
+			status = blk_buffer_create(p->device, a->bytes, &p->buffers[i]);
+			if (!status) status = blk_buffer_write(p->buffers[i], 0, a->data, a->bytes);
+			p->args[i] = blk_buf(p->buffers[i]);
+		} else
+			p->args[i] = blk_arg_make((blk_type)j->types[i], j->bits[i]);
+	}
+	return status;
+}
+
+/* One launch between two events, its code made before. */
+static blk_status launch(place *p, const job *j)
+{
+	const options *o = j->options;
+	blk_event *start = NULL, *end = NULL;
+	blk_info info;
+	p->grid = o->grid;
+	blk_status status = o->has_grid ? BLK_OK : blk_kernel_grid(p->kernel, p->args, j->n, &p->grid);
+	p->launched = !status && p->grid.x && p->grid.y && p->grid.z;
+	if (!status && p->launched) status = blk_kernel_info(p->kernel, p->args, j->n, &info);
+	if (!status && p->launched) print_note();
+	if (!status) status = blk_event_create(p->device, &start);
+	if (!status) status = blk_event_create(p->device, &end);
+	if (!status) status = blk_event_record(start, NULL);
+	if (!status) status = blk_launch(p->kernel, NULL, o->has_grid ? &o->grid : NULL, p->args, j->n);
+	if (!status) status = blk_event_record(end, NULL);
+	if (!status) status = blk_event_elapsed(start, end, &p->ms);
+	if (!status) status = blk_device_sync(p->device);
+	return status;
+}
+
+int place_run(place *p, const job *j, bool tune)
+{
+	const options *o = j->options;
+	blk_status status = upload(p, j);
+	const blk_grid *grid = o->has_grid ? &o->grid : NULL;
+	if (!status && tune) {
+		status = tune_kernel(p->kernel, grid, p->args, j->n);
+		print_note();
+	} else if (!status)
+		status = tune_shown(p->kernel, grid, p->args, j->n);
+	if (!status && launch(p, j) == BLK_OK) return 0;
+	if (blk_note()[0]) print_note();
+	return run_failed();
+}
+
+int place_download(const place *p, const job *j, size_t i, array *out)
+{
+	*out = j->arrays[i];
+	out->data = NULL;
+	if (!array_allocate(out)) return run_wrong(j->parameters[i].name, "out of memory");
+	if (blk_buffer_read(p->buffers[i], 0, out->data, out->bytes)) {
+		array_free(out);
+		return run_failed();
+	}
+	return 0;
+}

@@ -1,0 +1,322 @@
+/* blkrun's command line: text to an options struct, and the values that stand in it. */
+#include "runtime/run/run.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void options_usage(void)
+{
+	printf("usage: blkrun [options] file.blk[:kernel] [name=value ...]\n"
+	       "  name=3  name=1.5  name=true    a scalar\n"
+	       "  name=256,1000  name=256..4096  a list, or a range that doubles: one run for each; lists advance in "
+	       "step\n"
+	       "  name=f32[4096,1024]:randn:7    a fresh buffer: zeros (default) ones randn rand arange poison, and a "
+	       "seed;\n"
+	       "                                 a scalar's name may stand for an extent: f32[rows,n]\n"
+	       "  name=@x.npy                    a buffer from a NumPy file\n"
+	       "  -D NAME=VALUE                  a const parameter or an option (num_warps, ...)\n"
+	       "  --device=auto|cuda:N|cpu|sim   where to run (default: auto); sim and sim:sm_90a run the PTX here, "
+	       "checked\n"
+	       "  --grid=x[,y[,z]]               instead of the kernel's grid clause\n"
+	       "  --out name=file.npy            writes a buffer after the run\n"
+	       "  --check DEVICE|[name=]file.npy compares what the kernel wrote with another device or a file\n"
+	       "  --rtol=R --atol=A              what --check allows (default: by type)\n"
+	       "  --bench                        times it: median and spread, against the device's measured copy rate\n"
+	       "  --plot=FILE.svg                times it and draws the rate over a list of sizes (gnuplot; FILE.csv: "
+	       "numbers)\n"
+	       "  --tune                         tries all of the autotune clause in another process, prints the "
+	       "times\n"
+	       "  --cache=list|clear             the cache of compiled code and tuning records\n"
+	       "  --cache=export|import FILE     all tuning records as a readable file, and back\n"
+	       "  --counters                     on sim: instructions, sectors, bank conflicts, barriers\n"
+	       "  --sim-seed=N                   on sim: another order of programs and warps\n"
+	       "  --sim-schedules=N              on sim: N orders, each from the same memory\n"
+	       "  --diagnostics=text|json        on sim: how a problem is printed\n"
+	       "  --version --help\n"
+	       "exit status: 0, 1 for an error or a mismatch, 2 for wrong usage\n");
+}
+
+static int usage(const char *what, const char *detail)
+{
+	fprintf(stderr, "blkrun: %s%s\n", what, detail);
+	return 2;
+}
+
+/* ---- Values ---- */
+
+const char *parse_scalar(const char *text, scalar t, uint64_t *bits)
+{
+	char *end;
+	errno = 0;
+	if (t == SCALAR_BOOL) {
+		bool yes = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+		*bits = yes;
+		return yes || strcmp(text, "false") == 0 || strcmp(text, "0") == 0 ? NULL : "a bool is true or false";
+	}
+	if (!*text || isspace((unsigned char)*text)) return "it is empty";
+	if (scalar_is_float(t)) {
+		double v = strtod(text, &end);
+		*bits = scalar_from_double(t, v);
+		return *end ? "it is no number" : NULL;
+	}
+	if (scalar_is_signed(t)) {
+		long long v = strtoll(text, &end, 0);
+		if (*end) return "it is no integer";
+		*bits = scalar_truncate(t, (uint64_t)v);
+		return errno || scalar_sign_extend(t, *bits) != v ? "it does not fit the type" : NULL;
+	}
+	unsigned long long v = strtoull(text, &end, 0);
+	if (*end) return "it is no integer";
+	*bits = scalar_truncate(t, v);
+	return errno || *text == '-' || *bits != v ? "it does not fit the type" : NULL;
+}
+
+static const char *parse_extents(const char **at, array *a)
+{
+	const char *p = *at;
+	for (a->rank = 0; *p != ']'; a->rank++) {
+		char *end;
+		errno = 0;
+		if (a->rank == RUN_RANK) return "it has more than 8 extents";
+		if (!isdigit((unsigned char)*p)) return "an extent is no number";
+		a->extent[a->rank] = strtoull(p, &end, 0);
+		if (errno) return "an extent is too large";
+		p = end;
+		if (*p == ',')
+			p++;
+		else if (*p != ']')
+			return "its extents do not end with ']'";
+	}
+	*at = p + 1;
+	return NULL;
+}
+
+const char *parse_buffer(const char *text, array *a, char kind[16], uint64_t *seed)
+{
+	char name[16] = "";
+	memset(a, 0, sizeof *a);
+	size_t n = strcspn(text, "[");
+	if (!text[n] || n >= sizeof name) return "a buffer is written f32[4096,1024]:randn or @file.npy";
+	memcpy(name, text, n);
+	if (!scalar_parse(name, &a->type)) return "its element type is unknown";
+	const char *p = text + n + 1, *wrong = parse_extents(&p, a);
+	if (wrong) return wrong;
+	strcpy(kind, "zeros");
+	if (!*p) return NULL;
+	if (*p++ != ':') return "behind its extents stands ':' and how to fill it";
+	n = strcspn(p, ":");
+	if (n >= 16) return "it is filled in an unknown way";
+	memcpy(kind, p, n);
+	kind[n] = 0;
+	if (!fill_known(kind)) return "it is filled in an unknown way (zeros ones randn rand arange poison)";
+	if (!p[n]) return NULL;
+	char *end;
+	errno = 0;
+	*seed = strtoull(p + n + 1, &end, 0);
+	return *end || errno || !isdigit((unsigned char)p[n + 1]) ? "its seed is no number" : NULL;
+}
+
+/* ---- Options ---- */
+
+static bool split(const char *text, const char **name, const char **value, char **owner)
+{
+	const char *equals = strchr(text, '=');
+	if (!equals || equals == text) return false;
+	*owner = strdup(text); /* lives as long as the process's arguments: until the end */
+	if (!*owner) return false;
+	(*owner)[equals - text] = 0;
+	*name = *owner;
+	*value = *owner + (equals - text) + 1;
+	return true;
+}
+
+static int add_pair(const char *text, run_value *list, size_t *n, const char *what)
+{
+	char *owner;
+	if (*n == RUN_LIST) return usage("too many of ", what);
+	if (!split(text, &list[*n].name, &list[*n].text, &owner)) return usage("name=value is missing after ", what);
+	for (size_t i = 0; i < *n; i++)
+		if (strcmp(list[i].name, list[*n].name) == 0) {
+			free(owner);
+			return usage("given twice: ", list[i].name);
+		}
+	++*n;
+	return 0;
+}
+
+static int parse_grid(const char *text, options *o)
+{
+	uint32_t *to[] = {&o->grid.x, &o->grid.y, &o->grid.z};
+	o->grid = (blk_grid){1, 1, 1};
+	o->has_grid = true;
+	for (int i = 0; i < 3; i++) {
+		char *end;
+		errno = 0;
+		unsigned long v = strtoul(text, &end, 10);
+		if (!isdigit((unsigned char)*text) || errno || v > UINT32_MAX) break;
+		*to[i] = (uint32_t)v;
+		if (!*end) return 0;
+		if (*end != ',') break;
+		text = end + 1;
+	}
+	return usage("--grid takes one to three numbers, as --grid=128,4: ", text);
+}
+
+static int parse_tolerance(const char *text, double *to)
+{
+	char *end;
+	*to = strtod(text, &end);
+	return *end || !*text || !(*to >= 0) ? usage("a tolerance is a number, not ", text) : 0;
+}
+
+static int parse_count(const char *name, const char *value, uint64_t most, uint64_t *to)
+{
+	char *end;
+	errno = 0;
+	*to = strtoull(value, &end, 0);
+	if (!errno && *value != '-' && end != value && !*end && *to <= most) return 0;
+	fprintf(stderr, "blkrun: --%s is a number up to %llu, not %s\n", name, (unsigned long long)most, value);
+	return 2;
+}
+
+static int set_option(options *o, const char *name, const char *value)
+{
+	if (strcmp(name, "device") == 0) {
+		o->device = value;
+		return 0;
+	}
+	if (strcmp(name, "grid") == 0) return parse_grid(value, o);
+	if (strcmp(name, "out") == 0) return add_pair(value, o->outs, &o->nouts, "--out");
+	if (strcmp(name, "check") == 0) {
+		o->check = value;
+		return 0;
+	}
+	if (strcmp(name, "rtol") == 0) return parse_tolerance(value, &o->rtol);
+	if (strcmp(name, "atol") == 0) return parse_tolerance(value, &o->atol);
+	if (strcmp(name, "plot") == 0) {
+		o->plot = value;
+		o->bench = true;
+		return *value ? 0 : usage("a file's name is missing after ", "--plot");
+	}
+	if (strcmp(name, "sim-seed") == 0) return parse_count(name, value, UINT64_MAX, &o->sim.seed);
+	if (strcmp(name, "sim-schedules") == 0) {
+		uint64_t n = 0;
+		int status = parse_count(name, value, 100000, &n);
+		o->sim.schedules = (uint32_t)n;
+		return status;
+	}
+	if (strcmp(name, "diagnostics") == 0) {
+		o->sim.json = strcmp(value, "json") == 0;
+		return o->sim.json || strcmp(value, "text") == 0 ? 0
+								 : usage("--diagnostics is text or json, not ", value);
+	}
+	if (strcmp(name, "cache") == 0) {
+		static const char *const known[] = {"list", "clear", "export", "import"};
+		o->cache = value;
+		for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+			if (strcmp(value, known[i]) == 0) return 0;
+		return usage("--cache is list, clear, export or import, not ", value);
+	}
+	return -1;
+}
+
+static int set_flag(options *o, const char *name)
+{
+	if (strcmp(name, "bench") == 0)
+		o->bench = true;
+	else if (strcmp(name, "help") == 0)
+		o->help = true;
+	else if (strcmp(name, "version") == 0)
+		o->version = true;
+	else if (strcmp(name, "tune") == 0)
+		o->tune = true;
+	else if (strcmp(name, "counters") == 0)
+		o->sim.counters = 1;
+	else
+		return -1;
+	return 0;
+}
+
+/* "--name=value", "--name value" or "--flag". */
+static int parse_long(options *o, int argc, char **argv, int *i)
+{
+	static const char *const with_value[] = {"device", "grid", "out", "check", "rtol", "atol", "plot", "cache",
+		"sim-seed", "sim-schedules", "diagnostics"};
+	const char *text = argv[*i] + 2, *equals = strchr(text, '=');
+	size_t n = equals ? (size_t)(equals - text) : strlen(text);
+	for (size_t k = 0; k < sizeof with_value / sizeof with_value[0]; k++) {
+		if (strlen(with_value[k]) != n || strncmp(with_value[k], text, n) != 0) continue;
+		if (!equals && *i + 1 >= argc) return usage("a value is missing after ", argv[*i]);
+		return set_option(o, with_value[k], equals ? equals + 1 : argv[++*i]);
+	}
+	int status = equals ? -1 : set_flag(o, text);
+	return status < 0 ? usage("unknown option ", argv[*i]) : status;
+}
+
+static int parse_define(options *o, const char *text)
+{
+	run_value list[RUN_LIST];
+	size_t n = 0;
+	if (o->ndefines == RUN_LIST) return usage("too many of ", "-D");
+	int status = add_pair(text, list, &n, "-D");
+	if (!status) o->defines[o->ndefines++] = (blk_define){list[0].name, list[0].text};
+	return status;
+}
+
+/* "softmax.blk:rows": the part behind the last colon is a kernel where the whole is no file. */
+static int parse_path(options *o, const char *text)
+{
+	o->path_copy = strdup(text);
+	if (!o->path_copy) return usage("out of memory", "");
+	o->path = o->path_copy;
+	char *colon = strrchr(o->path_copy, ':');
+	if (colon && colon != o->path_copy && access(text, F_OK) != 0) {
+		*colon = 0;
+		o->kernel = colon + 1;
+		if (!*o->kernel) return usage("the kernel's name is missing behind ", text);
+	}
+	return 0;
+}
+
+int options_parse(int argc, char **argv, options *o)
+{
+	*o = (options){.device = "auto", .rtol = -1, .atol = -1};
+	int status = 0;
+	for (int i = 1; !status && i < argc; i++) {
+		const char *a = argv[i];
+		if (strncmp(a, "--", 2) == 0 && a[2])
+			status = parse_long(o, argc, argv, &i);
+		else if (strncmp(a, "-D", 2) == 0) {
+			if (!a[2] && ++i >= argc) return usage("NAME=VALUE is missing after ", "-D");
+			status = parse_define(o, a[2] ? a + 2 : argv[i]);
+		} else if (strcmp(a, "-h") == 0)
+			o->help = true;
+		else if (a[0] == '-')
+			status = usage("unknown option ", a);
+		else if (!o->path)
+			status = parse_path(o, a);
+		else
+			status = add_pair(a, o->values, &o->nvalues, a);
+	}
+	bool ships = o->cache && (strcmp(o->cache, "export") == 0 || strcmp(o->cache, "import") == 0);
+	if (!status && ships && !o->path) return usage("a file is missing after --cache=", o->cache);
+	if (!status && ships && (o->nvalues || strstr(o->path, ".blk")))
+		return usage("a source or values mean nothing to --cache=", o->cache);
+	if (!status && !o->path && !o->help && !o->version && !o->cache) {
+		fprintf(stderr, "blkrun: no file given; blkrun --help says what to type\n");
+		status = 2;
+	}
+	return status;
+}
+
+void options_free(options *o)
+{
+	for (size_t i = 0; i < o->nvalues; i++) free((void *)o->values[i].name);
+	for (size_t i = 0; i < o->nouts; i++) free((void *)o->outs[i].name);
+	for (size_t i = 0; i < o->ndefines; i++) free((void *)o->defines[i].name);
+	free(o->path_copy);
+}

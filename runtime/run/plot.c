@@ -1,0 +1,166 @@
+/* In: series of points with their spread.  Out: an SVG file, drawn by gnuplot, or the numbers as CSV.
+ *
+ * The one idea: gnuplot reads its script from a file without a name and writes to one that we opened, so no path needs
+ * quoting, no pipe can break, and nothing is left behind when gnuplot fails. */
+#include "runtime/run/plot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static bool is_csv(const char *path)
+{
+	size_t n = strlen(path);
+	return n > 4 && strcmp(path + n - 4, ".csv") == 0;
+}
+
+static bool on_path(const char *program)
+{
+	const char *path = getenv("PATH");
+	for (const char *p = path ? path : "/bin:/usr/bin"; *p;) {
+		char file[4096];
+		size_t n = strcspn(p, ":");
+		int k = snprintf(file, sizeof file, "%.*s/%s", (int)n, n ? p : ".", program);
+		if (k > 0 && (size_t)k < sizeof file && access(file, X_OK) == 0) return true;
+		p += n + (p[n] == ':');
+	}
+	return false;
+}
+
+bool plot_possible(const char *path, char *why, size_t room)
+{
+	if (is_csv(path) || on_path("gnuplot")) return true;
+	snprintf(why, room,
+		"gnuplot, which draws the plot, is not on PATH (Debian: apt-get install gnuplot-nox); a name that ends "
+		"in .csv gets the numbers without it");
+	return false;
+}
+
+static bool write_csv(FILE *f, const plot *p)
+{
+	fprintf(f, "series,label,x,y,low,high,ceiling\n");
+	for (size_t s = 0; s < p->n; s++)
+		for (size_t i = 0; i < p->series[s].n; i++) {
+			const plot_point *q = &p->series[s].points[i];
+			fprintf(f, "\"%s\",\"%s\",%.10g,%.6g,%.6g,%.6g,%.6g\n", p->series[s].name, q->label, q->x, q->y,
+				q->low, q->high, p->ceiling);
+		}
+	return !ferror(f);
+}
+
+/* gnuplot's single quotes: only a quote itself is special. */
+static void quoted(FILE *f, const char *text)
+{
+	fputc('\'', f);
+	for (; *text; text++) {
+		if (*text == '\'') fputc('\'', f);
+		fputc((unsigned char)*text < ' ' ? ' ' : *text, f);
+	}
+	fputc('\'', f);
+}
+
+/* Every point's label once below the axis; one in k where they would run into each other. */
+static void write_tics(FILE *f, const plot *p, double least, double most)
+{
+	size_t all = 0, k = 0;
+	for (size_t s = 0; s < p->n; s++)
+		if (p->series[s].n > all) all = p->series[s].n, k = s;
+	if (most / least > 8) fprintf(f, "set logscale x 2\n");
+	fprintf(f, "set xtics rotate by -30 (");
+	for (size_t i = 0; i < all; i++) {
+		const plot_point *q = &p->series[k].points[i];
+		quoted(f, all > 24 && i % (all / 12) ? "" : q->label);
+		fprintf(f, " %.17g%s", q->x, i + 1 < all ? ", " : "");
+	}
+	fprintf(f, ")\n");
+}
+
+static void write_script(FILE *f, const plot *p)
+{
+	double least = 0, most = 0, top = p->ceiling;
+	for (size_t s = 0; s < p->n; s++)
+		for (size_t i = 0; i < p->series[s].n; i++) {
+			const plot_point *q = &p->series[s].points[i];
+			if (least == 0 || q->x < least) least = q->x;
+			if (q->x > most) most = q->x;
+			if (q->high > top) top = q->high;
+		}
+	if (!(least > 0)) least = most = 1;
+	fprintf(f, "set terminal svg size 860,480 dynamic noenhanced font 'sans-serif,13' background rgb 'white'\n");
+	fprintf(f, "set title ");
+	quoted(f, p->title);
+	fprintf(f, "\nset xlabel ");
+	quoted(f, p->x);
+	fprintf(f, "\nset ylabel ");
+	quoted(f, p->y);
+	fprintf(f, "\nset grid y\nset key bottom right\nset yrange [0:%.6g]\n", top > 0 ? top * 1.08 : 1);
+	write_tics(f, p, least, most);
+	fprintf(f, "set xrange [%.17g:%.17g]\nplot ", least * (most / least > 8 ? 0.7 : 0.95),
+		most * (most / least > 8 ? 1.4 : 1.05));
+	if (p->ceiling > 0) {
+		fprintf(f, "%.6g with lines dashtype 2 linecolor rgb '#777777' title ", p->ceiling);
+		quoted(f, p->ceiling_name);
+	}
+	for (size_t s = 0; s < p->n; s++) {
+		fprintf(f, "%s'-' using 1:2:3:4 with yerrorlines pointtype 7 pointsize 0.5 linewidth 1.5 title ",
+			s || p->ceiling > 0 ? ", " : "");
+		quoted(f, p->series[s].name);
+	}
+	fprintf(f, "\n");
+	for (size_t s = 0; s < p->n; s++) {
+		for (size_t i = 0; i < p->series[s].n; i++) {
+			const plot_point *q = &p->series[s].points[i];
+			fprintf(f, "%.17g %.9g %.9g %.9g\n", q->x, q->y, q->low, q->high);
+		}
+		fprintf(f, "e\n");
+	}
+}
+
+/* gnuplot with `script` as its input and `out` as its output. */
+static bool draw(int script, int out, char *why, size_t room)
+{
+	char *const arguments[] = {"gnuplot", NULL};
+	posix_spawn_file_actions_t actions;
+	pid_t child;
+	int status = 0;
+	if (posix_spawn_file_actions_init(&actions)) return snprintf(why, room, "out of memory"), false;
+	int e = posix_spawn_file_actions_adddup2(&actions, script, 0);
+	if (!e) e = posix_spawn_file_actions_adddup2(&actions, out, 1);
+	if (!e) e = posix_spawnp(&child, "gnuplot", &actions, NULL, arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (e) return snprintf(why, room, "gnuplot: %s", strerror(e)), false;
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR) return snprintf(why, room, "gnuplot: %s", strerror(errno)), false;
+	if (!WIFEXITED(status) || WEXITSTATUS(status)) return snprintf(why, room, "gnuplot failed"), false;
+	return true;
+}
+
+bool plot_write(const char *path, const plot *p, char *why, size_t room)
+{
+	if (!plot_possible(path, why, room)) return false;
+	FILE *out = fopen(path, "w"), *script = out && !is_csv(path) ? tmpfile() : NULL;
+	if (!out || (!is_csv(path) && !script)) {
+		snprintf(why, room, "%s: %s", out ? "a temporary file" : path, strerror(errno));
+		if (out) fclose(out);
+		return false;
+	}
+	bool good = true;
+	if (script) {
+		write_script(script, p);
+		good = fflush(script) == 0 && !ferror(script) && lseek(fileno(script), 0, SEEK_SET) == 0;
+		if (!good) snprintf(why, room, "a temporary file: %s", strerror(errno));
+		if (good) good = draw(fileno(script), fileno(out), why, room);
+		fclose(script);
+	} else if (!write_csv(out, p))
+		good = false, snprintf(why, room, "%s: %s", path, strerror(errno));
+	if (fclose(out) != 0 && good) good = false, snprintf(why, room, "%s: %s", path, strerror(errno));
+	if (!good) remove(path);
+	return good;
+}

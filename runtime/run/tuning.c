@@ -1,0 +1,81 @@
+/* blkrun --tune and the shipping of tuning records: a table of configurations, a line of progress for who looks on. */
+#include "runtime/run/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct table {
+	struct timespec start;
+	bool terminal, drawn;
+} table;
+
+static void progress(void *context, uint32_t done, uint32_t total, double best_ms)
+{
+	table *t = context;
+	struct timespec now;
+	if (!t->terminal) return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	double spent = (double)(now.tv_sec - t->start.tv_sec) + (double)(now.tv_nsec - t->start.tv_nsec) * 1e-9;
+	fprintf(stderr, "\rtuning %" PRIu32 "/%" PRIu32, done, total);
+	if (best_ms > 0) fprintf(stderr, ", best %.4g ms", best_ms);
+	if (done) fprintf(stderr, ", about %.1f s left", spent / done * (total - done));
+	fprintf(stderr, "\033[K");
+	t->drawn = true;
+}
+
+static int row(void *context, const blk_tune_trial *t)
+{
+	static const char *const verdicts[] = {"not tried", "good", "does not compile", "needs too much",
+		"wrong result", "failed", "not timed", "skipped"};
+	table *b = context;
+	if (b->drawn) fprintf(stderr, "\r\033[K");
+	b->drawn = false;
+	printf("%c %-40s ", t->chosen ? '*' : ' ', t->configuration);
+	if (t->verdict == BLK_TUNE_GOOD)
+		print_quantity(t->ms * 1e-3, "s");
+	else
+		printf("%s", verdicts[t->verdict]);
+	if (t->reason[0]) printf(": %.*s", (int)strcspn(t->reason, "\n"), t->reason);
+	printf("\n");
+	return 0;
+}
+
+blk_status tune_kernel(blk_kernel *k, const blk_grid *grid, const blk_arg *args, size_t n)
+{
+	uint32_t timed;
+	table t = {.terminal = isatty(STDERR_FILENO)};
+	clock_gettime(CLOCK_MONOTONIC, &t.start);
+	blk_tune_options o = {.progress = progress, .visit = row, .context = &t, .isolated = 1};
+	blk_status status = blk_kernel_tune(k, grid, args, n, &o, &timed);
+	if (t.drawn) fprintf(stderr, "\r\033[K");
+	if (!status) printf("%" PRIu32 " configurations tried, the others known\n", timed);
+	return status;
+}
+
+blk_status tune_shown(blk_kernel *k, const blk_grid *grid, const blk_arg *args, size_t n)
+{
+	const char *mode = getenv("BLK_TUNE");
+	table t = {.terminal = isatty(STDERR_FILENO)};
+	if (!t.terminal || (mode && (strcmp(mode, "off") == 0 || strcmp(mode, "cached") == 0))) return BLK_OK;
+	clock_gettime(CLOCK_MONOTONIC, &t.start);
+	blk_tune_options o = {.progress = progress, .context = &t};
+	blk_status status = blk_kernel_tune(k, grid, args, n, &o, NULL);
+	if (t.drawn) fprintf(stderr, "\r\033[K");
+	return status;
+}
+
+int ship_records(const char *what, const char *path)
+{
+	uint32_t n;
+	bool out = strcmp(what, "export") == 0;
+	if (out ? blk_tune_export(path, &n) : blk_tune_import(path, &n)) {
+		fprintf(stderr, "blkrun: %s\n", blk_error());
+		return 1;
+	}
+	printf("%" PRIu32 " tuning records %s %s\n", n, out ? "written to" : "read from", path);
+	return 0;
+}

@@ -1,0 +1,512 @@
+/* Reads signatures (signature.h) and computes their grid and cost clauses.
+ *
+ * Clauses are postfix, so that computing one is a loop over words with a small stack: no parser at launch.  A division
+ * by zero does not fail at once but marks its value, and the mark dies in the arm of ?: && || that is not taken: what C
+ * would not evaluate cannot fail here either. */
+#include "signature.h"
+#include "internal.h"
+#include "support/numbers.h"
+#include "support/scalar.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*  enumerator  word  operands */
+#define OPS(X)                                                                                                         \
+	X(NUMBER, "", 0)                                                                                               \
+	X(PARAMETER, "", 0)                                                                                            \
+	X(ADD, "+", 2)                                                                                                 \
+	X(SUB, "-", 2)                                                                                                 \
+	X(MUL, "*", 2)                                                                                                 \
+	X(DIV, "/", 2)                                                                                                 \
+	X(MOD, "%", 2)                                                                                                 \
+	X(NEG, "neg", 1)                                                                                               \
+	X(SHL, "<<", 2)                                                                                                \
+	X(SHR, ">>", 2)                                                                                                \
+	X(AND, "&", 2)                                                                                                 \
+	X(OR, "|", 2)                                                                                                  \
+	X(XOR, "^", 2)                                                                                                 \
+	X(NOT, "~", 1)                                                                                                 \
+	X(LT, "<", 2)                                                                                                  \
+	X(LE, "<=", 2)                                                                                                 \
+	X(GT, ">", 2)                                                                                                  \
+	X(GE, ">=", 2)                                                                                                 \
+	X(EQ, "==", 2)                                                                                                 \
+	X(NE, "!=", 2)                                                                                                 \
+	X(ANDAND, "&&", 2)                                                                                             \
+	X(OROR, "||", 2)                                                                                               \
+	X(BANG, "!", 1)                                                                                                \
+	X(SELECT, "?:", 3)                                                                                             \
+	X(CDIV, "cdiv", 2)                                                                                             \
+	X(MIN, "min", 2)                                                                                               \
+	X(MAX, "max", 2)                                                                                               \
+	X(NEXT_POW2, "next_pow2", 1)                                                                                   \
+	X(NUM_SMS, "num_sms", 0)
+
+enum {
+#define X(name, word, operands) OP_##name,
+	OPS(X)
+#undef X
+		OP_COUNT
+};
+static const struct {
+	const char *word;
+	uint8_t operands;
+} ops[OP_COUNT] = {
+#define X(name, word, operands) {word, operands},
+	OPS(X)
+#undef X
+};
+
+_Static_assert((int)BLK_TYPE_F64 == (int)SCALAR_F64 && (int)BLK_TYPE_U8 == (int)SCALAR_U8, "ORDER SCALARS");
+
+const char *blk_type_name(unsigned type)
+{
+	return type < SCALAR_COUNT ? scalar_name((scalar)type) : type == BLK_TYPE_BUFFER ? "buffer" : "pointer";
+}
+
+/* ---- Reading ---- */
+
+typedef struct reader {
+	signature *sig;
+	signature_token *tokens; /* room for every word of the text */
+	uint32_t ntokens;
+	bool written[SIGNATURE_PARAMETERS];
+	const char *trouble; /* what is wrong with the line at hand */
+} reader;
+
+/* Cuts the next word off a line; null at its end. */
+static char *next_word(char **line)
+{
+	char *p = *line;
+	while (*p == ' ' || *p == '\t') p++;
+	if (!*p) return NULL;
+	char *word = p;
+	while (*p && *p != ' ' && *p != '\t') p++;
+	if (*p) *p++ = 0;
+	*line = p;
+	return word;
+}
+
+static bool read_unsigned(const char *word, uint32_t *out)
+{
+	if (!word || !isdigit((unsigned char)*word)) return false;
+	char *end;
+	errno = 0;
+	unsigned long long v = strtoull(word, &end, 10);
+	if (*end || errno || v > UINT32_MAX) return false;
+	*out = (uint32_t)v;
+	return true;
+}
+
+static bool read_number(const char *word, signature_token *t)
+{
+	char *end;
+	errno = 0;
+	t->op = OP_NUMBER;
+	t->integer = strtoll(word, &end, 0);
+	if (!*end && !errno) {
+		t->number = (double)t->integer;
+		return true;
+	}
+	if (!isdigit((unsigned char)word[0]) && word[0] != '-' && word[0] != '.') return false;
+	t->is_float = 1;
+	t->number = numbers_read(word, &end);
+	t->integer = t->number >= -0x1p63 && t->number < 0x1p63 ? (int64_t)t->number : 0;
+	return !*end;
+}
+
+static bool read_token(reader *r, const char *word, signature_token *t)
+{
+	memset(t, 0, sizeof *t);
+	for (unsigned i = OP_ADD; i < OP_COUNT; i++)
+		if (strcmp(ops[i].word, word) == 0) {
+			t->op = (uint8_t)i;
+			return true;
+		}
+	if (word[0] == 'p' && read_unsigned(word + 1, &t->parameter)) {
+		t->op = OP_PARAMETER;
+		if (t->parameter >= r->sig->nparameters || r->sig->parameters[t->parameter].code == BLK_TYPE_POINTER)
+			return r->trouble = "it uses no numeric parameter", false;
+		return true;
+	}
+	if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) {
+		t->op = OP_NUMBER;
+		t->integer = word[0] == 't';
+		t->number = (double)t->integer;
+		return true;
+	}
+	if (read_number(word, t)) return true;
+	return r->trouble = "an unknown word in an expression", false;
+}
+
+static bool read_expression(reader *r, char *line, signature_expression *e)
+{
+	signature_token *first = r->tokens + r->ntokens;
+	uint32_t n = 0, depth = 0;
+	for (char *word; (word = next_word(&line)); n++) {
+		if (!read_token(r, word, &first[n])) return false;
+		uint32_t takes = ops[first[n].op].operands;
+		if (depth < takes) return r->trouble = "an operator lacks operands", false;
+		depth = depth - takes + 1;
+		if (depth > SIGNATURE_DEPTH) return r->trouble = "an expression is too deep", false;
+	}
+	if (depth != 1) return r->trouble = "an expression leaves no single value", false;
+	r->ntokens += n;
+	e->tokens = first;
+	e->ntokens = n;
+	return true;
+}
+
+static bool read_parameter(reader *r, char *line)
+{
+	signature *s = r->sig;
+	if (s->nparameters == SIGNATURE_PARAMETERS) return r->trouble = "more than 256 parameters", false;
+	signature_parameter *p = &s->parameters[s->nparameters];
+	memset(p, 0, sizeof *p);
+	p->name = next_word(&line);
+	char *type = next_word(&line);
+	if (!type) return r->trouble = "a parameter without a type", false;
+	const char *element = type;
+	if (*type == '*') {
+		p->code = BLK_TYPE_POINTER;
+		element = type + 1;
+		if (strcmp(element, "const") == 0) { /* "*const f32" is two words: join them again */
+			char *rest = next_word(&line);
+			if (!rest) return r->trouble = "a parameter without a type", false;
+			p->is_const = true;
+			element = rest;
+			type[strlen(type)] = ' ';
+			if (type + 7 != rest) memmove(type + 7, rest, strlen(rest) + 1), element = type + 7;
+		}
+	}
+	p->type = type;
+	scalar found;
+	if (!scalar_parse(element, &found)) return r->trouble = "an unknown type", false;
+	p->element = (uint8_t)found;
+	if (p->code != BLK_TYPE_POINTER) p->code = (uint8_t)found;
+	for (char *word; (word = next_word(&line));) {
+		if (strcmp(word, "one") == 0)
+			p->is_one = true;
+		else if (strcmp(word, "align") == 0 || strcmp(word, "div") == 0) {
+			if (!read_unsigned(next_word(&line), &p->divisible))
+				return r->trouble = "a promise without a number", false;
+		}
+	}
+	s->nparameters++;
+	return true;
+}
+
+static bool read_constant(reader *r, char *line)
+{
+	signature_constant *c = &r->sig->constants[r->sig->nconstants];
+	c->name = next_word(&line);
+	c->type = next_word(&line);
+	while (*line == ' ') line++;
+	c->value = line;
+	if (!c->type) return r->trouble = "a constant without a type", false;
+	r->sig->nconstants++;
+	return true;
+}
+
+static bool read_grid(reader *r, char *line)
+{
+	uint32_t axis;
+	if (!read_unsigned(next_word(&line), &axis) || axis > 2) return r->trouble = "a grid axis beyond 2", false;
+	if (!read_expression(r, line, &r->sig->grid[axis])) return false;
+	if (axis + 1 > r->sig->ngrid) r->sig->ngrid = axis + 1;
+	return true;
+}
+
+static bool read_cost(reader *r, char *line)
+{
+	char *what = next_word(&line);
+	if (what && strcmp(what, "bytes") == 0) return read_expression(r, line, &r->sig->cost_bytes);
+	if (what && strcmp(what, "flops") == 0) return read_expression(r, line, &r->sig->cost_flops);
+	return r->trouble = "a cost of neither bytes nor flops", false;
+}
+
+static bool read_line(reader *r, char *line)
+{
+	signature *s = r->sig;
+	char *fact = next_word(&line);
+	if (!fact) return true;
+	const struct {
+		const char *name;
+		uint32_t *to;
+	} numbers[] = {{"num_warps", &s->num_warps}, {"num_stages", &s->num_stages}, {"num_ctas", &s->num_ctas},
+		{"threads", &s->threads}, {"shared", &s->shared}, {"maxnreg", &s->maxnreg}, {"scratch", &s->scratch},
+		{"max_registers", &s->max_registers}, {"max_spills", &s->max_spills}, {"max_shared", &s->max_shared}};
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+		if (strcmp(fact, numbers[i].name) == 0)
+			return read_unsigned(next_word(&line), numbers[i].to) ||
+			       (r->trouble = "a number is missing", false);
+	const struct {
+		const char *name;
+		const char **to;
+	} names[] = {{"kernel", &s->kernel}, {"symbol", &s->symbol}, {"target", &s->target}};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(fact, names[i].name) == 0)
+			return (*names[i].to = next_word(&line)) != NULL || (r->trouble = "a name is missing", false);
+	if (strcmp(fact, "param") == 0) return read_parameter(r, line);
+	if (strcmp(fact, "const") == 0) return read_constant(r, line);
+	if (strcmp(fact, "grid") == 0) return read_grid(r, line);
+	if (strcmp(fact, "cost") == 0) return read_cost(r, line);
+	if (strcmp(fact, "written") == 0) {
+		uint32_t i;
+		if (!read_unsigned(next_word(&line), &i) || i >= SIGNATURE_PARAMETERS)
+			return r->trouble = "no such parameter", false;
+		r->written[i] = true;
+		return true;
+	}
+	if (strcmp(fact, "source") == 0) s->source = line;
+	if (strcmp(fact, "autotune") == 0) s->autotune = line;
+	if (strcmp(fact, "configuration") == 0) s->configurations[s->nconfigurations++] = line;
+	return true;
+}
+
+/* One block: the struct, room for a parameter , a constant and a configuration a line and a token for every two bytes,
+ * two copies of the text: one to keep, one to cut up. */
+static signature *allocate(const char *text, size_t bytes, reader *r)
+{
+	size_t lines = 1;
+	for (size_t i = 0; i < bytes; i++) lines += text[i] == '\n';
+	size_t tokens = bytes / 2 + 1;
+	size_t parameters = lines < SIGNATURE_PARAMETERS ? lines : SIGNATURE_PARAMETERS;
+	size_t size = sizeof(signature) + tokens * sizeof(signature_token) + lines * sizeof(signature_constant) +
+		      lines * sizeof(const char *) + parameters * sizeof(signature_parameter) + 2 * (bytes + 1);
+	signature *s = calloc(1, size);
+	if (!s) return NULL;
+	r->sig = s;
+	r->tokens = (signature_token *)(s + 1);
+	s->constants = (signature_constant *)(r->tokens + tokens);
+	s->parameters = (signature_parameter *)(s->constants + lines);
+	s->configurations = (const char **)(s->parameters + parameters);
+	char *copy = (char *)(s->configurations + lines);
+	memcpy(copy, text, bytes);
+	memcpy(copy + bytes + 1, text, bytes);
+	s->text = copy;
+	s->max_registers = s->max_spills = s->max_shared = UINT32_MAX;
+	return s;
+}
+
+/* What single lines cannot tell. */
+static blk_status check_whole(reader *r)
+{
+	signature *s = r->sig;
+	for (uint32_t i = 0; i < SIGNATURE_PARAMETERS; i++) {
+		if (!r->written[i]) continue;
+		if (i >= s->nparameters || s->parameters[i].code != BLK_TYPE_POINTER)
+			return error_set(BLK_ERROR_FORMAT,
+				"a kernel's signature writes through parameter %u, which is no pointer", i);
+		s->parameters[i].written = true;
+	}
+	for (uint32_t i = 0; i < s->ngrid; i++)
+		if (!s->grid[i].ntokens)
+			return error_set(BLK_ERROR_FORMAT, "a kernel's signature has no grid expression %u", i);
+	if (!s->kernel) return error_set(BLK_ERROR_FORMAT, "a signature that names no kernel");
+	if (!s->symbol) s->symbol = s->kernel;
+	return BLK_OK;
+}
+
+blk_status signature_parse(const char *text, size_t bytes, signature **out)
+{
+	reader r = {0};
+	blk_status status = BLK_OK;
+	*out = NULL;
+	if (bytes > (16u << 20) || memchr(text, 0, bytes))
+		return error_set(BLK_ERROR_FORMAT, "a kernel's signature is no text");
+	signature *s = allocate(text, bytes, &r);
+	if (!s) return error_memory();
+	char *line = (char *)s->text + bytes + 1;
+	for (unsigned number = 1; line && !status; number++) {
+		char *end = strchr(line, '\n');
+		if (end) *end = 0;
+		if (!read_line(&r, line))
+			status = error_set(BLK_ERROR_FORMAT, "line %u of a kernel's signature: %s", number, r.trouble);
+		line = end ? end + 1 : NULL;
+	}
+	if (!status) status = check_whole(&r);
+	if (status)
+		free(s);
+	else
+		*out = s;
+	return status;
+}
+
+void signature_free(signature *s)
+{
+	free(s);
+}
+
+/* ---- Computing ---- */
+
+static int64_t saturate(double d)
+{
+	return d != d ? 0 : d < -0x1p63 ? INT64_MIN : d >= 0x1p63 ? INT64_MAX : (int64_t)d;
+}
+
+static int64_t shift(int64_t a, int64_t by, bool left)
+{
+	bool all = by < 0 || by > 63;
+	if (left) return all ? 0 : (int64_t)((uint64_t)a << by);
+	return all ? (a < 0 ? -1 : 0) : a >> by;
+}
+
+static int64_t next_pow2(int64_t a)
+{
+	uint64_t p = 1;
+	while ((int64_t)p > 0 && (int64_t)p < a) p <<= 1;
+	return (int64_t)p;
+}
+
+typedef struct value {
+	int64_t v;
+	bool bad; /* came from a division by zero */
+} value;
+
+/* C's quotient, or the one rounded up; the smallest integer over -1 wraps. */
+static value divide(value a, value b, uint8_t op)
+{
+	value r = {0, a.bad || b.bad || b.v == 0};
+	if (r.bad) return r;
+	if (b.v == -1) return r.v = op == OP_MOD ? 0 : (int64_t)(0 - (uint64_t)a.v), r;
+	if (op == OP_MOD)
+		r.v = a.v % b.v;
+	else
+		r.v = a.v / b.v;
+	if (op == OP_CDIV && a.v % b.v != 0 && (a.v < 0) == (b.v < 0)) r.v++;
+	return r;
+}
+
+static value apply(uint8_t op, value a, value b, value c)
+{
+	uint64_t x = (uint64_t)a.v, y = (uint64_t)b.v;
+	value r = {0, a.bad || (ops[op].operands > 1 && b.bad)};
+	switch (op) {
+	case OP_ADD: r.v = (int64_t)(x + y); break;
+	case OP_SUB: r.v = (int64_t)(x - y); break;
+	case OP_MUL: r.v = (int64_t)(x * y); break;
+	case OP_DIV:
+	case OP_CDIV:
+	case OP_MOD: return divide(a, b, op);
+	case OP_NEG: r.v = (int64_t)(0 - x); break;
+	case OP_SHL: r.v = shift(a.v, b.v, true); break;
+	case OP_SHR: r.v = shift(a.v, b.v, false); break;
+	case OP_AND: r.v = a.v & b.v; break;
+	case OP_OR: r.v = a.v | b.v; break;
+	case OP_XOR: r.v = a.v ^ b.v; break;
+	case OP_NOT: r.v = ~a.v; break;
+	case OP_LT: r.v = a.v < b.v; break;
+	case OP_LE: r.v = a.v <= b.v; break;
+	case OP_GT: r.v = a.v > b.v; break;
+	case OP_GE: r.v = a.v >= b.v; break;
+	case OP_EQ: r.v = a.v == b.v; break;
+	case OP_NE: r.v = a.v != b.v; break;
+	case OP_ANDAND:
+		r.v = a.v && b.v;
+		if (!a.bad && !a.v) r.bad = false;
+		break;
+	case OP_OROR:
+		r.v = a.v || b.v;
+		if (!a.bad && a.v) r.bad = false;
+		break;
+	case OP_BANG: r.v = !a.v; break;
+	case OP_SELECT:
+		r = a.v ? b : c;
+		r.bad = r.bad || a.bad;
+		break;
+	case OP_MIN: r.v = a.v < b.v ? a.v : b.v; break;
+	case OP_MAX: r.v = a.v > b.v ? a.v : b.v; break;
+	case OP_NEXT_POW2: r.v = next_pow2(a.v); break;
+	}
+	return r;
+}
+
+bool signature_integer(
+	const signature *s, const signature_expression *e, const uint64_t *bits, uint32_t num_sms, int64_t *out)
+{
+	value stack[SIGNATURE_DEPTH + 1];
+	uint32_t n = 0;
+	for (const signature_token *t = e->tokens, *end = t + e->ntokens; t < end; t++) {
+		uint8_t operands = ops[t->op].operands;
+		value result = {0, false};
+		if (t->op == OP_NUMBER)
+			result.v = t->integer;
+		else if (t->op == OP_NUM_SMS)
+			result.v = num_sms;
+		else if (t->op == OP_PARAMETER) {
+			scalar type = (scalar)s->parameters[t->parameter].code;
+			uint64_t b = bits[t->parameter];
+			result.v = scalar_is_float(type) ? saturate(scalar_to_double(type, b))
+							 : scalar_sign_extend(type, b);
+		} else {
+			const value *a = &stack[n - operands];
+			result = apply(t->op, a[0], operands > 1 ? a[1] : a[0], operands > 2 ? a[2] : a[0]);
+		}
+		n -= operands;
+		stack[n++] = result;
+	}
+	*out = n ? stack[0].v : 0;
+	return n && !stack[0].bad;
+}
+
+static double apply_number(uint8_t op, double a, double b, double c)
+{
+	switch (op) {
+	case OP_ADD: return a + b;
+	case OP_SUB: return a - b;
+	case OP_MUL: return a * b;
+	case OP_DIV: return a / b;
+	case OP_CDIV: return ceil(a / b);
+	case OP_MOD: return fmod(a, b);
+	case OP_NEG: return -a;
+	case OP_SHL: return (double)shift(saturate(a), saturate(b), true);
+	case OP_SHR: return (double)shift(saturate(a), saturate(b), false);
+	case OP_AND: return (double)(saturate(a) & saturate(b));
+	case OP_OR: return (double)(saturate(a) | saturate(b));
+	case OP_XOR: return (double)(saturate(a) ^ saturate(b));
+	case OP_NOT: return (double)~saturate(a);
+	case OP_LT: return a < b;
+	case OP_LE: return a <= b;
+	case OP_GT: return a > b;
+	case OP_GE: return a >= b;
+	case OP_EQ: return a == b;
+	case OP_NE: return a != b;
+	case OP_ANDAND: return a != 0 && b != 0;
+	case OP_OROR: return a != 0 || b != 0;
+	case OP_BANG: return a == 0;
+	case OP_SELECT: return a != 0 ? b : c;
+	case OP_MIN: return a < b ? a : b;
+	case OP_MAX: return a > b ? a : b;
+	case OP_NEXT_POW2: return (double)next_pow2(saturate(a));
+	}
+	return NAN;
+}
+
+double signature_number(const signature *s, const signature_expression *e, const uint64_t *bits, uint32_t num_sms)
+{
+	double stack[SIGNATURE_DEPTH + 1];
+	uint32_t n = 0;
+	for (const signature_token *t = e->tokens, *end = t + e->ntokens; t < end; t++) {
+		uint8_t operands = ops[t->op].operands;
+		double result;
+		if (t->op == OP_NUMBER)
+			result = t->number;
+		else if (t->op == OP_NUM_SMS)
+			result = num_sms;
+		else if (t->op == OP_PARAMETER) {
+			scalar type = (scalar)s->parameters[t->parameter].code;
+			result = scalar_to_double(type, bits[t->parameter]);
+		} else {
+			const double *a = &stack[n - operands];
+			result = apply_number(t->op, a[0], operands > 1 ? a[1] : 0, operands > 2 ? a[2] : 0);
+		}
+		n -= operands;
+		stack[n++] = result;
+	}
+	return n ? stack[0] : NAN;
+}

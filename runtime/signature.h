@@ -1,0 +1,66 @@
+/* The launch signature: what compiled code tells the runtime about a kernel, as text of one fact a line
+ * (compiler/blkc.h lists them).  In: that text, from the compiler, from a PTX file's head or from the cache.  Out: a
+ * struct that a launch can be checked against without touching the text again.
+ *
+ * One block of memory holds a whole signature, so freeing it is one call and a half-read one cannot leak. */
+#ifndef BLK_SIGNATURE_H
+#define BLK_SIGNATURE_H
+
+#include "blk.h"
+
+#include <stdbool.h>
+
+enum { SIGNATURE_PARAMETERS = 256, SIGNATURE_DEPTH = 256 }; /* most parameters of a kernel, most of an operand stack */
+
+typedef struct signature_token { /* one word of a postfix expression */
+	uint8_t op;              /* signature.c's OPS */
+	uint8_t is_float;        /* of an OP_NUMBER */
+	uint32_t parameter;
+	int64_t integer;
+	double number;
+} signature_token;
+
+typedef struct signature_expression {
+	const signature_token *tokens;
+	uint32_t ntokens; /* 0: absent */
+} signature_expression;
+
+typedef struct signature_parameter {
+	const char *name, *type;
+	uint8_t code;    /* blk_type; BLK_TYPE_POINTER for every pointer */
+	uint8_t element; /* blk_type of what a pointer points to */
+	bool is_const, written, is_one;
+	uint32_t divisible; /* promised divisor or alignment in bytes; 0: none */
+} signature_parameter;
+
+typedef struct signature_constant {
+	const char *name, *type, *value;
+} signature_constant;
+
+typedef struct signature {
+	const char *text; /* as it came */
+	const char *kernel, *symbol, *target, *autotune;
+	const char *source; /* what its tuning results depend on: a digest of the source but its autotune blocks */
+	signature_parameter *parameters;
+	signature_constant *constants;
+	const char **configurations; /* of the autotune clause: "BM=64,num_warps=4" */
+	uint32_t nparameters, nconstants, nconfigurations;
+	uint32_t ngrid; /* 0: no grid clause */
+	signature_expression grid[3];
+	signature_expression cost_bytes, cost_flops;
+	uint32_t num_warps, num_stages, num_ctas, threads, shared, maxnreg, scratch;
+	uint32_t max_registers, max_spills, max_shared; /* budgets; UINT32_MAX: none */
+} signature;
+
+/* Reads one kernel's facts.  Unknown facts are skipped, so that newer code still runs; a malformed one is an error. */
+blk_status signature_parse(const char *text, size_t bytes, signature **);
+void signature_free(signature *);
+
+/* A clause's value. `bits` are the arguments' containers in order. False: it divides by zero where that matters. */
+bool signature_integer(
+	const signature *, const signature_expression *, const uint64_t *bits, uint32_t num_sms, int64_t *out);
+double signature_number(const signature *, const signature_expression *, const uint64_t *bits, uint32_t num_sms);
+
+const char *blk_type_name(unsigned type); /* "i32", "pointer", "buffer" */
+
+#endif

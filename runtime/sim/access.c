@@ -1,0 +1,110 @@
+/* Loads and stores: each lane's address, where that is, and its registers. */
+#include "access.h"
+
+#include <string.h>
+
+bool sim_addresses(sim_warp *w, const sim_instr *in, uint32_t unit, uint8_t wide, int64_t offset, uint32_t mask,
+	uint64_t out[SIM_LANES])
+{
+	const uint8_t *base = sim_at(w, unit);
+	if (wide && (w->bad[unit] & mask))
+		return sim_report(w, in, (unsigned)__builtin_ctz(w->bad[unit] & mask),
+			"the index comes from memory or a register that nothing has written",
+			"an address is undefined");
+	for (int i = 0; i < SIM_LANES; i++)
+		out[i] = wide == 8   ? ((const uint64_t *)base)[i] + (uint64_t)offset
+			 : wide == 4 ? (uint32_t)(((const uint32_t *)base)[i] + (uint32_t)offset)
+				     : (uint64_t)offset;
+	return true;
+}
+
+static inline uint64_t read_bytes(const uint8_t *at, unsigned bytes)
+{
+	uint64_t v = 0;
+	switch (bytes) {
+	case 1: return *at;
+	case 2: memcpy(&v, at, 2); return v;
+	case 4: memcpy(&v, at, 4); return v;
+	default: memcpy(&v, at, 8); return v;
+	}
+}
+static inline void write_bytes(uint8_t *at, unsigned bytes, uint64_t v)
+{
+	switch (bytes) {
+	case 1: *at = (uint8_t)v; break;
+	case 2: memcpy(at, &v, 2); break;
+	case 4: memcpy(at, &v, 4); break;
+	default: memcpy(at, &v, 8); break;
+	}
+}
+
+/* The memory of every lane that takes part, all checked before anything is read or written. */
+static bool places(sim_warp *w, const sim_instr *in, uint32_t mask, bool writes, uint8_t *at[SIM_LANES],
+	uint8_t *shadow[SIM_LANES], uint64_t address[SIM_LANES])
+{
+	unsigned bytes = (unsigned)in->bytes * in->nregs;
+	if (!sim_addresses(w, in, in->a, in->wide[1], in->offset, mask, address)) return false;
+	for (uint32_t m = mask; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		at[i] = sim_memory(w, in, i, (sim_space)in->space, address[i], bytes, writes, &shadow[i]);
+		if (!at[i]) return false;
+	}
+	sim_order_programs(w, false, in->releases);
+	if (w->program->launch->counts) sim_count_access(w, in, mask, address, writes);
+	if (!sim_races(w, in, mask, at, bytes, !writes, writes, in->is_volatile)) return false;
+	sim_order_programs(w, in->acquires, false);
+	return true;
+}
+
+bool sim_step_load(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	uint8_t *at[SIM_LANES], *shadow[SIM_LANES];
+	uint64_t address[SIM_LANES];
+	if (!places(w, in, mask, false, at, shadow, address)) return false;
+	bool extend = !scalar_is_float((scalar)in->to) && scalar_is_signed((scalar)in->to) && in->wide[0] > in->bytes;
+	for (unsigned k = 0; k < in->nregs; k++) {
+		uint32_t unit = in->regs[k];
+		if (unit == UINT32_MAX) continue;
+		uint8_t *to = sim_at(w, unit);
+		unsigned offset = k * in->bytes;
+		sim_set_defined(w, unit, mask);
+		for (uint32_t m = mask; m; m &= m - 1) {
+			unsigned i = (unsigned)__builtin_ctz(m);
+			uint64_t v = read_bytes(at[i] + offset, in->bytes),
+				 undefined = read_bytes(shadow[i] + offset, in->bytes);
+			if (extend) v = (uint64_t)scalar_sign_extend((scalar)in->to, v);
+			sim_register_write(to, in->wide[0], i, v);
+			if (__builtin_expect(undefined != 0, 0))
+				sim_shadow_write(w, unit, in->wide[0], i,
+					extend ? (uint64_t)scalar_sign_extend((scalar)in->to, undefined) : undefined);
+		}
+	}
+	return true;
+}
+
+bool sim_step_store(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	uint8_t *at[SIM_LANES], *shadow[SIM_LANES];
+	uint64_t address[SIM_LANES];
+	if (!places(w, in, mask, true, at, shadow, address)) return false;
+	for (unsigned k = 0; k < in->nregs; k++) {
+		uint32_t unit = in->regs[k];
+		const uint8_t *from = sim_at(w, unit);
+		unsigned offset = k * in->bytes;
+		uint64_t some = in->bytes == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * in->bytes) - 1;
+		uint32_t bad = w->bad[unit];
+		for (uint32_t m = mask; m; m &= m - 1) {
+			unsigned i = (unsigned)__builtin_ctz(m);
+			uint64_t undefined = bad >> i & 1 ? sim_shadow_read(w, unit, in->wide[0], i) & some : 0;
+			if (undefined && sim_is_global(in, address[i]))
+				return sim_report(w, in, i,
+					"a register or an element that nothing has written, or a buffer that the host "
+					"has not filled",
+					"an undefined value is stored");
+			write_bytes(at[i] + offset, in->bytes, sim_register_read(from, in->wide[0], i));
+			if (undefined || read_bytes(shadow[i] + offset, in->bytes))
+				write_bytes(shadow[i] + offset, in->bytes, undefined);
+		}
+	}
+	return true;
+}

@@ -1,0 +1,132 @@
+/* atom and red: lane after lane, each one atomic among the host's threads as well. */
+#include "access.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum sim_atomic {
+	ATOMIC_ADD,
+	ATOMIC_MIN,
+	ATOMIC_MAX,
+	ATOMIC_AND,
+	ATOMIC_OR,
+	ATOMIC_XOR,
+	ATOMIC_EXCHANGE,
+	ATOMIC_CAS,
+	ATOMIC_INC,
+	ATOMIC_DEC
+} sim_atomic; /* ORDER decode_access.c */
+
+static double flushed(double v)
+{
+	return fabs(v) < 0x1p-126 ? copysign(0, v) : v;
+}
+
+/* An f32 sum in global memory flushes denormals, as the hardware's does. */
+static uint64_t float_sum(scalar t, uint64_t a, uint64_t b, bool flush)
+{
+	double x = scalar_to_double(t, a), y = scalar_to_double(t, b), sum;
+	flush = flush && t == SCALAR_F32;
+	if (flush) x = flushed(x), y = flushed(y);
+	sum = t == SCALAR_F32 ? (double)((float)x + (float)y) : x + y;
+	if (flush) sum = flushed(sum);
+	if (sum != sum && t != SCALAR_F64) return scalar_truncate(t, UINT64_MAX) >> 1;
+	return scalar_from_double(t, sum);
+}
+
+static uint64_t combine(const sim_instr *in, uint64_t old, uint64_t v, uint64_t other, bool flush)
+{
+	scalar t = (scalar)in->to;
+	int64_t a = scalar_sign_extend(t, old), b = scalar_sign_extend(t, v);
+	bool less = scalar_is_signed(t) ? a < b : (uint64_t)a < (uint64_t)b;
+	switch ((sim_atomic)in->mode) {
+	case ATOMIC_ADD: return old + v;
+	case ATOMIC_MIN: return less ? old : v;
+	case ATOMIC_MAX: return less ? v : old;
+	case ATOMIC_AND: return old & v;
+	case ATOMIC_OR: return old | v;
+	case ATOMIC_XOR: return old ^ v;
+	case ATOMIC_EXCHANGE: return v;
+	case ATOMIC_CAS: return old == v ? other : old;
+	case ATOMIC_INC: return old >= v ? 0 : old + 1;
+	case ATOMIC_DEC: return old == 0 || old > v ? v : old - 1;
+	}
+	(void)flush;
+	return old;
+}
+
+static uint64_t next_value(const sim_instr *in, uint64_t old, uint64_t v, uint64_t other, bool flush)
+{
+	scalar t = (scalar)in->to;
+	unsigned bits = scalar_bits(t);
+	if (!scalar_is_float(t) || in->mode != ATOMIC_ADD) return combine(in, old, v, other, flush);
+	uint64_t r = 0;
+	for (unsigned at = 0; at < 8u * in->bytes; at += bits) /* one number, or a pair */
+		r |= float_sum(t, scalar_truncate(t, old >> at), scalar_truncate(t, v >> at), flush) << at;
+	return r;
+}
+
+#define SWAP_LOOP(T)                                                                                                   \
+	{                                                                                                              \
+		T *p = (T *)(void *)at, old = __atomic_load_n(p, __ATOMIC_SEQ_CST), next;                              \
+		do next = (T)next_value(in, old, v, other, flush);                                                     \
+		while (!__atomic_compare_exchange_n(p, &old, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));        \
+		return old;                                                                                            \
+	}
+
+static uint64_t swap(const sim_instr *in, uint8_t *at, uint64_t v, uint64_t other, bool flush)
+{
+	switch (in->bytes) {
+	case 2: SWAP_LOOP(uint16_t)
+	case 4: SWAP_LOOP(uint32_t)
+	default: SWAP_LOOP(uint64_t)
+	}
+}
+
+static bool lane(sim_warp *w, const sim_instr *in, unsigned i, unsigned k, uint64_t address)
+{
+	uint8_t *shadow;
+	uint8_t *at = sim_memory(w, in, i, (sim_space)in->space, address, in->bytes, true, &shadow);
+	if (!at) return false;
+	bool overwrites = in->mode == ATOMIC_EXCHANGE, undefined = false;
+	for (unsigned b = 0; b < in->bytes; b++) undefined = undefined || shadow[b];
+	if (undefined && !overwrites)
+		return sim_report(w, in, i,
+			"fill the buffer, or store to it first: an atomic starts from what is there",
+			"an atomic works on memory that nothing has written");
+	if ((w->bad[in->regs[k]] >> i & 1) || (in->mode == ATOMIC_CAS && (w->bad[in->c] >> i & 1)))
+		return sim_report(w, in, i, NULL, "an undefined value is the operand of an atomic");
+	uint8_t *places[SIM_LANES];
+	places[i] = at;
+	if (!sim_races(w, in, UINT32_C(1) << i, places, in->bytes, true, true, true)) return false;
+	uint64_t v = sim_register_read(sim_at(w, in->regs[k]), in->wide[0], i);
+	uint64_t other = in->mode == ATOMIC_CAS ? sim_register_read(sim_at(w, in->c), in->wide[0], i) : 0;
+	uint64_t old = swap(in, at, v, other, sim_is_global(in, address));
+	if (undefined) memset(shadow, 0, in->bytes);
+	if (in->d == UINT32_MAX) return true;
+	sim_register_write(sim_at(w, in->d), in->wide[0], i, old);
+	sim_shadow_write(w, in->d, in->wide[0], i, undefined ? UINT64_MAX : 0);
+	return true;
+}
+
+bool sim_step_fence(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	(void)in, (void)mask;
+	sim_order_programs(w, true, true);
+	return true;
+}
+
+bool sim_step_atomic(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	uint64_t address[SIM_LANES];
+	if (!sim_addresses(w, in, in->a, in->wide[1], in->offset, mask, address)) return false;
+	if (w->program->launch->counts) w->program->counters.atomic_lanes += (uint64_t)__builtin_popcount(mask);
+	sim_order_programs(w, false, in->releases);
+	for (; mask; mask &= mask - 1) {
+		unsigned i = (unsigned)__builtin_ctz(mask);
+		for (unsigned k = 0; k < in->nregs; k++)
+			if (!lane(w, in, i, k, address[i] + k * in->bytes)) return false;
+	}
+	sim_order_programs(w, in->acquires, false);
+	return true;
+}

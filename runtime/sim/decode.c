@@ -1,0 +1,405 @@
+/* From a statement to an instruction: arithmetic by its row in the table, predicates, selections and branches here;
+ * memory, conversions and what warps do together in decode_access.c and decode_warp.c.
+ *
+ * Every operand becomes the unit of a register.  A constant gets a unit of its own, filled once for all lanes, so that
+ * the loops over lanes know registers only. */
+#include "parse.h"
+#include "lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The table ---- */
+
+static uint32_t hash(const char *s)
+{
+	uint32_t h = 2166136261u;
+	for (; *s; s++) h = (h ^ (uint8_t)*s) * 16777619u;
+	return h ^ h >> 15;
+}
+
+enum { ROWS = 2048 }; /* slots; more than twice the rows there are */
+
+static const sim_op *row_at(uint32_t i)
+{
+	const sim_op *const lists[] = {sim_integer_ops, sim_bits_ops, sim_float_ops, sim_half_ops};
+	const size_t counts[] = {sim_ninteger_ops, sim_nbits_ops, sim_nfloat_ops, sim_nhalf_ops};
+	for (int k = 0; k < 4; k++) {
+		if (i < counts[k]) return &lists[k][i];
+		i -= (uint32_t)counts[k];
+	}
+	return NULL;
+}
+
+static bool make_rows(parser *p)
+{
+	const sim_op *op;
+	if (p->rows) return true;
+	p->rows = calloc(ROWS, sizeof *p->rows);
+	if (!p->rows) return parse_fail(p, "out of memory");
+	for (uint32_t i = 0; (op = row_at(i)); i++) {
+		uint32_t at = hash(op->name) % ROWS;
+		while (p->rows[at]) at = (at + 1) % ROWS;
+		p->rows[at] = (uint16_t)(i + 1);
+	}
+	return true;
+}
+
+static const sim_op *find_row(const parser *p, const char *name)
+{
+	for (uint32_t at = hash(name) % ROWS; p->rows[at]; at = (at + 1) % ROWS) {
+		const sim_op *op = row_at(p->rows[at] - 1u);
+		if (strcmp(op->name, name) == 0) return op;
+	}
+	return NULL;
+}
+
+/* ---- What the decoders share ---- */
+
+bool decode_has(const parser *p, const char *part)
+{
+	for (size_t i = 1; i < p->nparts; i++)
+		if (strcmp(p->parts[i], part) == 0) return true;
+	return false;
+}
+
+bool decode_wrong(parser *p, const char *what)
+{
+	return parse_fail(p, "%s: %s", p->opcode, what);
+}
+
+bool decode_unknown(parser *p)
+{
+	return parse_fail(p, "the instruction %s is not simulated", p->opcode);
+}
+
+bool decode_type(const char *s, scalar *out)
+{
+	static const struct {
+		const char *name;
+		scalar type;
+	} names[] = {{"u8", SCALAR_U8}, {"s8", SCALAR_I8}, {"b8", SCALAR_U8}, {"u16", SCALAR_U16}, {"s16", SCALAR_I16},
+		{"b16", SCALAR_U16}, {"u32", SCALAR_U32}, {"s32", SCALAR_I32}, {"b32", SCALAR_U32}, {"u64", SCALAR_U64},
+		{"s64", SCALAR_I64}, {"b64", SCALAR_U64}, {"f16", SCALAR_F16}, {"bf16", SCALAR_BF16},
+		{"f32", SCALAR_F32}, {"f64", SCALAR_F64}, {"e4m3", SCALAR_F8E4M3}, {"e5m2", SCALAR_F8E5M2}};
+	size_t n = 0;
+	while ((s[n] >= 'a' && s[n] <= 'z') || (s[n] >= '0' && s[n] <= '9')) n++;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strlen(names[i].name) == n && memcmp(names[i].name, s, n) == 0) return *out = names[i].type, true;
+	return false;
+}
+
+sim_instr *decode_new(parser *p, sim_kind kind)
+{
+	sim_code *c = p->code;
+	sim_instr *all = parse_grow(p, c->code, c->n, &c->room, sizeof *all);
+	if (!all) return NULL;
+	if (c->n > 10000000) return parse_fail(p, "more instructions than can be simulated"), NULL;
+	c->code = all;
+	sim_instr *in = &all[c->n++];
+	*in = (sim_instr){.kind = (uint8_t)kind,
+		.guard = p->guard,
+		.guard_negated = p->guard_negated,
+		.target = SIM_NO_PC,
+		.join = SIM_NO_PC,
+		.line = p->statement_line,
+		.file = p->file,
+		.source_line = p->source_line};
+	return in;
+}
+
+static bool constant(parser *p, uint8_t bytes, uint64_t bits, uint32_t *unit)
+{
+	sim_code *c = p->code;
+	if (bytes < 8) bits &= (UINT64_C(1) << 8 * bytes) - 1;
+	for (size_t i = 0; i < c->nconstants; i++)
+		if (c->constants[i].bytes == bytes && c->constants[i].bits == bits)
+			return *unit = c->constants[i].unit, true;
+	sim_constant *all = parse_grow(p, c->constants, c->nconstants, &c->constants_room, sizeof *all);
+	if (!all) return false;
+	c->constants = all;
+	*unit = parse_new_unit(p, bytes);
+	all[c->nconstants++] = (sim_constant){*unit, bytes, bits};
+	return true;
+}
+
+static const char *const special_names[SPECIAL_COUNT] = {"%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z",
+	"%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid",
+	"%warpid"}; /* ORDER sim_special */
+
+static bool named_value(parser *p, const operand *o, uint8_t bytes, uint32_t *unit)
+{
+	for (int i = 0; i < SPECIAL_COUNT; i++)
+		if (strlen(special_names[i]) == o->length && memcmp(special_names[i], o->name, o->length) == 0) {
+			if (bytes != 4) return decode_wrong(p, "a special register has 32 bits");
+			if (!p->code->special[i]) p->code->special[i] = parse_new_unit(p, 4);
+			return *unit = p->code->special[i], true;
+		}
+	const sim_variable *v = parse_variable(p, o->name, o->length);
+	if (v) return constant(p, bytes, v->address + o->bits, unit);
+	return parse_fail(p, "%.*s is not declared, or not simulated", (int)(o->length < 60 ? o->length : 60), o->name);
+}
+
+bool decode_unit(parser *p, const operand *o, uint8_t bytes, uint32_t *unit)
+{
+	switch (o->kind) {
+	case OPERAND_REGISTER:
+		if (o->bytes != bytes) return decode_wrong(p, "a register of another size was expected");
+		*unit = o->unit;
+		return true;
+	case OPERAND_NUMBER: {
+		uint64_t bits = o->bits;
+		double wide;
+		float narrow;
+		if (o->float_bytes == 8 && bytes == 4) { /* 1.5 in f32 arithmetic */
+			memcpy(&wide, &bits, sizeof wide);
+			narrow = (float)wide;
+			bits = 0;
+			memcpy(&bits, &narrow, sizeof narrow);
+		}
+		return constant(p, bytes, bits, unit);
+	}
+	case OPERAND_NAME: return named_value(p, o, bytes, unit);
+	default: return decode_wrong(p, "a register or a number was expected");
+	}
+}
+
+/* ---- Arithmetic ---- */
+
+/* True where the row fits the operands' sizes; a conversion may have wider registers. */
+static bool fits(const parser *p, const sim_op *op)
+{
+	return p->operands[0].bytes == op->d &&
+	       (p->operands[1].kind != OPERAND_REGISTER || p->operands[1].bytes == op->a);
+}
+
+static bool arithmetic(parser *p, const sim_op *op)
+{
+	uint32_t sources = 1u + (op->b != 0) + (op->c != 0);
+	bool immediate = p->noperands == sources + 2; /* bfi's length, lop3's table */
+	if (p->noperands != sources + 1 && !immediate) return decode_wrong(p, "a wrong number of operands");
+	const operand *o = p->operands;
+	if (immediate && o[sources + 1].kind != OPERAND_NUMBER) return decode_unknown(p);
+	if (o[0].kind == OPERAND_SINK) return true;
+	if (o[0].kind != OPERAND_REGISTER || o[0].bytes != op->d) return decode_wrong(p, "a wrong destination");
+	uint32_t units[3] = {0};
+	const uint8_t bytes[3] = {op->a, op->b, op->c};
+	for (uint32_t i = 0; i < sources; i++)
+		if (!decode_unit(p, &o[i + 1], bytes[i], &units[i])) return false;
+	sim_instr *in = decode_new(p, SIM_ALU);
+	if (!in) return false;
+	in->op = op;
+	in->lanes = op->lanes;
+	in->shadow = op->shadow;
+	in->d = o[0].unit;
+	in->a = units[0];
+	in->b = units[1];
+	in->c = units[2];
+	memcpy(in->wide, (const uint8_t[]){op->d, op->a, op->b, op->c}, sizeof in->wide);
+	if (immediate) in->offset = (int64_t)o[sources + 1].bits;
+	return true;
+}
+
+/* mov.b64 {a, b}, c and c, {a, b}. */
+static bool moves_parts(parser *p)
+{
+	const operand *d = &p->operands[0], *a = &p->operands[1];
+	bool packs = a->kind == OPERAND_LIST;
+	const operand *list = packs ? a : d, *whole = packs ? d : a;
+	scalar type;
+	if (!decode_type(p->parts[1], &type) || p->nparts != 2 || list->count < 2 || list->count > 4)
+		return decode_unknown(p);
+	uint8_t bytes = (uint8_t)scalar_bytes(type), part = (uint8_t)(bytes / list->count);
+	uint32_t unit, regs[4] = {0};
+	if (part < 2 || (packs && whole->kind != OPERAND_REGISTER) || whole->kind == OPERAND_LIST)
+		return decode_unknown(p);
+	if (!decode_unit(p, whole, bytes, &unit)) return false;
+	for (uint32_t i = 0; i < list->count; i++) {
+		const operand *o = &p->operands[list->first + i];
+		regs[i] = UINT32_MAX;
+		if (o->kind == OPERAND_SINK && !packs) continue;
+		if (!packs && o->kind != OPERAND_REGISTER) return decode_wrong(p, "registers were expected");
+		if (!decode_unit(p, o, part, &regs[i])) return false;
+	}
+	sim_instr *in = decode_new(p, SIM_STEP);
+	if (!in) return false;
+	in->step = packs ? sim_step_pack : sim_step_unpack;
+	in->nregs = (uint8_t)list->count;
+	in->bytes = part;
+	in->wide[0] = bytes;
+	if (packs)
+		in->d = unit;
+	else
+		in->a = unit;
+	memcpy(in->regs, regs, sizeof regs);
+	return true;
+}
+
+/* ---- Predicates ---- */
+
+enum { LOGIC_NONE, LOGIC_AND, LOGIC_OR, LOGIC_XOR, LOGIC_NOT, LOGIC_MOVE };
+
+static uint8_t logic_of(const char *s)
+{
+	static const char *const names[] = {"", "and", "or", "xor", "not", "mov"};
+	for (uint8_t i = 1; i < 6; i++)
+		if (strcmp(s, names[i]) == 0) return i;
+	return LOGIC_NONE;
+}
+
+static const sim_compare_op *find_compare(const char *order, const char *type)
+{
+	char name[2 * PARSE_OPCODE];
+	strcpy(name, "setp.");
+	strcat(strcat(strcat(name, order), "."), type);
+	for (size_t i = 0; i < sim_ncompare_ops; i++)
+		if (strcmp(sim_compare_ops[i].name, name) == 0) return &sim_compare_ops[i];
+	return NULL;
+}
+
+static sim_instr *compare(parser *p, const sim_compare_op *op, const operand *sources)
+{
+	uint32_t a, b;
+	if (!decode_unit(p, &sources[0], op->bytes, &a) || !decode_unit(p, &sources[1], op->bytes, &b)) return NULL;
+	sim_instr *in = decode_new(p, SIM_COMPARE);
+	if (!in) return NULL;
+	in->compare = op->compare;
+	in->wide[1] = in->wide[2] = op->bytes;
+	in->a = a;
+	in->b = b;
+	return in;
+}
+
+/* setp.lt.and.f32 p|q, a, b, !c */
+static bool compares(parser *p)
+{
+	if (p->nparts < 3) return decode_unknown(p);
+	uint8_t logic = p->nparts > 3 ? logic_of(p->parts[2]) : LOGIC_NONE;
+	const sim_compare_op *op = find_compare(p->parts[1], p->parts[p->nparts - 1]);
+	if (!op || p->nparts != (logic ? 4u : 3u) || logic > LOGIC_XOR) return decode_unknown(p);
+	const operand *o = p->operands;
+	uint32_t destinations = p->noperands - 2u - (logic != 0);
+	if (p->noperands < 3 || destinations < 1 || destinations > 2)
+		return decode_wrong(p, "a wrong number of operands");
+	for (uint32_t i = 0; i < destinations; i++)
+		if (o[i].kind != OPERAND_PREDICATE && o[i].kind != OPERAND_SINK)
+			return decode_wrong(p, "a predicate was expected");
+	sim_instr *in = compare(p, op, &o[destinations]);
+	if (!in) return false;
+	in->d = o[0].kind == OPERAND_PREDICATE ? o[0].unit : 0;
+	in->e = destinations == 2 && o[1].kind == OPERAND_PREDICATE ? o[1].unit : 0;
+	in->mode = logic;
+	if (logic) {
+		const operand *with = &o[destinations + 2];
+		if (with->kind != OPERAND_PREDICATE) return decode_wrong(p, "a predicate was expected");
+		in->c = with->unit;
+		in->exchanges = with->negated;
+	}
+	return true;
+}
+
+/* set.gt.u32.s32 d, a, b: all ones or 1.0 where it holds; a comparison and a choice. */
+static bool sets(parser *p)
+{
+	const operand *o = p->operands;
+	bool number = p->nparts == 4 && strcmp(p->parts[2], "f32") == 0;
+	const sim_compare_op *op = p->nparts == 4 ? find_compare(p->parts[1], p->parts[3]) : NULL;
+	if (!op || (!number && strcmp(p->parts[2], "u32") != 0 && strcmp(p->parts[2], "s32") != 0))
+		return decode_unknown(p);
+	if (p->noperands != 3 || o[0].kind != OPERAND_REGISTER || o[0].bytes != 4)
+		return decode_wrong(p, "wrong operands");
+	uint32_t yes, no, holds = p->code->predicates++;
+	if (!constant(p, 4, number ? 0x3f800000 : UINT32_MAX, &yes) || !constant(p, 4, 0, &no)) return false;
+	sim_instr *in = compare(p, op, &o[1]);
+	if (!in) return false;
+	in->d = holds;
+	in = decode_new(p, SIM_SELECT);
+	if (!in) return false;
+	in->d = o[0].unit;
+	in->a = yes;
+	in->b = no;
+	in->c = holds;
+	in->wide[0] = in->wide[1] = in->wide[2] = 4;
+	return true;
+}
+
+static bool selects(parser *p)
+{
+	scalar type;
+	const operand *o = p->operands;
+	if (p->nparts != 2 || !decode_type(p->parts[1], &type)) return decode_unknown(p);
+	uint8_t bytes = (uint8_t)scalar_bytes(type);
+	uint32_t a, b;
+	if (p->noperands != 4 || o[3].kind != OPERAND_PREDICATE || o[0].kind != OPERAND_REGISTER || o[0].bytes != bytes)
+		return decode_wrong(p, "wrong operands");
+	if (!decode_unit(p, &o[1], bytes, &a) || !decode_unit(p, &o[2], bytes, &b)) return false;
+	sim_instr *in = decode_new(p, SIM_SELECT);
+	if (!in) return false;
+	in->d = o[0].unit;
+	in->a = o[3].negated ? b : a;
+	in->b = o[3].negated ? a : b;
+	in->c = o[3].unit;
+	in->wide[0] = in->wide[1] = in->wide[2] = bytes;
+	return true;
+}
+
+/* and.pred d, a, b; not.pred d, a; mov.pred d, a */
+static bool logic(parser *p)
+{
+	const operand *o = p->operands;
+	uint8_t what = logic_of(p->parts[0]);
+	uint32_t sources = what == LOGIC_NOT || what == LOGIC_MOVE ? 1 : 2;
+	if (!what || p->nparts != 2) return decode_unknown(p);
+	if (p->noperands != sources + 1 || o[0].kind != OPERAND_PREDICATE)
+		return decode_wrong(p, "predicates were expected");
+	sim_instr *in = decode_new(p, SIM_STEP);
+	if (!in) return false;
+	in->step = sim_step_logic;
+	in->mode = what;
+	in->d = o[0].unit;
+	for (uint32_t i = 1; i <= sources; i++) {
+		bool number = o[i].kind == OPERAND_NUMBER;
+		if (!number && o[i].kind != OPERAND_PREDICATE) return decode_wrong(p, "predicates were expected");
+		/* predicate 0 is true, so a constant is it or its negation */
+		*(i == 1 ? &in->a : &in->b) = number ? 0 : o[i].unit;
+		*(i == 1 ? &in->exchanges : &in->saturates) = number ? o[i].bits == 0 : o[i].negated;
+	}
+	return true;
+}
+
+/* ---- Control flow ---- */
+
+static bool branches(parser *p)
+{
+	const operand *o = p->operands;
+	if (p->noperands != 1 || o[0].kind != OPERAND_NAME) return decode_wrong(p, "a label was expected");
+	sim_instr *in = decode_new(p, SIM_BRANCH);
+	label *all = in ? parse_grow(p, p->uses, p->nuses, &p->uses_room, sizeof *all) : NULL;
+	if (!all) return false;
+	p->uses = all;
+	all[p->nuses++] = (label){o[0].name, o[0].length, (int32_t)p->code->n - 1};
+	return true;
+}
+
+bool decode_statement(parser *p)
+{
+	const char *first = p->parts[0], *last = p->parts[p->nparts - 1];
+	if (!make_rows(p)) return false;
+	if (strcmp(first, "mov") == 0 && p->noperands == 2 &&
+		(p->operands[0].kind == OPERAND_LIST || p->operands[1].kind == OPERAND_LIST))
+		return moves_parts(p);
+	const sim_op *op = find_row(p, p->opcode);
+	if (op && (strcmp(first, "cvt") != 0 || fits(p, op))) return arithmetic(p, op);
+	if (strcmp(first, "setp") == 0) return compares(p);
+	if (strcmp(first, "set") == 0) return sets(p);
+	if (strcmp(first, "selp") == 0) return selects(p);
+	if (p->nparts > 1 && strcmp(last, "pred") == 0 && logic_of(first)) return logic(p);
+	if (strcmp(first, "bra") == 0) return branches(p);
+	size_t before = p->code->n;
+	if (decode_convert(p) || p->failed) return !p->failed;
+	if (decode_access(p) || p->failed) return !p->failed;
+	if (decode_warp(p) || p->failed) return !p->failed;
+	if (decode_matrix(p) || p->failed) return !p->failed;
+	if (decode_async(p) || p->failed) return !p->failed;
+	return p->code->n > before || decode_unknown(p);
+}

@@ -1,0 +1,25 @@
+/* The simulator's part of a blk_device: its buffers by address, and how launches run. */
+#ifndef BLK_SIM_DEVICE_H
+#define BLK_SIM_DEVICE_H
+
+#include "../internal.h"
+#include "sim.h"
+
+typedef struct sim_buffer {
+	sim_range range;
+	uint64_t written; /* the host has written all bytes before this one */
+	void *memory;
+} sim_buffer;
+
+struct sim_device {
+	pthread_mutex_t lock;
+	sim_buffer **buffers; /* by address */
+	size_t n, room;
+	blk_sim_options options;
+	blk_sim_counters counters; /* of the last launch */
+};
+
+/* launch.c */
+blk_status sim_launch_kernel(blk_device *, const variant *, void *stream, const uint32_t grid[3], uint64_t *bits);
+
+#endif

@@ -1,0 +1,201 @@
+/* A launch on the simulator: what the kernel may touch, its programs over the host's cores, and what came of it.
+ *
+ * A seed gives an order of programs and of warps; several schedules are several runs of one launch with neighbouring
+ * seeds, before each of which memory is put back as it was. */
+#include "device.h"
+#include "../cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STEP_LIMIT (UINT64_C(1) << 30)
+
+static int by_address(const void *a, const void *b)
+{
+	uint64_t x = ((const sim_range *)a)->base, y = ((const sim_range *)b)->base;
+	return x < y ? -1 : x > y;
+}
+
+/* Which arguments point into a range, and whether all of them promise not to write. */
+static void find_arguments(sim_range *r, const signature *s, const uint64_t *bits)
+{
+	bool writable = false;
+	r->parameter = -1;
+	for (uint32_t i = 0; i < s->nparameters; i++) {
+		if (s->parameters[i].code != BLK_TYPE_POINTER || bits[i] - r->base > r->bytes) continue;
+		if (r->parameter < 0) r->parameter = (int32_t)i;
+		writable = writable || !s->parameters[i].is_const;
+	}
+	r->read_only = r->parameter >= 0 && !writable;
+}
+
+/* What a kernel may touch: all buffers as they are now, and its module's variables. */
+static sim_range *ranges_of(sim_device *s, const sim_code *c, const signature *sig, const uint64_t *bits, size_t *n)
+{
+	pthread_mutex_lock(&s->lock);
+	sim_range *out = calloc(s->n + c->nvariables + 1, sizeof *out);
+	*n = 0;
+	for (size_t i = 0; out && i < s->n; i++) {
+		out[*n] = s->buffers[i]->range;
+		find_arguments(&out[(*n)++], sig, bits);
+	}
+	pthread_mutex_unlock(&s->lock);
+	for (size_t i = 0; out && i < c->nvariables; i++) {
+		const sim_variable *v = &c->variables[i];
+		if (v->space != SPACE_GLOBAL && v->space != SPACE_CONST) continue;
+		out[(*n)++] = (sim_range){.base = v->address, .bytes = v->bytes, .defined = true, .parameter = -1};
+	}
+	if (out) qsort(out, *n, sizeof *out, by_address);
+	return out;
+}
+
+/* The i-th program of a seed's order: a step through the grid that meets each once. */
+static uint64_t in_order(const sim_launch *l, uint64_t i)
+{
+	uint64_t n = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], step = l->seed % n | 1;
+	if (!l->seed || n > UINT32_MAX) return i;
+	for (uint64_t a = n, b = step;;) { /* until it has no divisor in common with n */
+		while (b) {
+			uint64_t rest = a % b;
+			a = b;
+			b = rest;
+		}
+		if (a == 1) break;
+		step += 2;
+		a = n;
+		b = step;
+	}
+	return (i * (step % n) % n + l->seed / n % n) % n;
+}
+
+/* What the pool's threads call: programs first..last-1. */
+static void run_programs(const blk_cpu_call *call, uint64_t first, uint64_t last, void *scratch)
+{
+	sim_launch *l = (sim_launch *)(uintptr_t)call->args[0];
+	(void)scratch;
+	if (atomic_load(&l->stopped)) return;
+	sim_program *p = sim_program_new(l, (uint32_t)call->args[1]);
+	if (!p) {
+		sim_out_of_memory(l);
+		return;
+	}
+	for (uint64_t i = first; i < last && !atomic_load(&l->stopped); i++) {
+		uint64_t n = in_order(l, i);
+		const uint32_t id[3] = {(uint32_t)(n % l->grid[0]), (uint32_t)(n / l->grid[0] % l->grid[1]),
+			(uint32_t)(n / l->grid[0] / l->grid[1])};
+		sim_program_run(p, id);
+		p->counters.programs++;
+	}
+	if (l->counts) {
+		pthread_mutex_lock(&l->lock);
+		sim_count_add(&l->counters, &p->counters);
+		pthread_mutex_unlock(&l->lock);
+	}
+	sim_program_free(p);
+}
+
+/* The launch's first problem as the launch's status; a failed assert is kept for the next call that waits. */
+static blk_status outcome(blk_device *d, sim_launch *l)
+{
+	char *text = l->text, *none = NULL;
+	blk_status status = BLK_OK;
+	if (l->problem == PROBLEM_MEMORY) status = error_memory();
+	if (l->problem == PROBLEM_REPORT) status = error_set(BLK_ERROR_KERNEL, "%s", text);
+	if (l->problem == PROBLEM_ASSERT && atomic_compare_exchange_strong(&d->failure, &none, text)) return BLK_OK;
+	free(text);
+	return status;
+}
+
+/* Every program once, in one order. */
+static blk_status run_once(blk_device *d, const variant *v, sim_launch *l)
+{
+	const uint64_t args[2] = {(uint64_t)(uintptr_t)l, v->threads};
+	char text[256] = "";
+	if (pthread_mutex_init(&l->lock, NULL) != 0) return error_memory();
+	blk_status status = sim_races_begin(l) ? BLK_OK : error_memory();
+	if (!status) {
+		int failed = cpu_pool_run(d->pool, run_programs, 0, args, l->grid, text, sizeof text);
+		if (failed == CPU_NO_MEMORY)
+			status = error_memory();
+		else
+			status = failed ? error_set(BLK_ERROR_UNSUPPORTED, "%s", text) : outcome(d, l);
+	}
+	sim_races_end(l);
+	pthread_mutex_destroy(&l->lock);
+	return status;
+}
+
+/* ---- Several orders ---- */
+
+/* What the kernel may write, as it was: bytes, then undefined bits, one range behind the other. */
+static uint8_t *save(const sim_launch *l)
+{
+	size_t bytes = 1;
+	for (size_t i = 0; i < l->nranges; i++)
+		if (l->ranges[i].parameter >= 0 && !l->ranges[i].read_only) bytes += 2 * l->ranges[i].bytes;
+	uint8_t *saved = malloc(bytes), *at = saved;
+	for (size_t i = 0; saved && i < l->nranges; i++) {
+		const sim_range *r = &l->ranges[i];
+		if (r->parameter < 0 || r->read_only) continue;
+		memcpy(at, (const void *)(uintptr_t)r->base, r->bytes);
+		memcpy(at + r->bytes, r->shadow, r->bytes);
+		at += 2 * r->bytes;
+	}
+	return saved;
+}
+
+static void put_back(const sim_launch *l, const uint8_t *saved)
+{
+	for (size_t i = 0; i < l->nranges; i++) {
+		const sim_range *r = &l->ranges[i];
+		if (r->parameter < 0 || r->read_only) continue;
+		memcpy((void *)(uintptr_t)r->base, saved, r->bytes);
+		memcpy(r->shadow, saved + r->bytes, r->bytes);
+		saved += 2 * r->bytes;
+	}
+}
+
+blk_status sim_launch_kernel(blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits)
+{
+	const signature *s = v->sig;
+	const char *names[SIGNATURE_PARAMETERS];
+	(void)stream;
+	for (uint32_t i = 0; i < s->nparameters; i++) names[i] = s->parameters[i].name;
+	pthread_mutex_lock(&d->sim->lock);
+	const blk_sim_options options = d->sim->options;
+	pthread_mutex_unlock(&d->sim->lock);
+	const sim_launch first = {.code = v->module,
+		.kernel = s->kernel,
+		.names = names,
+		.arguments = bits,
+		.nparameters = s->nparameters,
+		.grid = {grid[0], grid[1], grid[2]},
+		.shared_bytes = ((const sim_code *)v->module)->shared_bytes + v->shared,
+		.step_limit = STEP_LIMIT,
+		.counts = options.counters != 0,
+		.json = options.json != 0};
+	sim_launch l = first;
+	sim_range *ranges = ranges_of(d->sim, l.code, s, bits, &l.nranges);
+	uint32_t times = options.schedules ? options.schedules : 1;
+	l.ranges = ranges;
+	uint8_t *saved = ranges && times > 1 ? save(&l) : NULL;
+	blk_status status = ranges && (times == 1 || saved) ? BLK_OK : error_memory();
+	for (uint32_t i = 0; !status && i < times; i++) {
+		size_t n = l.nranges;
+		if (i) put_back(&l, saved);
+		l = first;
+		l.ranges = ranges;
+		l.nranges = n;
+		l.seed = options.seed + i;
+		status = run_once(d, v, &l);
+	}
+	if (!status && l.counts) {
+		l.counters.shared_bytes = l.shared_bytes;
+		pthread_mutex_lock(&d->sim->lock);
+		d->sim->counters = l.counters;
+		pthread_mutex_unlock(&d->sim->lock);
+	}
+	free(saved);
+	free(ranges);
+	return status;
+}

@@ -1,0 +1,142 @@
+/* Which addresses a thread may touch.  In: an address of a space.  Out: where its bytes and their undefined bits are on
+ * the host, or a report that names the nearest buffer by its argument.
+ *
+ * A buffer's exact extent is known, so an access is outside as soon as its first byte is; what lies around a buffer is
+ * never another one (device.c leaves a gap). */
+#include "sim.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const sim_range *sim_range_find(const sim_launch *l, uint64_t address)
+{
+	size_t low = 0, high = l->nranges; /* the last that begins at or before the address */
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (l->ranges[middle].base <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0) return NULL;
+	const sim_range *r = &l->ranges[low - 1];
+	return address - r->base < r->bytes ? r : NULL;
+}
+
+static void range_name(const sim_launch *l, const sim_range *r, char *out, size_t room)
+{
+	if (r->parameter >= 0)
+		snprintf(out, room, "%s", l->names[r->parameter]);
+	else
+		snprintf(out, room, "a buffer that is no argument");
+}
+
+/* The buffer whose edge is nearest. */
+static const sim_range *nearest(const sim_launch *l, uint64_t address, uint64_t *distance)
+{
+	const sim_range *best = NULL;
+	*distance = UINT64_MAX;
+	for (size_t i = 0; i < l->nranges; i++) {
+		const sim_range *r = &l->ranges[i];
+		if (r->parameter < 0) continue;
+		uint64_t d = address < r->base ? r->base - address : address - r->base - r->bytes;
+		if (address - r->base < r->bytes) d = 0;
+		if (d < *distance) *distance = d, best = r;
+	}
+	return best;
+}
+
+static void *outside(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t address, unsigned bytes, bool writes)
+{
+	const sim_launch *l = w->program->launch;
+	const char *what = writes ? "written" : "read";
+	uint64_t distance;
+	const sim_range *r = nearest(l, address, &distance);
+	char name[128];
+	if (address < 4096) {
+		sim_report(w, in, lane,
+			"a pointer that was passed as null, or an address that was read from memory as 0",
+			"%u bytes are %s at the null pointer plus %" PRIu64, bytes, what, address);
+	} else if (!r || distance > UINT64_C(1) << 30) {
+		sim_report(w, in, lane, "an address that comes from no argument, or an index of a wild size",
+			"%u bytes are %s at 0x%" PRIx64 ", far from every buffer", bytes, what, address);
+	} else {
+		range_name(l, r, name, sizeof name);
+		int64_t offset = (int64_t)(address - r->base);
+		sim_report(w, in, lane,
+			"compare the mask with the number of elements: the last program's tile may end behind it",
+			"%u bytes are %s outside %s, which has %" PRIu64 " bytes: at offset %" PRId64, bytes, what,
+			name, r->bytes, offset);
+	}
+	return NULL;
+}
+
+static const uint8_t no_shadow[64]; /* of what is all defined: nobody writes it */
+
+static uint8_t *global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t address, unsigned bytes, bool writes,
+	uint8_t **shadow)
+{
+	const sim_range *r = w->near;
+	if (!r || address - r->base >= r->bytes) {
+		r = sim_range_find(w->program->launch, address);
+		if (!r) return outside(w, in, lane, address, bytes, writes);
+		w->near = r;
+	}
+	if (r->bytes - (address - r->base) < bytes) return outside(w, in, lane, address, bytes, writes);
+	if (writes && r->read_only) {
+		char name[128];
+		range_name(w->program->launch, r, name, sizeof name);
+		sim_report(w, in, lane,
+			"what is passed as *const must not be written while the kernel runs; pass it as *T",
+			"%u bytes of %s are written, which is passed as *const: at offset %" PRIu64, bytes, name,
+			address - r->base);
+		return NULL;
+	}
+	*shadow = r->defined ? (uint8_t *)no_shadow : r->shadow + (address - r->base);
+	return (uint8_t *)(uintptr_t)address;
+}
+
+static uint8_t *window(sim_warp *w, const sim_instr *in, unsigned lane, const char *name, uint8_t *memory,
+	uint8_t *undefined, uint64_t base, uint64_t size, uint64_t address, unsigned bytes, bool writes,
+	uint8_t **shadow)
+{
+	if (address - base >= size || size - (address - base) < bytes) {
+		sim_report(w, in, lane, NULL,
+			"%u bytes are %s outside %s memory, of which the program has %" PRIu64
+			" bytes: at offset %" PRId64,
+			bytes, writes ? "written" : "read", name, size, (int64_t)(address - base));
+		return NULL;
+	}
+	*shadow = undefined + (address - base);
+	return memory + (address - base);
+}
+
+uint8_t *sim_memory(sim_warp *w, const sim_instr *in, unsigned lane, sim_space space, uint64_t address, unsigned bytes,
+	bool writes, uint8_t **shadow)
+{
+	sim_program *p = w->program;
+	if (address & (bytes - 1)) {
+		sim_report(w, in, lane,
+			"vector accesses need addresses that their size divides; a promise of alignment may be wrong",
+			"an access of %u bytes at 0x%" PRIx64 ", which %u does not divide", bytes, address, bytes);
+		return NULL;
+	}
+	if (space == SPACE_GENERIC) {
+		if (address & SIM_SHARED_WINDOW) space = SPACE_SHARED, address &= ~SIM_SHARED_WINDOW;
+		if (address & SIM_LOCAL_WINDOW) space = SPACE_LOCAL, address &= ~SIM_LOCAL_WINDOW;
+	}
+	if (space == SPACE_SHARED)
+		return window(w, in, lane, "shared", p->shared, p->shared_shadow, SIM_SHARED_BASE, p->shared_bytes,
+			address, bytes, writes, shadow);
+	if (space == SPACE_LOCAL)
+		return window(w, in, lane, "local", w->local + lane * p->code->local_bytes,
+			w->local_shadow + lane * p->code->local_bytes, SIM_LOCAL_BASE, p->code->local_bytes, address,
+			bytes, writes, shadow);
+	return global(w, in, lane, address, bytes, writes, shadow);
+}
+
+bool sim_is_global(const sim_instr *in, uint64_t address)
+{
+	return in->space == SPACE_GLOBAL || in->space == SPACE_CONST ||
+	       (in->space == SPACE_GENERIC && !(address & (SIM_SHARED_WINDOW | SIM_LOCAL_WINDOW)));
+}

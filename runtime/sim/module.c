@@ -1,0 +1,227 @@
+/* A PTX module down to one entry: its parameters, the module's variables and files, and the entry's body.
+ *
+ * In: the text and the entry's name.  Out: sim_code, with branches resolved to instruction numbers and without a name
+ * left in it.  Other entries of the text are skipped. */
+#include "parse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Over "{ .. }", or a declaration that ends with a semicolon. */
+static bool skip_function(parser *p)
+{
+	while (!parse_is(p, "{") && !parse_is(p, ";") && p->now.kind != WORD_END)
+		if (!parse_next(p)) return false;
+	if (parse_accept(p, ";")) return true;
+	uint32_t depth = 0;
+	do {
+		if (p->now.kind == WORD_END) return parse_fail(p, "the text ends inside a function");
+		if (parse_is(p, "{")) depth++;
+		if (parse_is(p, "}")) depth--;
+		if (!parse_next(p)) return false;
+	} while (depth);
+	return true;
+}
+
+/* ".param .u64 .ptr .global .align 4 name" */
+static bool parameter(parser *p)
+{
+	scalar type = SCALAR_U64, t;
+	bool typed = false;
+	if (!parse_expect(p, ".param")) return false;
+	while (p->now.kind == WORD_NAME && p->now.text[0] == '.') {
+		bool align = parse_is(p, ".align");
+		if (!typed && decode_type(p->now.text + 1, &t)) type = t, typed = true;
+		if (!parse_next(p)) return false;
+		if (align && !parse_next(p)) return false;
+	}
+	if (!typed || p->now.kind != WORD_NAME) return parse_fail(p, "a parameter was expected");
+	sim_code *c = p->code;
+	sim_parameter *all = parse_grow(p, c->parameters, c->nparameters, &c->parameters_room, sizeof *all);
+	if (!all) return false;
+	c->parameters = all;
+	sim_parameter *q = &all[c->nparameters];
+	*q = (sim_parameter){parse_copy(p->now.text, p->now.n), (uint8_t)scalar_bytes(type), parse_new_unit(p, 8)};
+	if (!q->name) return parse_fail(p, "out of memory");
+	c->nparameters++;
+	if (!parse_next(p)) return false;
+	if (parse_is(p, "[")) return parse_fail(p, "parameters that are arrays are not simulated");
+	return true;
+}
+
+/* ".reqntid 128, 1, 1" and its like, up to the body. */
+static bool attributes(parser *p)
+{
+	while (!parse_is(p, "{")) {
+		bool threads = parse_is(p, ".reqntid");
+		if (p->now.kind == WORD_END) return parse_fail(p, "a kernel without a body");
+		if (!parse_next(p)) return false;
+		for (int i = 0; threads && i < 3 && p->now.kind == WORD_NUMBER; i++) {
+			p->code->threads[i] = (uint32_t)p->now.bits;
+			if (!parse_next(p)) return false;
+			if (!parse_accept(p, ",")) break;
+		}
+	}
+	return parse_next(p);
+}
+
+/* Dynamic shared memory lies behind the static. */
+static void place_dynamic(sim_code *c)
+{
+	uint64_t align = c->shared_align ? c->shared_align : 16;
+	c->shared_bytes = (c->shared_bytes + align - 1) / align * align;
+	for (size_t i = 0; i < c->nvariables; i++)
+		if (c->variables[i].space == SPACE_SHARED && !c->variables[i].bytes)
+			c->variables[i].address = SIM_SHARED_BASE + c->shared_bytes;
+}
+
+static bool entry(parser *p)
+{
+	bool wanted = p->now.kind == WORD_NAME && p->now.n == strlen(p->symbol) &&
+		      memcmp(p->now.text, p->symbol, p->now.n) == 0;
+	if (!wanted) return skip_function(p);
+	if (p->code->n) return parse_fail(p, "a second kernel %s", p->symbol);
+	if (!parse_next(p)) return false;
+	if (parse_accept(p, "("))
+		while (!parse_accept(p, ")")) {
+			if (!parameter(p)) return false;
+			if (!parse_is(p, ")") && !parse_expect(p, ",")) return false;
+		}
+	place_dynamic(p->code);
+	return attributes(p) && parse_body(p);
+}
+
+static bool file(parser *p)
+{
+	uint64_t n = p->now.bits;
+	sim_code *c = p->code;
+	if (p->now.kind != WORD_NUMBER || n > 4096 || !parse_next(p) || p->now.kind != WORD_STRING)
+		return parse_fail(p, "a malformed .file");
+	if (n >= c->nfiles) {
+		char **more = realloc(c->files, (n + 1) * sizeof *more);
+		if (!more) return parse_fail(p, "out of memory");
+		memset(more + c->nfiles, 0, (n + 1 - c->nfiles) * sizeof *more);
+		c->files = more;
+		c->nfiles = n + 1;
+	}
+	if (!c->files[n] && !(c->files[n] = parse_copy(p->now.text, p->now.n))) return parse_fail(p, "out of memory");
+	if (!parse_next(p)) return false;
+	while (parse_accept(p, ","))
+		if (!parse_next(p)) return false;
+	return true;
+}
+
+static bool module(parser *p)
+{
+	bool is_extern = false;
+	while (p->now.kind != WORD_END) {
+		bool good = true;
+		if (parse_accept(p, ".version") || parse_accept(p, ".address_size")) {
+			good = parse_next(p);
+		} else if (parse_accept(p, ".target")) {
+			do good = parse_next(p);
+			while (good && parse_accept(p, ","));
+		} else if (parse_accept(p, ".extern")) {
+			is_extern = true;
+			continue;
+		} else if (parse_accept(p, ".visible") || parse_accept(p, ".weak") || parse_accept(p, ".common")) {
+			continue;
+		} else if (parse_accept(p, ".entry")) {
+			good = entry(p);
+		} else if (parse_accept(p, ".func")) {
+			good = skip_function(p);
+		} else if (parse_accept(p, ".global")) {
+			good = parse_variables(p, SPACE_GLOBAL, is_extern);
+		} else if (parse_accept(p, ".const")) {
+			good = parse_variables(p, SPACE_CONST, is_extern);
+		} else if (parse_accept(p, ".shared")) {
+			good = parse_variables(p, SPACE_SHARED, is_extern);
+		} else if (parse_accept(p, ".file")) {
+			good = file(p);
+		} else if (parse_accept(p, ".section")) {
+			good = parse_next(p) && skip_function(p);
+		} else if (parse_accept(p, ".pragma")) {
+			good = parse_skip(p);
+		} else
+			good = parse_fail(p, "'%.*s' is no directive that is simulated",
+				(int)(p->now.n < 40 ? p->now.n : 40), p->now.text);
+		if (!good || p->failed) return false;
+		is_extern = false;
+	}
+	return true;
+}
+
+static bool resolve(parser *p)
+{
+	for (size_t i = 0; i < p->nuses; i++) {
+		const label *use = &p->uses[i];
+		int32_t target = SIM_NO_PC;
+		for (size_t k = 0; k < p->nlabels; k++)
+			if (p->labels[k].length == use->length &&
+				memcmp(p->labels[k].name, use->name, use->length) == 0)
+				target = p->labels[k].pc;
+		p->statement_line = p->code->code[use->pc].line;
+		if (target == SIM_NO_PC || (size_t)target >= p->code->n)
+			return parse_fail(p, "no label %.*s", (int)use->length, use->name);
+		p->code->code[use->pc].target = target;
+	}
+	p->statement_line = 0;
+	return true;
+}
+
+static bool parse_all(parser *p, const char *text)
+{
+	p->at = text;
+	p->line = 1;
+	if (!parse_next(p) || !module(p)) return false;
+	if (!p->code->n) return parse_fail(p, "no kernel %s", p->symbol);
+	return resolve(p);
+}
+
+bool sim_code_parse(const char *text, const char *symbol, sim_code **out, char *error, size_t room)
+{
+	parser *p = calloc(1, sizeof *p);
+	sim_code *c = calloc(1, sizeof *c);
+	*out = NULL;
+	bool good = p && c;
+	if (!good && room) error[0] = 0; /* the caller says that memory ran out */
+	if (good) {
+		*p = (parser){.code = c, .symbol = symbol, .error = error, .room = room};
+		c->units = 4; /* zeros: what stands in for an operand that an operation lacks */
+		c->predicates = 1;
+		c->threads[0] = c->threads[1] = c->threads[2] = 1;
+		good = parse_all(p, text);
+		if (good && !sim_code_joins(c)) good = parse_fail(p, "out of memory");
+		if (good) sim_code_classify(c);
+	}
+	if (p) {
+		free(p->declarations);
+		free(p->labels);
+		free(p->uses);
+		free(p->rows);
+	}
+	free(p);
+	if (good)
+		*out = c;
+	else
+		sim_code_free(c);
+	return good;
+}
+
+void sim_code_free(sim_code *c)
+{
+	if (!c) return;
+	for (size_t i = 0; i < c->nparameters; i++) free(c->parameters[i].name);
+	for (size_t i = 0; i < c->nvariables; i++) {
+		sim_variable *v = &c->variables[i];
+		if (v->space == SPACE_GLOBAL || v->space == SPACE_CONST) free((void *)(uintptr_t)v->address);
+		free(v->name);
+	}
+	for (size_t i = 0; i < c->nfiles; i++) free(c->files[i]);
+	free(c->files);
+	free(c->variables);
+	free(c->parameters);
+	free(c->constants);
+	free(c->code);
+	free(c);
+}

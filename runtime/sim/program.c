@@ -1,0 +1,278 @@
+/* One program: its warps take turns until all have ended.
+ *
+ * A warp runs until it waits at a barrier or its turn is over, so that one that spins lets the others go on.  When none
+ * can go on, or the program has used up its steps, that is the report.  The memory of a program is kept for the next
+ * one on the same thread of the host; constants in the register files are filled in once. */
+#include "sim.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TURN = 20000 }; /* instructions */
+
+/* splitmix64 */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+/* ---- Memory ---- */
+
+static void fill_unit(const sim_program *p, uint32_t unit, uint8_t bytes, uint64_t bits)
+{
+	if (!unit) return;
+	for (uint32_t k = 0; k < p->nwarps; k++)
+		for (unsigned i = 0; i < SIM_LANES; i++) sim_register_write(sim_at(&p->warps[k], unit), bytes, i, bits);
+	p->fresh[unit] = 0;
+}
+
+/* What stays the same from program to program. */
+static void fill_fixed(sim_program *p)
+{
+	const sim_code *c = p->code;
+	const sim_launch *l = p->launch;
+	memset(p->fresh, 0xff, c->units * sizeof *p->fresh);
+	fill_unit(p, 0, 8, 0);
+	p->fresh[0] = 0;
+	for (size_t i = 0; i < c->nconstants; i++)
+		fill_unit(p, c->constants[i].unit, c->constants[i].bytes, c->constants[i].bits);
+	for (size_t i = 0; i < c->nparameters && i < l->nparameters; i++)
+		fill_unit(p, c->parameters[i].unit, 8, l->arguments[i]);
+	const struct {
+		sim_special special;
+		uint32_t value;
+	} same[] = {{SPECIAL_TID_Y, 0}, {SPECIAL_TID_Z, 0}, {SPECIAL_NTID_X, p->threads}, {SPECIAL_NTID_Y, 1},
+		{SPECIAL_NTID_Z, 1}, {SPECIAL_NCTAID_X, l->grid[0]}, {SPECIAL_NCTAID_Y, l->grid[1]},
+		{SPECIAL_NCTAID_Z, l->grid[2]}, {SPECIAL_TID_X, 0}, {SPECIAL_LANEID, 0}, {SPECIAL_WARPID, 0}};
+	for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+		fill_unit(p, c->special[same[i].special], 4, same[i].value);
+	for (uint32_t k = 0; k < p->nwarps; k++)
+		for (uint32_t i = 0; i < SIM_LANES; i++) {
+			const sim_warp *w = &p->warps[k];
+			uint32_t x = c->special[SPECIAL_TID_X], lane = c->special[SPECIAL_LANEID],
+				 warp = c->special[SPECIAL_WARPID];
+			if (x) sim_register_write(sim_at(w, x), 4, i, SIM_LANES * k + i);
+			if (lane) sim_register_write(sim_at(w, lane), 4, i, i);
+			if (warp) sim_register_write(sim_at(w, warp), 4, i, k);
+		}
+}
+
+static bool allocate_warp(const sim_program *p, sim_warp *w)
+{
+	const sim_code *c = p->code;
+	size_t file = (size_t)c->units * SIM_UNIT + 4 * SIM_UNIT, local = SIM_LANES * (size_t)c->local_bytes;
+	w->file = aligned_alloc(SIM_UNIT, file);
+	w->shadow = aligned_alloc(SIM_UNIT, file);
+	w->bad = malloc(c->units * sizeof *w->bad);
+	w->blank = malloc(c->units * sizeof *w->blank);
+	w->predicate = calloc(c->predicates, sizeof *w->predicate);
+	w->predicate_bad = calloc(c->predicates, sizeof *w->predicate_bad);
+	w->local = malloc(local ? local : 1);
+	w->local_shadow = malloc(local ? local : 1);
+	if (!w->file || !w->shadow || !w->bad || !w->blank || !w->predicate || !w->predicate_bad || !w->local ||
+		!w->local_shadow)
+		return false;
+	memset(w->file, 0, file);
+	return true;
+}
+
+sim_program *sim_program_new(sim_launch *l, uint32_t threads)
+{
+	sim_program *p = calloc(1, sizeof *p);
+	if (!p) return NULL;
+	p->launch = l;
+	p->code = l->code;
+	p->threads = threads;
+	p->nwarps = (threads + SIM_LANES - 1) / SIM_LANES;
+	p->shared_bytes = l->shared_bytes;
+	p->warps = calloc(p->nwarps, sizeof *p->warps);
+	p->fresh = malloc(p->code->units * sizeof *p->fresh);
+	p->shared = calloc(1, p->shared_bytes + 1);
+	p->shared_shadow = malloc(p->shared_bytes + 1);
+	p->cells = malloc((p->shared_bytes / 4 + 1) * sizeof *p->cells);
+	p->pending = malloc((p->shared_bytes / 4 + 1) * sizeof *p->pending);
+	bool good = p->warps && p->fresh && p->shared && p->shared_shadow && p->cells && p->pending;
+	for (uint32_t k = 0; good && k < p->nwarps; k++) {
+		p->warps[k].program = p;
+		p->warps[k].index = k;
+		good = allocate_warp(p, &p->warps[k]);
+	}
+	if (good) {
+		fill_fixed(p);
+		return p;
+	}
+	sim_program_free(p);
+	return NULL;
+}
+
+void sim_program_free(sim_program *p)
+{
+	if (!p) return;
+	for (uint32_t k = 0; p->warps && k < p->nwarps; k++) {
+		sim_warp *w = &p->warps[k];
+		free(w->file);
+		free(w->shadow);
+		free(w->bad);
+		free(w->blank);
+		free(w->predicate);
+		free(w->predicate_bad);
+		free(w->local);
+		free(w->local_shadow);
+		free(w->stack);
+		free(w->copies);
+	}
+	free(p->warps);
+	free(p->fresh);
+	free(p->shared);
+	free(p->shared_shadow);
+	free(p->cells);
+	free(p->pending);
+	free(p);
+}
+
+/* ---- A program's life ---- */
+
+static void start(sim_program *p, const uint32_t id[3])
+{
+	const sim_code *c = p->code;
+	memcpy(p->id, id, sizeof p->id);
+	p->number = id[0] + (uint64_t)p->launch->grid[0] * (id[1] + (uint64_t)p->launch->grid[1] * id[2]);
+	p->random = p->launch->seed ? p->launch->seed ^ (p->number + 1) * UINT64_C(0x9e3779b97f4a7c15) : 0;
+	p->all_met = 0;
+	p->some_met = false;
+	memset(p->shared_shadow, 0xff, p->shared_bytes);
+	memset(p->cells, 0, (p->shared_bytes / 4 + 1) * sizeof *p->cells);
+	memset(p->pending, 0, (p->shared_bytes / 4 + 1) * sizeof *p->pending);
+	p->npending = 0;
+	memset(p->barriers, 0, sizeof p->barriers);
+	for (int i = 0; i < 3; i++) fill_unit(p, c->special[SPECIAL_CTAID_X + i], 4, id[i]);
+	for (uint32_t k = 0; k < p->nwarps; k++) {
+		sim_warp *w = &p->warps[k];
+		uint32_t rest = p->threads - SIM_LANES * k;
+		w->pc = 0;
+		w->join = SIM_NO_PC;
+		w->depth = 0;
+		w->steps = 0;
+		w->clock = 0;
+		w->ncopies = w->group = 0;
+		memset(w->known, 0, sizeof w->known);
+		w->state = WARP_READY;
+		w->near = NULL;
+		w->active = w->alive = rest >= SIM_LANES ? SIM_ALL : (UINT32_C(1) << rest) - 1;
+		memcpy(w->bad, p->fresh, c->units * sizeof *w->bad);
+		memcpy(w->blank, p->fresh, c->units * sizeof *w->blank);
+		memset(w->predicate_bad, 0xff, c->predicates * sizeof *w->predicate_bad);
+		w->predicate[0] = SIM_ALL;
+		w->predicate_bad[0] = 0;
+		if (c->local_bytes) memset(w->local_shadow, 0xff, SIM_LANES * (size_t)c->local_bytes);
+	}
+}
+
+/* No warp can go on: those that wait name the barrier, those that ended are why. */
+static void report_deadlock(sim_program *p)
+{
+	uint32_t waiting = 0, ended = 0;
+	sim_warp *w = NULL;
+	for (uint32_t k = 0; k < p->nwarps; k++) {
+		if (p->warps[k].state == WARP_ENDED) ended++;
+		if (p->warps[k].state != WARP_AT_BARRIER) continue;
+		waiting++;
+		if (!w) w = &p->warps[k];
+	}
+	if (!w) return;
+	sim_report(w, &p->code->code[w->pc - 1], (unsigned)__builtin_ctz(w->active | 1u << 31),
+		"every warp of the program must come to a barrier, the same number of times",
+		"%u of %u warps wait at barrier %u for ever: %u have arrived, it waits for %u, and %u have ended",
+		waiting, p->nwarps, w->barrier, p->barriers[w->barrier].arrived, p->barriers[w->barrier].expected,
+		ended);
+}
+
+static bool out_of_steps(sim_program *p, sim_warp *w)
+{
+	size_t at = (size_t)w->pc < p->code->n ? (size_t)w->pc : p->code->n - 1;
+	return sim_report(w, &p->code->code[at], (unsigned)__builtin_ctz(w->active | 1u << 31),
+		"a loop that does not end, or a lock that nobody gives back",
+		"the program has not ended after %" PRIu64 " instructions", p->launch->step_limit);
+}
+
+void sim_program_run(sim_program *p, const uint32_t id[3])
+{
+	uint64_t steps = 0;
+	start(p, id);
+	for (bool any = true; any;) {
+		bool ended = true;
+		any = false;
+		uint32_t first = p->random ? (uint32_t)(next_random(&p->random) % p->nwarps) : 0;
+		for (uint32_t k = 0; k < p->nwarps; k++) {
+			sim_warp *w = &p->warps[(first + k) % p->nwarps];
+			ended = ended && w->state == WARP_ENDED;
+			if (w->state != WARP_READY) continue;
+			any = true;
+			uint64_t before = w->steps;
+			sim_warp_run(w, p->random ? 1 + next_random(&p->random) % 64 : TURN);
+			steps += w->steps - before;
+			if (atomic_load_explicit(&p->launch->stopped, memory_order_relaxed)) return;
+			if (steps > p->launch->step_limit && !out_of_steps(p, w)) return;
+			if (w->state == WARP_READY) sched_yield(); /* it may wait for a program of another thread */
+		}
+		if (!any && !ended) report_deadlock(p);
+	}
+}
+
+/* ---- Steps that concern the program ---- */
+
+static void release(sim_program *p, uint32_t id)
+{
+	sim_order_barrier(p, p->barriers[id].warps);
+	p->barriers[id].arrived = p->barriers[id].warps = 0;
+	p->counters.barriers++;
+	for (uint32_t k = 0; k < p->nwarps; k++)
+		if (p->warps[k].state == WARP_AT_BARRIER && p->warps[k].barrier == id) p->warps[k].state = WARP_READY;
+}
+
+bool sim_step_barrier(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	sim_program *p = w->program;
+	unsigned first = (unsigned)__builtin_ctz(mask);
+	uint32_t id = ((const uint32_t *)sim_at(w, in->a))[first];
+	uint32_t threads = in->nregs == 2 ? ((const uint32_t *)sim_at(w, in->b))[first] : SIM_LANES * p->nwarps;
+	if ((w->bad[in->a] | w->bad[in->b]) & mask)
+		return sim_report(w, in, first, NULL, "a barrier's number is undefined");
+	if (mask != w->alive)
+		return sim_report(w, in, first, "a barrier must not stand where only some threads of a warp come",
+			"a barrier is reached by some threads of a warp only: lanes 0x%08x of 0x%08x", mask, w->alive);
+	if (id >= SIM_BARRIERS || threads == 0 || threads % SIM_LANES || threads > SIM_LANES * p->nwarps)
+		return sim_report(
+			w, in, first, NULL, "barrier %u of %u threads, in a program of %u", id, threads, p->threads);
+	sim_barrier *b = &p->barriers[id];
+	if (b->arrived && b->expected != threads / SIM_LANES)
+		return sim_report(w, in, first, NULL, "barrier %u is for %u threads here and for %u elsewhere", id,
+			threads, SIM_LANES * b->expected);
+	b->expected = threads / SIM_LANES;
+	b->warps |= UINT32_C(1) << w->index;
+	if (++b->arrived == b->expected) {
+		release(p, id);
+		return true;
+	}
+	if (in->exchanges) return true; /* bar.arrive */
+	w->state = WARP_AT_BARRIER;
+	w->barrier = (uint8_t)id;
+	return false;
+}
+
+bool sim_step_exit(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	(void)in;
+	sim_warp_exit(w, mask);
+	return true;
+}
+
+bool sim_step_trap(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	return sim_report(w, in, (unsigned)__builtin_ctz(mask), NULL, "the kernel stops itself: trap");
+}

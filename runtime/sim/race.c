@@ -1,0 +1,251 @@
+/* Races: two threads touch the same bytes, one of them writes, and nothing puts one before the other.
+ *
+ * Every 4 bytes of shared memory and of buffers that a kernel may write have a cell: who wrote last, who read last.
+ * What orders two accesses is known by clocks.  A warp's clock advances when its lanes synchronise and when it leaves a
+ * barrier, and it knows of every other warp the clock up to which it has been told (by barriers); so an access is
+ * before this one if its warp's clock then is less than what this warp knows of it.  Programs are ordered by atomics
+ * and fences: a release of one after its access, an acquire of the other after that.  Readers are summed up in one mark
+ * with flags. Where the summary cannot tell, nothing is said: a report is never wrong about programs that synchronise
+ * by barriers and by acquire and release.
+ *
+ * The stores of one statement of a program may hit one address twice: the language leaves the order open. */
+#include "sim.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARK_ATOMIC = 1, MARK_LANES = 2, MARK_WARPS = 4, MARK_PROGRAMS = 8 }; /* how, and several of what */
+enum { PAGE_BYTES = 4096, PAGE_CELLS = PAGE_BYTES / 4, MAX_PROGRAMS = (1 << 24) - 1, MAX_PC = (1 << 22) - 1 };
+
+struct sim_page {
+	atomic_flag busy;
+	sim_cell cells[PAGE_CELLS];
+};
+
+/* ---- The life of a launch's cells ---- */
+
+bool sim_races_begin(sim_launch *l)
+{
+	uint64_t programs = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+	atomic_init(&l->time, 1);
+	if (programs > MAX_PROGRAMS) return true; /* too many to tell apart: only shared memory is watched */
+	l->released = calloc(programs, sizeof *l->released);
+	l->acquired = calloc(programs, sizeof *l->acquired);
+	if (!l->released || !l->acquired) return false;
+	for (size_t i = 0; i < l->nranges; i++) {
+		sim_range *r = &l->ranges[i];
+		if (r->parameter < 0 || r->read_only) continue;
+		r->pages = calloc((r->bytes + PAGE_BYTES - 1) / PAGE_BYTES + 1, sizeof *r->pages);
+		if (!r->pages) return false;
+	}
+	return true;
+}
+
+void sim_races_end(sim_launch *l)
+{
+	for (size_t i = 0; i < l->nranges; i++) {
+		sim_range *r = &l->ranges[i];
+		for (uint64_t k = 0; r->pages && k * PAGE_BYTES < r->bytes + PAGE_BYTES; k++)
+			free(atomic_load(&r->pages[k]));
+		free(r->pages);
+	}
+	free((void *)l->released);
+	free((void *)l->acquired);
+}
+
+/* Made when it is first needed; null: no memory for it, so it is not watched. */
+static sim_page *page_of(const sim_range *r, uint64_t offset)
+{
+	_Atomic(sim_page *) *at = &r->pages[offset / PAGE_BYTES];
+	sim_page *p = atomic_load_explicit(at, memory_order_acquire), *none = NULL;
+	if (p) return p;
+	p = calloc(1, sizeof *p);
+	if (!p) return NULL;
+	atomic_flag_clear(&p->busy);
+	if (atomic_compare_exchange_strong(at, &none, p)) return p;
+	free(p);
+	return none;
+}
+
+/* ---- Order ---- */
+
+/* Lanes of a warp have met. */
+void sim_order_warp(sim_warp *w)
+{
+	w->clock++;
+}
+
+/* The warps of a mask have met at a barrier. */
+void sim_order_barrier(sim_program *p, uint32_t warps)
+{
+	uint32_t clock = 0, known[SIM_MAX_WARPS] = {0};
+	for (uint32_t m = warps; m; m &= m - 1) {
+		const sim_warp *w = &p->warps[__builtin_ctz(m)];
+		if (w->clock > clock) clock = w->clock;
+		for (uint32_t k = 0; k < p->nwarps; k++)
+			if (w->known[k] > known[k]) known[k] = w->known[k];
+	}
+	clock++;
+	for (uint32_t m = warps; m; m &= m - 1) known[__builtin_ctz(m)] = clock;
+	for (uint32_t m = warps; m; m &= m - 1) {
+		sim_warp *w = &p->warps[__builtin_ctz(m)];
+		w->clock = clock;
+		memcpy(w->known, known, sizeof known);
+	}
+	if ((uint32_t)__builtin_popcount(warps) == p->nwarps)
+		p->all_met = clock;
+	else
+		p->some_met = true;
+}
+
+void sim_order_programs(sim_warp *w, bool acquires, bool releases)
+{
+	sim_launch *l = w->program->launch;
+	if ((!acquires && !releases) || !l->released) return;
+	uint32_t now = atomic_fetch_add(&l->time, 1) + 1;
+	if (releases) atomic_store(&l->released[w->program->number], now);
+	if (acquires) atomic_store(&l->acquired[w->program->number], now);
+}
+
+static bool is_before(const sim_warp *w, const sim_mark *m, uint32_t thread)
+{
+	const sim_program *p = w->program;
+	const sim_launch *l = p->launch;
+	if (m->program != p->number + 1 || m->flags & MARK_PROGRAMS) {
+		if (!l->released || atomic_load(&l->acquired[p->number]) <= m->time) return false;
+		return m->flags & MARK_PROGRAMS || atomic_load(&l->released[m->program - 1]) > m->time;
+	}
+	if (m->clock < p->all_met) return true;
+	if (m->flags & MARK_WARPS) return p->some_met;
+	if (m->thread == thread && !(m->flags & MARK_LANES)) return true;
+	uint32_t warp = m->thread / SIM_LANES;
+	return warp == w->index ? m->clock < w->clock : m->clock < w->known[warp];
+}
+
+/* ---- Accesses ---- */
+
+static bool same_statement(const sim_warp *w, const sim_instr *in, const sim_mark *m)
+{
+	const sim_instr *other = &w->program->code->code[m->pc];
+	return m->program == w->program->number + 1 && other->source_line == in->source_line && other->file == in->file;
+}
+
+static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mark *m, bool writes, bool wrote,
+	const sim_range *r, uint64_t offset)
+{
+	const sim_program *p = w->program;
+	const sim_launch *l = p->launch;
+	const sim_instr *other = &p->code->code[m->pc];
+	char who[160], where[320];
+	uint64_t n = m->program - 1;
+	if (m->program == p->number + 1)
+		snprintf(who, sizeof who, "thread %u", m->thread);
+	else
+		snprintf(who, sizeof who, "program (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")", n % l->grid[0],
+			n / l->grid[0] % l->grid[1], n / l->grid[0] / l->grid[1]);
+	sim_place(p->code, other, where, sizeof where);
+	return sim_report(w, in, lane,
+		m->program == p->number + 1 ? "a barrier between the two is missing"
+					    : "give every program its own elements, or let them use atomics; a lock "
+					      "needs acquire and release",
+		"a race on %s at offset %" PRIu64 ": it is %s here and was %s by %s at %s, in no order",
+		r ? l->names[r->parameter] : "shared memory", offset, writes ? "written" : "read",
+		wrote ? "written" : "read", who, where);
+}
+
+/* True: no race. */
+static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, uint32_t bytes, bool reads, bool writes,
+	bool atomic, const sim_range *r, uint64_t offset)
+{
+	const sim_program *p = w->program;
+	uint32_t thread = SIM_LANES * w->index + lane,
+		 time = atomic_load_explicit(&p->launch->time, memory_order_relaxed);
+	size_t pc = (size_t)(in - p->code->code);
+	sim_mark mine = {.program = p->number + 1,
+		.bytes = bytes,
+		.flags = atomic ? MARK_ATOMIC : 0,
+		.thread = thread,
+		.pc = pc > MAX_PC ? MAX_PC : (uint32_t)pc,
+		.clock = w->clock,
+		.time = time};
+	const sim_mark *m = &c->write;
+	bool both_atomic = atomic && m->flags & MARK_ATOMIC;
+	if (m->program && m->bytes & bytes && !both_atomic && !is_before(w, m, thread) &&
+		!(writes && r && same_statement(w, in, m)))
+		return report(w, in, lane, m, writes, true, r, offset);
+	m = &c->read;
+	both_atomic = atomic && m->flags & MARK_ATOMIC;
+	if (writes && m->program && m->bytes & bytes && !both_atomic && !is_before(w, m, thread))
+		return report(w, in, lane, m, true, false, r, offset);
+	if (writes) {
+		c->write = mine;
+		c->read.program = 0;
+	}
+	if (!reads || (writes && !atomic)) return true;
+	m = &c->read;
+	if (writes) return true;                      /* the atomic's mark is there already */
+	if (m->program && !is_before(w, m, thread)) { /* several readers since the last write */
+		mine.bytes |= m->bytes;
+		mine.flags = (mine.flags & m->flags & MARK_ATOMIC) | (m->flags & ~MARK_ATOMIC);
+		if (m->program != mine.program)
+			mine.flags |= MARK_PROGRAMS;
+		else
+			mine.flags |= m->thread / SIM_LANES == w->index ? MARK_LANES : MARK_WARPS;
+	}
+	c->read = mine;
+	return true;
+}
+
+static void lock(sim_page *page)
+{
+	while (atomic_flag_test_and_set_explicit(&page->busy, memory_order_acquire)) sched_yield();
+}
+
+bool sim_races(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes,
+	bool reads, bool writes, bool atomic)
+{
+	sim_program *p = w->program;
+	sim_page *page = NULL;
+	bool good = true;
+	for (uint32_t m = mask; m && good; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		uint64_t offset = (uint64_t)(at[i] - p->shared);
+		const sim_range *r = NULL;
+		if (offset >= p->shared_bytes) {
+			uint64_t address = (uint64_t)(uintptr_t)at[i];
+			r = w->near;
+			if (!r || address - r->base >= r->bytes) r = sim_range_find(p->launch, address);
+			if (!r || !r->pages) continue; /* local, constant, or not to be written */
+			offset = address - r->base;
+		}
+		for (unsigned done = 0; done < bytes && good;) {
+			unsigned n = 4 - (offset & 3) < bytes - done ? (unsigned)(4 - (offset & 3)) : bytes - done;
+			uint32_t some = ((1u << n) - 1) << (offset & 3);
+			sim_cell *c = r ? NULL : &p->cells[offset / 4];
+			if (!r && writes && p->npending && p->pending[offset / 4]) {
+				good = sim_report(w, in, i, "a wait for the copy, and a barrier, must stand in front",
+					"shared memory at offset %" PRIu64
+					" is written while a copy into it is under way",
+					offset);
+				break;
+			}
+			if (r) {
+				sim_page *next = page_of(r, offset);
+				if (next != page) {
+					if (page) atomic_flag_clear_explicit(&page->busy, memory_order_release);
+					page = next;
+					if (page) lock(page);
+				}
+				if (page) c = &page->cells[offset % PAGE_BYTES / 4];
+			}
+			if (c) good = touch(w, in, i, c, some, reads, writes, atomic, r, offset);
+			done += n;
+			offset += n;
+		}
+	}
+	if (page) atomic_flag_clear_explicit(&page->busy, memory_order_release);
+	return good;
+}

@@ -1,0 +1,256 @@
+/* The loop that runs a warp.
+ *
+ * The lanes that run together are a level: a mask, a place in the code, and the place where they meet the levels below
+ * it on the warp's stack.  A branch whose lanes disagree leaves behind a level for where the paths meet and one for the
+ * other path; a level that reaches its meeting place, or loses its last lane, makes way for the one below.
+ *
+ * Registers that are not all defined are rare, so the fast road only looks whether a register's word of such lanes is
+ * 0; shadow.c does the rest. */
+#include "sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Levels ---- */
+
+static void next_level(sim_warp *w)
+{
+	while (w->depth) {
+		const sim_level *l = &w->stack[--w->depth];
+		if (!(l->mask & w->alive)) continue;
+		w->active = l->mask & w->alive;
+		w->pc = l->pc;
+		w->join = l->join;
+		return;
+	}
+	w->active = 0;
+	w->state = WARP_ENDED;
+}
+
+static bool push(sim_warp *w, uint32_t mask, int32_t pc, int32_t join)
+{
+	if (w->depth == w->room) {
+		uint32_t room = w->room ? 2 * w->room : 16;
+		sim_level *more = realloc(w->stack, room * sizeof *more);
+		if (!more) return sim_out_of_memory(w->program->launch);
+		w->stack = more;
+		w->room = room;
+	}
+	w->stack[w->depth++] = (sim_level){mask, pc, join};
+	return true;
+}
+
+void sim_warp_exit(sim_warp *w, uint32_t lanes)
+{
+	w->alive &= ~lanes;
+	w->active &= ~lanes;
+	if (!w->active) next_level(w);
+}
+
+static void branch(sim_warp *w, const sim_instr *in, uint32_t taken)
+{
+	uint32_t other = w->active & ~taken;
+	int32_t next = w->pc + 1;
+	if (!other || !taken) {
+		w->pc = taken ? in->target : next;
+		return;
+	}
+	if (in->join != SIM_NO_PC && in->join != w->join && !push(w, w->active, in->join, w->join)) return;
+	if (next != in->join && !push(w, other, next, in->join)) return;
+	w->active = taken;
+	w->pc = in->target;
+	w->join = in->join;
+}
+
+/* ---- Lanes that take part ---- */
+
+void sim_write_lanes(uint8_t *to, const uint8_t *from, uint8_t bytes, uint32_t mask)
+{
+	for (; mask; mask &= mask - 1) {
+		unsigned i = (unsigned)__builtin_ctz(mask);
+		sim_register_write(to, bytes, i, sim_register_read(from, bytes, i));
+	}
+}
+
+static inline void arithmetic(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	uint8_t *d = sim_at(w, in->d);
+	const uint8_t *const operands[3] = {sim_at(w, in->a), sim_at(w, in->b), sim_at(w, in->c)};
+	uint32_t bad = (w->bad[in->a] | w->bad[in->b] | w->bad[in->c]) & mask;
+	if (__builtin_expect(bad != 0, 0)) {
+		in->lanes(in, w->scratch, operands[0], operands[1], operands[2]);
+		sim_shadow_result(w, in, mask, operands);
+		sim_write_lanes(d, w->scratch, in->wide[0], mask);
+	} else if (mask == SIM_ALL) {
+		in->lanes(in, d, operands[0], operands[1], operands[2]);
+		w->bad[in->d] = 0;
+	} else {
+		in->lanes(in, w->scratch, operands[0], operands[1], operands[2]);
+		sim_write_lanes(d, w->scratch, in->wide[0], mask);
+		w->bad[in->d] &= ~mask;
+	}
+}
+
+enum { LOGIC_NONE, LOGIC_AND, LOGIC_OR, LOGIC_XOR, LOGIC_NOT, LOGIC_MOVE }; /* ORDER decode.c */
+
+typedef struct truth {
+	uint32_t value, bad;
+} truth;
+
+static truth combine(uint8_t logic, truth a, truth b)
+{
+	switch (logic) {
+	case LOGIC_AND: return (truth){a.value & b.value, (a.bad & b.bad) | (a.bad & b.value) | (b.bad & a.value)};
+	case LOGIC_OR: return (truth){a.value | b.value, (a.bad & b.bad) | (a.bad & ~b.value) | (b.bad & ~a.value)};
+	case LOGIC_XOR: return (truth){a.value ^ b.value, a.bad | b.bad};
+	case LOGIC_NOT: return (truth){~a.value, a.bad};
+	default: return a;
+	}
+}
+
+static inline truth predicate(const sim_warp *w, uint32_t p, bool negated)
+{
+	return (truth){w->predicate[p] ^ (negated ? SIM_ALL : 0), w->predicate_bad[p]};
+}
+
+static inline void compare(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	truth t = {in->compare(sim_at(w, in->a), sim_at(w, in->b)), w->bad[in->a] | w->bad[in->b]}, u = t;
+	u.value = ~u.value;
+	if (in->mode) {
+		truth c = predicate(w, in->c, in->exchanges);
+		t = combine(in->mode, t, c);
+		u = combine(in->mode, u, c);
+	}
+	if (in->d) sim_write_predicate(w, in->d, mask, t.value, t.bad);
+	if (in->e) sim_write_predicate(w, in->e, mask, u.value, u.bad);
+}
+
+static void choose_shadow(sim_warp *w, const sim_instr *in, uint32_t mask, uint32_t p)
+{
+	uint8_t bytes = in->wide[0];
+	for (uint32_t m = mask; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		uint64_t undefined = sim_shadow_read(w, p >> i & 1 ? in->a : in->b, bytes, i);
+		if (w->predicate_bad[in->c] >> i & 1) undefined = UINT64_MAX;
+		sim_shadow_write(w, in->d, bytes, i, undefined);
+	}
+}
+
+#define SELECT(T)                                                                                                      \
+	for (unsigned i = 0; i < SIM_LANES; i++) ((T *)d)[i] = p >> i & 1 ? ((const T *)a)[i] : ((const T *)b)[i]
+
+static inline void choose(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	uint32_t p = w->predicate[in->c];
+	uint8_t *d = mask == SIM_ALL ? sim_at(w, in->d) : w->scratch;
+	const uint8_t *a = sim_at(w, in->a), *b = sim_at(w, in->b);
+	bool bad = ((w->bad[in->a] | w->bad[in->b] | w->predicate_bad[in->c]) & mask) != 0;
+	if (__builtin_expect(bad, 0)) choose_shadow(w, in, mask, p);
+	if (in->wide[0] == 4)
+		SELECT(uint32_t);
+	else if (in->wide[0] == 8)
+		SELECT(uint64_t);
+	else
+		SELECT(uint16_t);
+	if (mask != SIM_ALL) sim_write_lanes(sim_at(w, in->d), d, in->wide[0], mask);
+	if (!bad) w->bad[in->d] &= ~mask;
+}
+
+/* ---- Steps on registers ---- */
+
+bool sim_step_logic(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	truth t = combine(in->mode, predicate(w, in->a, in->exchanges), predicate(w, in->b, in->saturates));
+	sim_write_predicate(w, in->d, mask, t.value, t.bad);
+	return true;
+}
+
+bool sim_step_pack(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	for (uint32_t m = mask; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		uint64_t v = 0, undefined = 0;
+		for (unsigned k = 0; k < in->nregs; k++) {
+			v |= sim_register_read(sim_at(w, in->regs[k]), in->bytes, i) << 8 * in->bytes * k;
+			undefined |= sim_shadow_read(w, in->regs[k], in->bytes, i) << 8 * in->bytes * k;
+		}
+		sim_register_write(sim_at(w, in->d), in->wide[0], i, v);
+		sim_shadow_write(w, in->d, in->wide[0], i, undefined);
+	}
+	return true;
+}
+
+bool sim_step_unpack(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	for (uint32_t m = mask; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		uint64_t v = sim_register_read(sim_at(w, in->a), in->wide[0], i);
+		uint64_t undefined = sim_shadow_read(w, in->a, in->wide[0], i);
+		for (unsigned k = 0; k < in->nregs; k++) {
+			if (in->regs[k] == UINT32_MAX) continue;
+			sim_register_write(sim_at(w, in->regs[k]), in->bytes, i, v >> 8 * in->bytes * k);
+			sim_shadow_write(w, in->regs[k], in->bytes, i, undefined >> 8 * in->bytes * k);
+		}
+	}
+	return true;
+}
+
+/* ---- The loop ---- */
+
+static bool undefined_guard(sim_warp *w, const sim_instr *in)
+{
+	unsigned lane = (unsigned)__builtin_ctz(w->predicate_bad[in->guard] & w->active);
+	return sim_report(w, in, lane, "the condition depends on memory or a register that nothing has written",
+		"%s is decided by an undefined value", in->kind == SIM_BRANCH ? "a branch" : "what a thread does");
+}
+
+static void count(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	blk_sim_counters *c = &w->program->counters;
+	c->instructions[in->class]++;
+	c->lanes += (uint64_t)__builtin_popcount(mask);
+}
+
+void sim_warp_run(sim_warp *w, uint64_t budget)
+{
+	const sim_code *c = w->program->code;
+	const bool counts = w->program->launch->counts;
+	uint64_t left = budget;
+	for (; left && w->state == WARP_READY; left--) {
+		if (__builtin_expect((size_t)w->pc >= c->n, 0)) {
+			sim_warp_exit(w, w->active);
+			continue;
+		}
+		const sim_instr *in = &c->code[w->pc];
+		if (in->joins && w->pc == w->join) {
+			next_level(w);
+			continue;
+		}
+		uint32_t mask = w->active;
+		if (in->guard) {
+			if ((w->predicate_bad[in->guard] & mask) && !undefined_guard(w, in)) break;
+			mask &= w->predicate[in->guard] ^ (in->guard_negated ? SIM_ALL : 0);
+			if (!mask) {
+				w->pc++;
+				continue;
+			}
+		}
+		if (__builtin_expect(counts, 0)) count(w, in, mask);
+		switch ((sim_kind)in->kind) {
+		case SIM_ALU: arithmetic(w, in, mask); break;
+		case SIM_COMPARE: compare(w, in, mask); break;
+		case SIM_SELECT: choose(w, in, mask); break;
+		case SIM_BRANCH: branch(w, in, mask); continue;
+		case SIM_STEP:
+			w->pc++;
+			if (!in->step(w, in, mask)) {
+				w->steps += budget - left + 1;
+				return;
+			}
+			continue;
+		}
+		w->pc++;
+	}
+	w->steps += budget - left;
+}

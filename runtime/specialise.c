@@ -1,0 +1,408 @@
+/* From a kernel and a set of promises to loaded code: the cache first, the compiler where it must be.
+ *
+ * A cache key is the digest of a list of facts, each with its length: what is asked for, the source, the defines, the
+ * target, the compiler, the driver or processor.  Files that the source imports are facts too, but only the compiler
+ * knows which they are; so an entry names them with their digests, and holds only while they read the same. */
+#include "defines.h"
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_IMPORT = 16 << 20 };
+
+/* ---- Keys ---- */
+
+typedef struct facts {
+	char *bytes;
+	size_t used, room;
+	bool failed;
+} facts;
+
+static void add_bytes(facts *f, const void *bytes, size_t n)
+{
+	uint64_t length = n;
+	size_t need = f->used + sizeof length + n;
+	if (f->failed) return;
+	if (need > f->room) {
+		char *more = realloc(f->bytes, 2 * need);
+		if (!more) {
+			f->failed = true;
+			return;
+		}
+		f->bytes = more;
+		f->room = 2 * need;
+	}
+	memcpy(f->bytes + f->used, &length, sizeof length);
+	if (n) memcpy(f->bytes + f->used + sizeof length, bytes, n);
+	f->used = need;
+}
+static void add_text(facts *f, const char *s)
+{
+	add_bytes(f, s, strlen(s));
+}
+static void add_number(facts *f, uint64_t v)
+{
+	add_bytes(f, &v, sizeof v);
+}
+
+/* False: this cannot be cached. */
+static bool make_key(const blk_module *m, const char *kernel, uint64_t promises, const char *configuration,
+	const package_entry *packed, cache_key *out)
+{
+	const blk_device *d = m->head.device;
+	facts f = {0};
+	bool compiled = m->is_ptx || packed;
+	if (!d->cache.folder || (!d->compiler.identity && !compiled)) return false;
+	cache_key source =
+		packed ? cache_digest(packed->payload, packed->payload_bytes) : cache_digest(m->text, m->text_bytes);
+	add_text(&f, BLK_VERSION);
+	add_text(&f, kernel ? kernel : "");
+	add_number(&f, kernel ? 1 : 0);
+	add_number(&f, promises);
+	add_text(&f, m->name);
+	add_bytes(&f, source.bytes, sizeof source.bytes);
+	for (size_t i = 0; i < m->ndefines; i++) {
+		add_text(&f, m->defines[i].name);
+		add_text(&f, m->defines[i].value);
+	}
+	if (configuration) add_text(&f, configuration);
+	add_text(&f, d->info.target);
+	add_number(&f, compiled ? 0 : d->compiler.identity);
+	add_number(&f, d->identity);
+	if (packed) add_text(&f, packed->signature); /* the same code may be stored for several promises */
+	if (!f.failed) *out = cache_digest(f.bytes, f.used);
+	free(f.bytes);
+	return !f.failed;
+}
+
+/* ---- Imports ---- */
+
+/* What the file at `path` is now: an import's bytes count, of a library its size and time do. */
+static bool file_now(const blk_device *d, uint32_t kind, const char *path, cache_key *now)
+{
+	char *bytes = NULL;
+	size_t n = 0;
+	if (kind == CACHE_LIBRARY) return compiler_file_identity(path, now);
+	if (!file_read(d->cache.files, path, MAX_IMPORT, &bytes, &n)) return false;
+	*now = cache_digest(bytes, n);
+	free(bytes);
+	return true;
+}
+
+/* Every file that the entry depends on is as it was. */
+static bool files_hold(const blk_device *d, const cache_entry *e)
+{
+	for (size_t i = 0; i < e->nsections; i++) {
+		const cache_section *s = &e->sections[i];
+		cache_key now;
+		if (s->kind != CACHE_DEPENDENCY && s->kind != CACHE_LIBRARY) continue;
+		if (s->nbytes <= sizeof now) return false;
+		const char *path = (const char *)s->bytes + sizeof now;
+		if (!file_now(d, s->kind, path, &now) || memcmp(&now, s->bytes, sizeof now) != 0) return false;
+	}
+	return true;
+}
+
+static bool find_entry(blk_device *d, const cache_key *key, cache_entry *e)
+{
+	if (!cache_get(&d->cache, key, e)) return false;
+	if (files_hold(d, e)) return true;
+	cache_entry_free(e);
+	return false;
+}
+
+/* ---- What is stored ---- */
+
+/* Sections under construction; the dependencies' bytes are its own. */
+typedef struct parts {
+	cache_section *sections;
+	size_t n, room;
+	bool failed;
+} parts;
+
+static void add_part(parts *p, cache_kind kind, const void *bytes, size_t n)
+{
+	if (p->n == p->room) {
+		size_t room = p->room ? 2 * p->room : 16;
+		cache_section *more = p->failed ? NULL : realloc(p->sections, room * sizeof *more);
+		if (!more) {
+			p->failed = true;
+			return;
+		}
+		p->sections = more;
+		p->room = room;
+	}
+	p->sections[p->n++] = (cache_section){kind, bytes, n};
+}
+
+static void add_file(parts *p, const blk_device *d, cache_kind kind, const char *path)
+{
+	cache_key now;
+	size_t length = strlen(path), before = p->n;
+	char *part = malloc(sizeof now + length + 1);
+	if (!part || !file_now(d, kind, path, &now)) {
+		free(part);
+		p->failed = true;
+		return;
+	}
+	memcpy(part, &now, sizeof now);
+	memcpy(part + sizeof now, path, length + 1);
+	add_part(p, kind, part, sizeof now + length);
+	if (p->n == before) free(part);
+}
+
+static void add_dependencies(parts *p, const blk_device *d, const blkc_result *r)
+{
+	for (size_t i = 0; i < r->ndependencies; i++) add_file(p, d, CACHE_DEPENDENCY, r->dependencies[i]);
+	if (d->compiler.llvm) add_file(p, d, CACHE_LIBRARY, d->compiler.llvm);
+}
+
+/* Puts the entry away and frees the parts; whether that works changes nothing but the next start's time. */
+static void store(blk_device *d, const cache_key *key, parts *p, const char *kernel)
+{
+	char label[512];
+	int n = snprintf(label, sizeof label, "%s\n%s", kernel, d->info.target);
+	if (n > 0 && (size_t)n < sizeof label) add_part(p, CACHE_LABEL, label, (size_t)n);
+	if (key && !p->failed) cache_put(&d->cache, key, p->sections, p->n);
+	for (size_t i = 0; i < p->n; i++)
+		if (p->sections[i].kind == CACHE_DEPENDENCY || p->sections[i].kind == CACHE_LIBRARY)
+			free((void *)p->sections[i].bytes);
+	free(p->sections);
+}
+
+/* ---- The compiler ---- */
+
+static blk_status compile(blk_module *m, const blkc_request *request, blkc_result **out)
+{
+	blk_device *d = m->head.device;
+	pthread_mutex_lock(&d->lock);
+	blk_status status = compiler_load(&d->compiler);
+	pthread_mutex_unlock(&d->lock);
+	if (status) return status;
+	blkc_result *r = d->compiler.api.compile(request);
+	if (!r) return error_memory();
+	*out = r;
+	switch (r->status) {
+	case 0: break;
+	case 1: status = error_set(BLK_ERROR_COMPILE, "%s", r->diagnostics); break;
+	case 2: status = error_set(BLK_ERROR_ARGUMENT, "the compiler refuses the request: %s", r->diagnostics); break;
+	case 3: status = error_set(BLK_ERROR_MEMORY, "the compiler ran out of memory"); break;
+	default: status = error_set(BLK_ERROR_COMPILER, "the compiler failed: %s", r->diagnostics); break;
+	}
+	if (!status && r->diagnostics && r->diagnostics[0]) note_add("%s", r->diagnostics);
+	if (status) {
+		d->compiler.api.result_free(r);
+		*out = NULL;
+	}
+	return status;
+}
+
+static blkc_request base_request(const blk_module *m)
+{
+	return (blkc_request){.size = sizeof(blkc_request),
+		.name = m->name,
+		.text = m->text,
+		.text_bytes = m->text_bytes,
+		.target = m->head.device->info.target};
+}
+
+/* ---- The check of a module ---- */
+
+static blk_status check_from_cache(blk_module *m, const cache_entry *e)
+{
+	blk_status status = BLK_OK;
+	for (size_t i = 0; !status && i < e->nsections; i++) {
+		const cache_section *s = &e->sections[i];
+		if (s->kind == CACHE_SIGNATURE) status = module_add_kernel(m, s->bytes, s->nbytes);
+		if (s->kind == CACHE_NOTES) note_add("%s", (const char *)s->bytes);
+	}
+	return status;
+}
+
+blk_status specialise_check(blk_module *m)
+{
+	blk_device *d = m->head.device;
+	cache_key key;
+	cache_entry entry;
+	bool cached = make_key(m, NULL, 0, NULL, NULL, &key);
+	if (cached && find_entry(d, &key, &entry)) {
+		blk_status status = check_from_cache(m, &entry);
+		cache_entry_free(&entry);
+		return status;
+	}
+	blkc_request request = base_request(m);
+	request.defines = (const blkc_define *)m->defines;
+	request.ndefines = m->ndefines;
+	request.emit = BLKC_EMIT_CHECK;
+	blkc_result *r = NULL;
+	blk_status status = compile(m, &request, &r);
+	if (status) return status;
+	parts p = {0};
+	for (size_t i = 0; !status && i < r->nkernels; i++) {
+		const char *s = r->kernels[i].signature;
+		status = module_add_kernel(m, s, strlen(s));
+		add_part(&p, CACHE_SIGNATURE, s, strlen(s));
+	}
+	if (r->diagnostics && r->diagnostics[0]) add_part(&p, CACHE_NOTES, r->diagnostics, strlen(r->diagnostics));
+	add_dependencies(&p, d, r);
+	store(d, cached && !status ? &key : NULL, &p, "");
+	d->compiler.api.result_free(r);
+	return status;
+}
+_Static_assert(sizeof(blk_define) == sizeof(blkc_define), "a module's defines are the compiler's");
+
+/* ---- Code ---- */
+
+static size_t promises_of(const blk_kernel *k, uint64_t key, blkc_promise *out)
+{
+	size_t n = 0;
+	for (uint32_t i = 0; i < k->nparameters; i++) {
+		const launch_parameter *p = &k->launch[i];
+		if (p->bit == 255 || (p->code != BLK_TYPE_POINTER && !p->is_integer)) continue;
+		const char *name = k->sig->parameters[i].name;
+		if (key >> p->bit & 1)
+			out[n++] = (blkc_promise){.name = name, .divisible = 16};
+		else if (p->is_integer && key >> p->bit & 2)
+			out[n++] = (blkc_promise){.name = name, .is_one = 1};
+	}
+	return n;
+}
+
+static const blkc_artifact *artifact(const blkc_result *r, unsigned kind)
+{
+	for (size_t i = 0; i < r->nartifacts; i++)
+		if (r->artifacts[i].kind == kind) return &r->artifacts[i];
+	return NULL;
+}
+
+static blk_status load_entry(blk_device *d, variant *v, const cache_entry *e)
+{
+	static const struct {
+		cache_kind section;
+		unsigned kind;
+	} codes[] = {{CACHE_CUBIN, BLKC_EMIT_CUBIN}, {CACHE_OBJECT, BLKC_EMIT_OBJECT},
+		{CACHE_PTX, BLKC_EMIT_PTX}}; /* ORDER blk_device_kind */
+	const cache_section *s = cache_find(e, CACHE_SIGNATURE), *ptx = cache_find(e, CACHE_PTX);
+	const cache_section *code = cache_find(e, codes[d->info.kind].section);
+	void *linked = NULL;
+	size_t nlinked = 0;
+	if (!s || !code) return error_set(BLK_ERROR_FORMAT, "a cache entry without code");
+	blk_status status = signature_parse(s->bytes, s->nbytes, &v->sig);
+	if (status) return status;
+	if (ptx && !(v->ptx = strdup(ptx->bytes))) return error_memory();
+	v->from_cache = true;
+	return d->backend->load(d, v, codes[d->info.kind].kind, code->bytes, code->nbytes, &linked, &nlinked);
+}
+
+/* What a failed attempt left, so that the next can start afresh. */
+static void reset(blk_device *d, variant *v)
+{
+	d->backend->unload(d, v);
+	signature_free(v->sig);
+	free(v->ptx);
+	*v = (variant){.key = v->key};
+}
+
+static bool build_from_cache(blk_kernel *k, const cache_key *key, variant *v)
+{
+	blk_device *d = k->head.device;
+	cache_entry e;
+	if (!find_entry(d, key, &e)) return false;
+	blk_status status = load_entry(d, v, &e);
+	const cache_section *notes = cache_find(&e, CACHE_NOTES);
+	if (!status && notes) note_add("%s", (const char *)notes->bytes);
+	cache_entry_free(&e);
+	if (!status) return true;
+	note_add("the cached code of kernel %s is not used: %s", k->sig->kernel, blk_error());
+	reset(d, v);
+	return false;
+}
+
+/* Loads freshly made code and stores what the next start needs. */
+static blk_status load_and_store(blk_kernel *k, const cache_key *key, variant *v, const char *signature_text,
+	unsigned kind, const void *code, size_t bytes, const blkc_result *r)
+{
+	blk_device *d = k->head.device;
+	void *linked = NULL;
+	size_t nlinked = 0;
+	blk_status status = signature_parse(signature_text, strlen(signature_text), &v->sig);
+	if (status) return status;
+	if (kind == BLKC_EMIT_PTX && !(v->ptx = strdup(code))) return error_memory();
+	status = d->backend->load(d, v, kind, code, bytes, &linked, &nlinked);
+	if (!status && key) {
+		parts p = {0};
+		add_part(&p, CACHE_SIGNATURE, signature_text, strlen(signature_text));
+		if (v->ptx) add_part(&p, CACHE_PTX, v->ptx, strlen(v->ptx));
+		if (linked) add_part(&p, CACHE_CUBIN, linked, nlinked);
+		if (kind == BLKC_EMIT_OBJECT) add_part(&p, CACHE_OBJECT, code, bytes);
+		if (r && r->diagnostics && r->diagnostics[0])
+			add_part(&p, CACHE_NOTES, r->diagnostics, strlen(r->diagnostics));
+		if (r) add_dependencies(&p, d, r);
+		store(d, key, &p, k->sig->kernel);
+	}
+	free(linked);
+	return status;
+}
+
+static blk_status build_from_source(
+	blk_kernel *k, const cache_key *cache_at, uint64_t key, const char *configuration, variant *v)
+{
+	blk_device *d = k->head.device;
+	blkc_request request = base_request(k->module);
+	blkc_promise *promises = calloc(k->nparameters + 1, sizeof *promises);
+	const blkc_define *given = (const blkc_define *)k->module->defines;
+	kernel_defines c;
+	blkc_result *r = NULL;
+	request.kernel = k->sig->kernel;
+	request.promises = promises;
+	request.emit = d->info.kind == BLK_DEVICE_CPU ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
+	blk_status status = kernel_defines_make(k->sig, given, k->module->ndefines, configuration, &c) && promises
+				    ? BLK_OK
+				    : error_memory();
+	if (!status) {
+		request.npromises = promises_of(k, key, promises);
+		request.defines = c.list;
+		request.ndefines = c.n;
+		status = compile(k->module, &request, &r);
+	}
+	free(promises);
+	kernel_defines_free(&c);
+	if (status) return status;
+	const blkc_artifact *a = artifact(r, request.emit);
+	if (!a || r->nkernels == 0)
+		status = error_set(BLK_ERROR_COMPILER, "the compiler made no code for kernel %s", k->sig->kernel);
+	else
+		status = load_and_store(k, cache_at, v, r->kernels[0].signature, request.emit, a->bytes,
+			a->nbytes + (request.emit == BLKC_EMIT_PTX), r); /* PTX goes with its NUL */
+	d->compiler.api.result_free(r);
+	return status;
+}
+
+/* The package's own code; what the driver links from its PTX is cached, an object needs no work. */
+static blk_status build_from_package(blk_kernel *k, uint64_t key, const char *configuration, variant *v)
+{
+	const package_entry *e;
+	cache_key at;
+	blk_status status = packaged_find(k, key, configuration, &e);
+	if (status) return status;
+	bool ptx = e->kind == PACKAGE_PTX;
+	const cache_key *cached =
+		ptx && make_key(k->module, k->sig->kernel, e->promises, configuration, e, &at) ? &at : NULL;
+	if (cached && build_from_cache(k, cached, v)) return BLK_OK;
+	return load_and_store(
+		k, cached, v, e->signature, ptx ? BLKC_EMIT_PTX : BLKC_EMIT_OBJECT, e->payload, e->payload_bytes, NULL);
+}
+
+blk_status specialise_build(blk_kernel *k, uint64_t key, const char *configuration, variant *v)
+{
+	cache_key at;
+	if (k->packaged) return build_from_package(k, key, configuration, v);
+	const blk_module *m = k->module;
+	const cache_key *cached = make_key(m, k->sig->kernel, key, configuration, NULL, &at) ? &at : NULL;
+	if (cached && build_from_cache(k, cached, v)) return BLK_OK;
+	if (m->is_ptx)
+		return load_and_store(k, cached, v, k->sig->text, BLKC_EMIT_PTX, m->text, m->text_bytes + 1, NULL);
+	return build_from_source(k, cached, key, configuration, v);
+}

@@ -1,0 +1,57 @@
+/* What libblk and blk-trial say to each other: one block of shared memory.
+ *
+ * libblk writes the job: source, defines, kernel, arguments, buffers, and what is known of each configuration.
+ * blk-trial writes what it learns, and says which configuration runs and until when it may; so whoever is left knows
+ * what ended the other.  Both are of one version, or blk-trial refuses; offsets are in bytes from the block's start. */
+#ifndef BLK_TUNE_SHARE_H
+#define BLK_TUNE_SHARE_H
+
+#include "tune.h"
+
+#define TUNE_SHARE_MAGIC "blk trial " BLK_VERSION
+enum { TUNE_SHARE_FD = 3, TUNE_LIFE_FD = 4 }; /* the block; a pipe that closes when blk-trial ends */
+
+typedef enum tune_state {
+	TUNE_STARTING,
+	TUNE_WORKING,
+	TUNE_DONE,
+	TUNE_AGAIN,  /* the rest wants a fresh process */
+	TUNE_REFUSED /* status and error say why */
+} tune_state;
+
+typedef struct tune_slot { /* a configuration */
+	uint32_t verdict, checked;
+	double ms;
+	char reason[496];
+} tune_slot;
+
+typedef struct tune_shared_buffer {
+	uint64_t at, bytes;
+} tune_shared_buffer;
+
+typedef struct tune_shared_define {
+	uint64_t name, value;
+} tune_shared_define;
+
+typedef struct tune_share {
+	char magic[32];
+	uint64_t bytes;
+	int64_t parent; /* its process */
+	double limit_s;
+	uint64_t device, module, kernel; /* NUL-terminated strings */
+	uint64_t text, text_bytes, slots, buffers, defines;
+	uint64_t args; /* blk_arg; the bits of a BLK_TYPE_BUFFER are a number among the buffers */
+	uint32_t nslots, nargs, nbuffers, ndefines;
+	uint64_t promises;
+	blk_grid grid; /* all zero: the kernel's clause */
+	/* What blk-trial says. */
+	_Atomic uint32_t state;    /* tune_state */
+	_Atomic uint32_t running;  /* a configuration, or TUNE_NONE */
+	_Atomic uint64_t until_ns; /* of CLOCK_MONOTONIC, for what is running */
+	_Atomic uint32_t done, total;
+	_Atomic uint64_t best_ns;
+	uint32_t status;
+	char error[2000];
+} tune_share;
+
+#endif
