@@ -1,0 +1,70 @@
+/* Cross-entropy of rows of a vocabulary: one read of the logits, nothing written but a number a row. */
+#include "bench.h"
+
+typedef struct job {
+	bench_array x, target, loss;
+	int rows, n;
+	blk_kernel *kernel;
+	blk_arg args[5];
+} job;
+
+static blk_status launch(void *context)
+{
+	job *j = context;
+	return blk_launch(j->kernel, NULL, NULL, j->args, 5);
+}
+
+static void want_loss(const void *context, size_t first, size_t count, double *want)
+{
+	const job *j = context;
+	for (size_t r = 0; r < count; r++) {
+		size_t start = (first + r) * (size_t)j->n;
+		double largest = -INFINITY, total = 0;
+		for (int i = 0; i < j->n; i++) largest = fmax(largest, bench_at(&j->x, start + (size_t)i));
+		for (int i = 0; i < j->n; i++) total += exp(bench_at(&j->x, start + (size_t)i) - largest);
+		want[r] = log(total) + largest - bench_at(&j->x, start + (size_t)bench_at(&j->target, first + r));
+	}
+}
+
+static void run(bench *b, int rows, int n)
+{
+	size_t all = (size_t)rows * (size_t)n;
+	job j = {.x = bench_input(b, SCALAR_F32, all, 5, 0),
+		.target = bench_input(b, SCALAR_I32, (size_t)rows, n, 0),
+		.loss = bench_output(b, SCALAR_F32, (size_t)rows),
+		.rows = rows,
+		.n = n};
+	blk_arg args[] = {
+		blk_buf(j.loss.buffer), blk_buf(j.x.buffer), blk_buf(j.target.buffer), blk_i32(rows), blk_i32(n)};
+	memcpy(j.args, args, sizeof args);
+	bench_check check = {&j.loss, 8, want_loss, 2e-6};
+	bench_begin(b, "cross-entropy f32", (double)all, 4 * (double)all, "%d x %d", rows, n);
+	for (int lanes = 256; lanes <= 512; lanes *= 2)
+		for (int repeat = 2; repeat <= 8; repeat *= 2) {
+			char define[64];
+			snprintf(define, sizeof define, "REPEAT=%d,LANES=%d", repeat, lanes);
+			blk_module *m = bench_module(b, "cross_entropy", define);
+			j.kernel = bench_kernel(m, "cross_entropy");
+			bench_try(b, define, launch, &j, &check, 1);
+			blk_module_close(m);
+		}
+	bench_end(b);
+	bench_free(&j.x);
+	bench_free(&j.target);
+	bench_free(&j.loss);
+}
+
+int main(int argc, char **argv)
+{
+	bench b = bench_open(argc, argv, "cross_entropy");
+	if (b.quick) {
+		run(&b, 3, 31);
+		run(&b, 13, 5025);
+		return bench_close(&b);
+	}
+	run(&b, 8192, 8192);
+	run(&b, 4096, 32000);
+	run(&b, 4096, 50257);
+	run(&b, 2048, 131072);
+	return bench_close(&b);
+}

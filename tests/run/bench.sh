@@ -1,0 +1,63 @@
+#!/bin/sh
+# usage: bench.sh BUILD      Every benchmark program on the cpu device at small sizes: its results are right, its table is
+# written and drawn; and the scripts around them.
+. "$(dirname "$0")/../lib.sh"
+case $1 in /*) build=$1 ;; *) build=$PWD/$1 ;; esac
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+export BLK_CACHE_DIR="$dir/cache"
+for f in tests/bench/*.c; do
+	name=$(basename "$f" .c)
+	case $name in launch | first | tune) continue ;; esac
+	suite "$build/bench/$name" --device=cpu --quick --out="$dir"
+	rows=$(wc -l <"$dir/$name.csv")
+	[ "$rows" -ge 3 ] && ok || bad "$name.csv has $rows lines"
+	if command -v gnuplot >/dev/null; then
+		grep -q '</svg>' "$dir/$name.svg" && ok || bad "$name.svg is no picture"
+	else skip 1; fi
+done
+status 0 "seed" "$build/bench/elementwise" --device=cpu --quick --seed=7
+says 'seed 7'; says 'add f32  *98432'
+status 0 "without gnuplot" env PATH="$dir" "$build/bench/elementwise" --device=cpu --quick --out="$dir"
+says 'no plot: gnuplot, which draws the plot, is not on PATH'
+status 1 "a folder that is not there" "$build/bench/elementwise" --device=cpu --quick --out="$dir/nowhere"
+says 'nowhere/elementwise.csv cannot be written'
+status 2 "wrong usage" "$build/bench/softmax" --fast
+says '^usage: '
+status 0 "first, cold" "$build/bench/first" --device=cpu
+says 'code from source'
+status 0 "first, warm" "$build/bench/first" --device=cpu
+says 'code from the cache'
+status 0 "tune" "$build/bench/tune" --device=cpu --quick
+says '24 configurations cold in .* ms, warm (0 tried)'
+
+# The peers' figures as tables, and as a chart.
+cat >"$dir/peers.csv" <<'C'
+section,work,who,variant,ms,GBs,spread,ratio,note
+machine,A GPU,torch 2,Triton 3,,,,,
+add,add f32 2^20,blk,BLOCK=512,0.004,3145.7,0.01,1.25,
+add,add f32 2^20,torch,add,0.005,2516.6,0.01,1.25,
+add,add f32 2^20,triton tutorial,BLOCK=1024,0.006,2097.2,0.01,1.5,
+softmax,softmax f32 4096 x 1024,blk,a,0.010,3355.4,0.01,0.9,
+softmax,softmax f32 4096 x 1024,triton,b,0.009,3728.3,0.01,0.9,
+softmax,softmax f32 4096 x 1024,triton tutorial,c,0.012,2796.2,0.01,1.2,
+softmax,softmax f32 4096 x 1024,torch,softmax,,,,,RuntimeError: it fails
+launch,host cost of one launch,blk,in C,0.0025,,,0.98,
+C
+printf 'before\n<!-- measured -->\nold\n<!-- /measured -->\nafter\n' >"$dir/page.md"
+status 0 "table" python3 tests/bench/table.py "$dir/peers.csv"
+says '| add f32 2^20 | 12.6 MB | 3146 | 2517 | 2097 |  | 1.25 | 1.25 | 1.05, met | BLOCK=512 |'
+says '| softmax f32 4096 x 1024 | 33.6 MB | 3355 |  | 2796 | 3728 | 0.90 | 1.20 | 1.30, missed | a |'
+says 'softmax f32 4096 x 1024, torch softmax: RuntimeError: it fails'; says '| host cost of one launch | blk | 0.0025 |'
+status 0 "table into a page" python3 tests/bench/table.py "$dir/peers.csv" --write="$dir/page.md"
+[ "$(sed -n '1p;$p' "$dir/page.md" | tr '\n' ' ')" = "before after " ] && grep -q '^| add f32 2^20' "$dir/page.md" && ! grep -q '^old$' "$dir/page.md" && ok || bad "the page"
+if command -v gnuplot >/dev/null; then
+	status 0 "chart" python3 tests/bench/table.py "$dir/peers.csv" --plot="$dir/chart.svg"
+	grep -q 'Triton, tutorial' "$dir/chart.svg" && ok || bad "no chart"
+else skip 2; fi
+status 1 "table of nothing" python3 tests/bench/table.py
+says 'usage: '
+for f in tests/bench/*.py; do
+	status 0 "$f" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$f"
+done
+finish

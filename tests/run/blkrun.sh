@@ -1,0 +1,174 @@
+#!/bin/sh
+# usage: blkrun.sh BUILD      blkrun from the shell on the cpu device: values, outputs, checks, exit statuses, the cache.
+. "$(dirname "$0")/../lib.sh"
+enter_scratch "$1"
+blkrun=$build/bin/blkrun
+BLK_CACHE_DIR=$dir/cache
+export BLK_CACHE_DIR
+quiet() { [ -s "$dir/err" ] && { bad "$name says:"; cat "$dir/err"; } || ok; }
+same() { cmp -s "$1" "$2" && ok || bad "$1 and $2 differ"; }
+cp -r "$root/examples" examples
+add=examples/vector_add/vector_add.blk
+run() { # wanted name arguments... on the cpu
+	w=$1 n=$2
+	shift 2
+	status "$w" "$n" "$blkrun" --device=cpu "$@"
+}
+
+# Values, outputs
+run 0 "add" $add n=5 x=f32[5]:arange y=f32[5]:ones z=f32[5]:poison
+quiet
+says '^add on '; says '^grid 1 x 1 x 1'; says '^time '; says 'B/s'; says '^z: f32\[5\]'; says '1  2  3  4  5'
+run 0 "kernel by name" $add:add n=5 x=f32[5] y=f32[5] z=f32[5]
+run 0 "spaced options" $add n=5 x=f32[5] y=f32[5] z=f32[5] --grid 3,1,1 --out z=z.npy
+says '^grid 3 x 1 x 1'
+run 0 "npy out" $add n=1000 x=f32[10,100]:randn:3 y=f32[10,100]:rand z=f32[10,100]:poison --out x=x.npy --out z=z.npy --out=y=y.npy
+[ "$(wc -c <z.npy)" = 4128 ] && ok || bad "z.npy has $(wc -c <z.npy) bytes"
+run 0 "npy in" $add n=1000 x=@x.npy y=@y.npy z=f32[10,100]:poison --out z=again.npy --check z.npy
+same z.npy again.npy
+says 'check z against z.npy: good, equal'
+run 0 "check by name" $add n=1000 x=@x.npy y=@y.npy z=f32[10,100] --check z=z.npy
+run 1 "mismatch" $add n=999 x=@x.npy y=@y.npy z=f32[10,100]:poison --check z.npy
+says 'WRONG'; says 'at \[9, 99\]: nan'; says '1 of 1000 elements'
+run 0 "tolerance" $add n=1000 x=@x.npy y=@x.npy z=f32[10,100] --check z.npy --atol=1e6
+run 1 "tight tolerance" $add n=1000 x=@x.npy y=@x.npy z=f32[10,100] --check z.npy --rtol=1e-9
+run 1 "other shape" $add n=10 x=f32[10] y=f32[10] z=f32[10] --check z.npy
+says '1000 elements'
+run 0 "check on another device" $add n=1000 x=@x.npy y=@y.npy z=f32[1000] --check cpu
+run 0 "other seeds by default" $add n=100 x=f32[100]:randn y=f32[100]:randn z=f32[100] --out x=sx.npy --out y=sy.npy
+cmp -s sx.npy sy.npy && bad "two buffers are filled alike" || ok
+run 0 "empty work" $add n=0 x=f32[0] y=f32[0] z=f32[4]:ones
+says 'nothing was launched'
+run 0 "bench" $add n=1000 x=@x.npy y=@y.npy z=f32[1000] --bench
+says 'median of '; says 'copy rate measured'
+run 0 "gelu" examples/gelu/gelu.blk n=3 x=f32[3]:zeros y=f32[3]:poison
+says '  0  0  0'
+run 0 "define" examples/softmax/softmax.blk:softmax_rows -D BLOCK=128 -Dnum_warps=2 stride=100 rows=3 n=100 x=f32[3,100]:zeros y=f32[3,100]:poison
+says '0.01  0.01'
+run 0 "half precision" examples/layer_norm/layer_norm.blk:layer_norm_forward -D T=f16 -D BLOCK=128 y=f16[4,100]:poison x=f16[4,100]:randn w=f16[100]:ones b=f16[100] mean=f32[4]:poison rstd=f32[4]:poison stride=100 rows=4 n=100 eps=1e-5 --check cpu
+run 0 "bf16 out" examples/layer_norm/layer_norm.blk:layer_norm_forward -D T=bf16 -D BLOCK=128 y=bf16[4,100] x=bf16[4,100]:randn w=bf16[100]:ones b=bf16[100] mean=f32[4] rstd=f32[4] stride=100 rows=4 n=100 eps=1e-5 --out y=bf.npy
+says 'NumPy has no bf16'
+run 0 "bf16 in" examples/layer_norm/layer_norm.blk:layer_norm_forward -D T=bf16 -D BLOCK=128 y=bf16[4,100] x=@bf.npy w=bf16[100]:ones b=bf16[100] mean=f32[4] rstd=f32[4] stride=100 rows=4 n=100 eps=1e-5
+
+# Wrong usage: 2
+run 2 "no value" $add n=5 x=f32[5] y=f32[5]; says 'parameter z (\*f32) has no value'
+run 2 "unknown parameter" $add n=5 x=f32[5] y=f32[5] z=f32[5] w=3; says "no parameter 'w'; it has: z x y n"
+run 2 "given twice" $add n=5 n=6; says 'given twice: n'
+run 2 "out of range" $add n=5000000000 x=f32[5] y=f32[5] z=f32[5]; says 'does not fit'
+run 2 "no integer" $add n=1.5 x=f32[5] y=f32[5] z=f32[5]; says 'no integer'
+run 2 "wrong element" $add n=5 x=f16[5] y=f32[5] z=f32[5]; says 'parameter is \*const f32, but the buffer holds f16'
+run 2 "scalar for a buffer" $add n=5 x=3 y=f32[5] z=f32[5]; says 'f32\[4096,1024\]'
+run 2 "unknown fill" $add n=5 x=f32[5]:gauss y=f32[5] z=f32[5]; says 'unknown way'
+run 2 "out of a scalar" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out n=n.npy; says 'is no buffer'
+run 2 "bad grid" $add n=5 x=f32[5] y=f32[5] z=f32[5] --grid=1,2,3,4; says '--grid takes'
+run 2 "bad tolerance" $add --rtol=-1
+run 2 "unknown option" $add --frobnicate; says 'unknown option --frobnicate'
+run 2 "value missing" $add --out; says 'value is missing'
+status 2 "nothing" "$blkrun"
+# The simulator: results as the cpu device's, a problem with its line and the way out
+status 0 "sim" "$blkrun" --device=sim $add n=1000 x=f32[1000]:randn y=f32[1000]:rand z=f32[1000]:poison --check cpu
+says 'simulator of sm_80'; says 'z:'
+status 0 "check against sim" "$blkrun" --device=cpu $add n=1000 x=f32[1000]:randn y=f32[1000]:rand z=f32[1000]:poison --check sim
+status 1 "sim finds" "$blkrun" --device=sim:sm_90a $add n=1000 x=f32[1000] y=f32[1000] z=f32[999]
+says 'vector_add.blk:9: .* written outside z, which has 3996 bytes: at offset 399'; says 'in kernel add, program (0, 0, 0), thread'; says 'hint: '
+status 1 "no such target" "$blkrun" --device=sim:sm_1 $add n=1 x=f32[1] y=f32[1] z=f32[1]
+says 'runs no target "sm_1"'
+status 2 "cache of an unknown kind" "$blkrun" --cache=frob
+status 0 "--help" "$blkrun" --help; says usage
+status 0 "--version" "$blkrun" --version; says blkrun
+
+# Lists of sizes
+sizes() { # wanted name arguments... of add over n
+	w=$1 n=$2
+	shift 2
+	run "$w" "$n" $add x=f32[n]:randn y=f32[n]:randn z=f32[n]:poison "$@"
+}
+sizes 0 "extents by name" n=7; says '^z: f32\[7\]'
+sizes 0 "list" n=5,1000,33 --check cpu
+[ "$(grep -c 'check z against .*: good' out)" = 3 ] && ok || bad "three sizes, three checks"
+says '^n = 1000$'; grep -q '^z: ' out && bad "a list prints outputs" || ok
+sizes 0 "range" n=3..24 --bench
+[ "$(sed -n '/^n  *us/,$p' out | awk '{print $1}' | tr '\n' ' ')" = "n 3 6 12 24 " ] && ok || bad "the table of a range"
+says '^n  *us  *spread  *GB/s  *of copy'
+run 0 "lists in step" examples/softmax/softmax.blk:softmax_rows rows=3,5 n=100,1000 stride=100,1000 -D BLOCK=128,1024 x=f32[rows,n]:randn y=f32[rows,n]:poison --bench --check cpu
+[ "$(grep -c 'good' out)" = 2 ] && ok || bad "two sizes, two checks"
+sizes 0 "numbers" n=256..1024 --plot=p.csv
+[ "$(sed -n '2,$s/^"add","\([0-9]*\)",\1,.*/\1/p' p.csv | tr '\n' ' ')" = "256 512 1024 " ] && ok || bad "p.csv: $(cat p.csv)"
+if command -v gnuplot >/dev/null; then
+	sizes 0 "plot" n=256..1024 --plot "it's a plot.svg"
+	grep -q '</svg>' "it's a plot.svg" && grep -q 'device copy' "it's a plot.svg" && ok || bad "no picture"
+	sizes 1 "plot into nowhere" n=8 --plot=nowhere/p.svg; says '--plot: nowhere/p.svg: No such file'
+else skip 5; fi
+status 1 "no gnuplot" env PATH=/nowhere "$blkrun" --device=cpu $add n=8 x=f32[n] y=f32[n] z=f32[n] --plot=p.svg
+says 'gnuplot, which draws the plot, is not on PATH'; [ -e p.svg ] && bad "half a plot" || ok
+sizes 1 "mismatch in a list" n=5,6 --check z.npy; says 'holds 1000 elements'
+sizes 2 "lists out of step" n=1,2 -D BLOCK=16,32,64; says 'BLOCK: lists advance in step, but this one has 3 items and that of n 2'
+sizes 2 "falling range" n=8..2; says 'a range goes up'
+sizes 2 "files of a list" n=1,2 --out z=q.npy; says 'a list of sizes writes no files'
+run 2 "unknown extent" $add n=5 x=f32[n] y=f32[n] z=f32[m]; says 'an extent is no number'
+cat >tuned.blk <<'K'
+kernel twice(y: *f32, x: *const f32, n: i32, const BLOCK: i32 = 64) grid(cdiv(n, BLOCK)) cost(bytes = 8 * n)
+{
+    let i = program_id(0) * BLOCK + arange(0, BLOCK);
+    store(y + i, 2.0 * load(x + i, mask = i < n), mask = i < n);
+}
+autotune twice key(n) { BLOCK: [64, 128, 256]; }
+K
+run 0 "all together" tuned.blk n=1000,5000 x=f32[n]:randn y=f32[n]:poison --bench --plot=all.csv --tune --check cpu
+[ "$(grep -c '^3 configurations tried' out)" = 2 ] && [ "$(grep -c 'good, equal' out)" = 2 ] && [ "$(wc -l <all.csv)" = 3 ] && ok || bad "all together: $(cat out)"
+
+# Errors: 1
+run 1 "zero grid" $add n=5 x=f32[5] y=f32[5] z=f32[5] --grid=0; says '0 programs along x'
+run 1 "missing file" nowhere.blk; says 'nowhere.blk: No such file'
+run 1 "no such kernel" $add:sub; says 'no kernel "sub"; it has: add'
+run 1 "missing npy" $add n=5 x=@nowhere.npy y=f32[5] z=f32[5]; says 'nowhere.npy: No such file'
+echo rubbish >rubbish.npy
+run 1 "no npy" $add n=5 x=@rubbish.npy y=f32[5] z=f32[5]; says 'it is no .npy file'
+run 1 "unwritable output" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out z=nowhere/z.npy; says 'nowhere/z.npy: No such file'
+run 1 "full disk" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out z=/dev/full; says '/dev/full: No space'
+status 1 "unknown device" "$blkrun" $add --device=gpu; says 'no device is called "gpu"'
+echo 'kernel k(x: *f32) grid(1) { store(x, yy); }' >wrong.blk
+run 1 "diagnostics" wrong.blk x=f32[1]; says '^wrong.blk:1:'; says 'error\[E'
+echo 'kernel k(n: i32) grid(1) { device_assert(n == 3, "n must be three"); device_print("n is", n); device_print("no value"); }' >assert.blk
+run 0 "assert holds" assert.blk n=3; says 'n is: 3$'; says 'no value$'
+run 1 "assert fails" assert.blk n=4; says 'n must be three'
+echo 'kernel k(x: *f32) { store(x, 1.0); }' >nogrid.blk
+run 1 "no grid" nogrid.blk x=f32[1]; says 'has no grid clause'
+run 0 "own grid" nogrid.blk x=f32[1] --grid=1
+echo 'kernel a() grid(1) { } kernel b() grid(1) { }' >two.blk
+run 1 "which kernel" two.blk; says 'several kernels, name one: a, b'
+run 0 "no parameters" two.blk:b
+
+# The cache
+status 0 "list" "$blkrun" --cache=list; says ' add$'; says 'entries, '
+before=$(ls cache/code | wc -l)
+run 0 "warm" $add n=5 x=f32[5]:arange y=f32[5]:ones z=f32[5]:poison
+[ "$(ls cache/code | wc -l)" = "$before" ] && ok || bad "a warm start wrote to the cache"
+for f in cache/code/*; do printf 'x' | dd of="$f" bs=1 seek=70 conv=notrunc 2>/dev/null; done
+run 0 "damaged cache" $add n=5 x=f32[5]:arange y=f32[5]:ones z=f32[5]:poison; says 'is not used: damaged'; says '1  2  3  4  5'
+run 0 "repaired cache" $add n=5 x=f32[5]:arange y=f32[5]:ones z=f32[5]:poison; quiet
+echo 'fn f(x) { return x + 1.0; }' >common.blk
+echo 'import "common.blk"; kernel k(x: *f32) grid(1) { store(x, f(load(x))); }' >imports.blk
+run 0 "import" imports.blk x=f32[1]; says '  1$'
+echo 'fn f(x) { return x + 2.0; }' >common.blk
+run 0 "changed import" imports.blk x=f32[1]; says '  2$'
+status 0 "clear" "$blkrun" --cache=clear; says 'entries removed'
+[ -z "$(ls cache/code)" ] && ok || bad "the cache is not empty"
+BLK_CACHE=off run 0 "no cache" $add n=5 x=f32[5] y=f32[5] z=f32[5]
+[ -z "$(ls cache/code)" ] && ok || bad "BLK_CACHE=off writes a cache"
+BLK_CACHE_DIR=/dev/null/x run 0 "impossible cache" $add n=5 x=f32[5] y=f32[5] z=f32[5]
+quiet
+
+# The header in the languages that it promises.
+printf '#include "blk.h"\nblk_status f(blk_kernel *k, blk_buffer *b) { return blk_launch(k, 0, 0, BLK_ARGS(blk_buf(b), blk_i32(3))); }\n' >use.c
+cp use.c use.cc
+for c in gcc clang; do
+	if command -v $c >/dev/null 2>&1; then status 0 "C11 by $c" $c -std=c11 -Wall -Wextra -Werror -pedantic -I"$root/runtime" -fsyntax-only use.c
+	else skip 1; fi
+done
+for c in g++ clang++; do
+	if command -v $c >/dev/null 2>&1; then status 0 "C++17 by $c" $c -std=c++17 -Wall -Wextra -Werror -pedantic -I"$root/runtime" -fsyntax-only use.cc
+	else skip 1; fi
+done
+
+finish

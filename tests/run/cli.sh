@@ -1,0 +1,107 @@
+#!/bin/sh
+# usage: cli.sh BUILD      blkc from the shell: exit statuses, whole files or none, the same bytes everywhere.
+. "$(dirname "$0")/../lib.sh"
+enter_scratch "$1"
+blkc=$build/bin/blkc
+cp -r "$root/examples" examples
+add=examples/vector_add/vector_add.blk
+
+status 0 "default output" "$blkc" $add
+[ -s vector_add.ptx ] && ok || bad "vector_add.ptx is missing"
+grep -q 'ld.global.*v4' vector_add.ptx && bad "16-byte loads without a promise" || ok
+status 0 "promises" "$blkc" $add --specialize=x%16,y%16,z%16,n%16 -o wide.ptx
+grep -q 'ld.global.*v4' wide.ptx && ok || bad "no 16-byte load in wide.ptx"
+grep -q '\.loc' wide.ptx && ok || bad "no .loc line"
+grep -q "debug" wide.ptx && bad "debug sections are left" || ok
+status 0 "no line info" "$blkc" $add -g0 -o plain.ptx
+grep -q '\.loc' plain.ptx && bad ".loc with -g0" || ok
+for t in sm_80 sm_86 sm_89 sm_90 sm_90a sm_100a sm_120a; do
+	for e in examples/*/*.blk; do
+		status 0 "$e for $t" "$blkc" "$e" --target=$t -o "$t.ptx"
+		if command -v ptxas >/dev/null 2>&1; then
+			ptxas -v -arch=$t "$t.ptx" -o "$t.cubin" >"$dir/ptxas" 2>&1 && ok || { bad "ptxas refuses $e for $t"; cat "$dir/ptxas"; }
+			grep -qE '[1-9][0-9]* bytes spill|warning' "$dir/ptxas" && { bad "$e for $t: $(cat "$dir/ptxas")"; } || ok
+		else skip 2; fi
+	done
+done
+for kind in tokens ast tile layout llvm ptx explain json; do status 0 "--emit=$kind" "$blkc" $add --emit=$kind -o out.$kind; [ -s out.$kind ] && ok || bad "$kind is empty"; done
+cp $add größe.blk
+status 0 "a name beyond ASCII" "$blkc" größe.blk -o name.ptx
+grep -q '// gr??e.blk:[0-9]* ' name.ptx && ! LC_ALL=C grep -q '[^ -~[:space:]]' name.ptx && ok || bad "name.ptx: $(grep -a '//' name.ptx)"
+echo 'kernel k(y: *f32) { let i = arange(0, 65536); store(y + i, sort(load(y + i))); }' >sort.blk
+status 0 "a large sort in seconds, not minutes" timeout 60 "$blkc" sort.blk -o sort.ptx
+if command -v ptxas >/dev/null 2>&1; then
+	status 0 "a cubin of several kernels" "$blkc" examples/softmax/softmax.blk --emit=cubin -o all.cubin
+	grep -q softmax_rows all.cubin && grep -q softmax_persistent all.cubin && ok || bad "all.cubin lacks a kernel"
+	[ -e softmax.ptx ] && bad "PTX that nobody asked for" || ok
+	status 0 "cubin and PTX of several kernels" "$blkc" examples/softmax/softmax.blk --emit=cubin,ptx
+	[ -s softmax.ptx ] && [ -s softmax.cubin ] && ok || bad "softmax.ptx or softmax.cubin is missing"
+	status 0 "one cubin" "$blkc" $add --emit=cubin -o one.cubin
+else skip 6; fi
+status 0 "several kinds" "$blkc" $add --emit=tile,ptx
+[ -s vector_add.tile ] && ok || bad "vector_add.tile is missing"
+for kind in html; do status 2 "--emit=$kind" "$blkc" $add --emit=$kind; says "not in this version yet"; done
+status 0 "cpu object" "$blkc" $add --target=cpu -o add.o
+status 0 "-D" "$blkc" $add -D BLOCK=2048 -D num_warps=8 -o d.ptx
+status 1 "-D of an unknown name" "$blkc" $add -D BLOK=2048 -o e.ptx
+[ -e e.ptx ] && bad "an output after an error" || ok
+status 2 "no file" "$blkc"
+status 2 "unknown option" "$blkc" --frobnicate $add
+status 2 "unknown target" "$blkc" --target=sm_1 $add
+status 2 "unknown kernel" "$blkc" --kernel=nothing $add
+status 1 "missing file" "$blkc" nowhere.blk; says nowhere.blk
+status 1 "a folder" "$blkc" examples; says examples
+status 0 "--version" "$blkc" --version; says LLVM
+status 0 "--help" "$blkc" --help; says usage
+status 0 "--list-targets" "$blkc" --list-targets; says sm_90a
+status 0 "--time-passes" "$blkc" $add --time-passes -o t.ptx; says assign_layouts
+status 0 "--print-after" "$blkc" $add --print-after=cse -o t.ptx; says program_id
+echo 'kernel k(x: *f32) grid(1) { store(x, yy); }' >wrong.blk
+status 1 "diagnosed" "$blkc" wrong.blk; says 'wrong.blk:1:'; says 'error\[E'
+status 1 "as JSON" "$blkc" wrong.blk --diagnostics=json
+python3 -c "import json,sys; d=json.load(open('$dir/err')); assert d[0]['line']==1 and d[0]['severity']=='error'" && ok || bad "JSON diagnostics do not parse"
+for report in --explain --time-passes --print-after=cse; do
+	rm -f t.ptx
+	status 2 "$report beside JSON" "$blkc" $add $report --diagnostics=json -o t.ptx; says "${report%=*} prints text"
+	[ -e t.ptx ] && bad "an output after an error" || ok
+done
+status 0 "a report in a file beside JSON" "$blkc" $add --emit=ptx,explain --diagnostics=json
+python3 -c "import json; assert json.load(open('$dir/err')) == []" && ok || bad "standard error is not JSON alone"
+
+# Whole files or none.
+status 1 "unwritable folder" "$blkc" $add -o nowhere/x.ptx; says nowhere/x.ptx
+status 1 "full disk" "$blkc" $add -o /dev/full; says /dev/full
+status 1 "output is a folder" "$blkc" $add -o examples; says examples
+if [ "$(id -u)" != 0 ]; then
+	mkdir readonly && chmod 555 readonly
+	status 1 "read-only folder" "$blkc" $add -o readonly/x.ptx; says readonly/x.ptx
+else skip 1; fi
+{ echo 'kernel k(x: *f32) grid(1) { var a = 0.0;'; i=0; while [ $i -lt 3000 ]; do echo 'a = a + load(x);'; i=$((i + 1)); done; echo 'store(x, a); }'; } >long.blk
+"$blkc" long.blk -o whole.ptx
+for delay in 0.02 0.05 0.1 0.2; do
+	"$blkc" long.blk -o interrupted.ptx & pid=$!
+	sleep $delay
+	kill -TERM $pid 2>/dev/null
+	wait $pid 2>/dev/null
+	ls interrupted.ptx.tmp* >/dev/null 2>&1 && bad "a temporary file is left after SIGTERM" || ok
+	if [ -e interrupted.ptx ]; then cmp -s interrupted.ptx whole.ptx && ok || bad "half a file after SIGTERM"; fi
+	rm -f interrupted.ptx
+done
+# What a parent has ignored (nohup) stays ignored.
+for signal in HUP INT TERM; do
+	(trap '' $signal; exec "$blkc" long.blk -o kept.ptx) & pid=$!
+	sleep 0.1
+	kill -$signal $pid 2>/dev/null
+	wait $pid && cmp -s whole.ptx kept.ptx && ok || bad "an ignored SIG$signal ends the compile"
+	rm -f kept.ptx
+done
+
+# The same bytes from any folder, at any time, in any environment.
+for target in sm_80 sm_90a; do for e in examples/*/*.blk; do
+	"$blkc" "$e" --target=$target -o one.ptx
+	mkdir -p elsewhere && cp -r examples elsewhere/
+	(cd elsewhere && env -i TZ=Asia/Tokyo LANG=C HOME=/nowhere "$blkc" "$e" --target=$target -o two.ptx)
+	cmp -s one.ptx elsewhere/two.ptx && ok || bad "$e: other bytes from another folder"
+done; done
+
+finish

@@ -1,0 +1,10 @@
+#!/bin/sh
+# usage: examples.sh BUILD      Every example on the cpu device, on the simulator, and on the GPU where there is one.
+. "$(dirname "$0")/../lib.sh"
+for e in examples/*/main.c; do
+	program=$1/bin/examples/$(basename "$(dirname "$e")")
+	suite "$program" --device=cpu --quick
+	suite "$program" --device=sim --quick
+	if have_gpu; then suite "$program" --device=cuda --quick; else skip 1; fi
+done
+finish

@@ -1,0 +1,186 @@
+#!/bin/sh
+# usage: explain.sh BUILD      --emit=explain, --emit=json, --explain, --emit=sass, and budgets, from the shell.
+# Numbers are counted by hand: f32[1024] over 128 threads is 8 elements a thread, a softmax row is one warp's 32 lanes ..
+. "$(dirname "$0")/../lib.sh"
+enter_scratch "$1"
+blkc=$build/bin/blkc
+python() { # a check of the JSON in $dir/j, as an expression of k, the first kernel, and rows(kind)
+	python3 - "$dir/j" "$1" <<'P' >"$dir/py" 2>&1 && ok || { bad "JSON: $1"; tail -3 "$dir/py"; }
+import json, sys
+d = json.load(open(sys.argv[1]))
+k = d["kernels"][0]
+rows = lambda kind: [r for r in k["rows"] if r["kind"] == kind]
+assert eval(sys.argv[2]), k
+P
+}
+cp -r "$root/examples" examples
+softmax="examples/softmax/softmax.blk --kernel=softmax_rows"
+have_ptxas=false
+{ command -v ptxas || [ -x /usr/local/cuda/bin/ptxas ]; } >/dev/null 2>&1 && have_ptxas=true
+
+# The text: why an access is narrow, in the program's names, and what makes it wide.
+status 0 "explain" "$blkc" $softmax --emit=explain -o -
+says_text "load x f32[1024]: 8 accesses of 4 bytes a thread; a warp's covers 128 contiguous bytes, masked, read-only"
+says_text "nothing is promised of 'x' and 'stride'"
+says_text "would help: --specialize=x%16,stride%16,n%16"
+says_text "reduction (max) f32[1024]: 8:1 inside threads, then 32:1 between lanes (5 shuffles a thread), then 4:1 between warps, 1 barrier"
+status 0 "promises" "$blkc" $softmax --emit=explain -o - --specialize=x%16,y%16,stride%16,n%16
+says_text "load x f32[1024]: 2 accesses of 16 bytes a thread; a warp's covers 512 contiguous bytes, masked, read-only"
+silent "not wider"
+status 0 "the mask alone" "$blkc" $softmax --emit=explain -o - --specialize=x%16,y%16,stride%16
+says_text "the mask may change inside the access: 'n' is not known to be divisible by 4"
+status 0 "one warp" "$blkc" $softmax --emit=explain -o - -D num_warps=1
+says_text "shared memory 0 bytes, barriers 0"
+status 0 "--explain" "$blkc" $softmax --explain -o plain.ptx
+says_text "kernel softmax_rows"
+"$blkc" $softmax -o same.ptx
+cmp -s plain.ptx same.ptx && ok || bad "--explain changes the output"
+status 2 "no GPU code, no record" "$blkc" $softmax --target=cpu --emit=explain
+
+# A loop that loads ahead.
+status 0 "copies" "$blkc" examples/matmul/matmul.blk --kernel=matmul --emit=explain -o - --specialize=a%16,b%16,c%16,M%16,N%16,K%16
+says_text "copy ahead a f16[128,32]: a ring of 3 stages, 2 accesses of 16 bytes a thread, masked, matrix loads, 24576 bytes"
+says_text "barrier [loop depth 1]"
+
+# Reasons of other kinds.
+cat >reasons.blk <<'B'
+kernel reasons(y: *f32, x: *const f32, index: *const i32, stride: i32, const B: i32 = 1024) {
+    let i = arange(0, B);
+    let gathered = load(x + load(index + i));
+    let spread = load(x + i * stride);
+    let odd = load(x + i + 1);
+    let few = load(x + arange(0, 64));
+    let hinted = load(x + i, cache = "cg");
+    store(y + i, gathered + spread + odd + hinted + sum(few) + load(y));
+}
+kernel turn(y: *f32, x: *const f32) {
+    let i = arange(0, 64);
+    let p = i[:, None] * 64 + i[None, :];
+    store(y + p, trans(load(x + p)));
+}
+kernel counted(y: *i32, x: *const i32) {
+    store(y, sum(load(x + arange(0, 1024))));
+}
+B
+status 0 "reasons" "$blkc" reasons.blk --emit=explain -o - --specialize=x%16,y%16,index%16
+says_text "offsets come from memory"
+says_text "offsets are multiplied by 'stride'"
+says_text "would help: --specialize=stride=1"
+says_text "the offset 1"
+says_text "64 elements for 128 threads leave no more to a thread"
+says_text "cache cg"
+says_text "load y f32: 4 bytes, by one thread, handed on through shared memory, 1 barrier"
+says_text "conversion f32[64,64]: by shared memory, 16384 bytes each way"
+silent "bank conflicts"
+says_text "8:1 inside threads, then 32:1 between lanes (redux.sync.add), then 4:1 between warps"
+
+# The same record as JSON.
+status 0 "json" "$blkc" $softmax --emit=json -o j --specialize=x%16,y%16,stride%16,n%16
+python3 -m json.tool j >/dev/null 2>&1 && ok || bad "--emit=json is no JSON"
+python 'k["name"] == "softmax_rows" and k["num_warps"] == 4 and k["shared_bytes"] == 32'
+python '[r["bytes_per_access"] for r in rows("load") + rows("store")] == [16, 16]'
+python '[r["accesses_per_thread"] for r in rows("load")] == [2] and rows("load")[0]["not_wider_because"] is None'
+python '[(r["combine"], r["inside_threads"], r["between_lanes"], r["between_warps"]) for r in rows("reduction")] == [("max", 8, 32, 4), ("sum", 8, 32, 4)]'
+python 'max(l["registers"] for l in k["live_registers"]) >= 8'
+"$blkc" reasons.blk --kernel=turn --emit=json -o j
+python '[(r["by"], r["bytes_through_shared"]) for r in rows("conversion")] == [("shared memory", 16384)]'
+python 'all(r[s]["wavefronts"] == r[s]["least"] for r in rows("conversion") for s in ("store", "load"))'
+"$blkc" examples/*/softmax.blk --emit=json -o j
+python 'len(d["kernels"]) == 5'
+"$blkc" examples/*/softmax.blk --emit=json -o again && cmp -s j again && ok || bad "other bytes the second time"
+for e in examples/*/*.blk; do "$blkc" "$e" --emit=json -o - --target=sm_90a | python3 -m json.tool >/dev/null 2>&1 && ok || bad "$e: no JSON"; done
+
+# What only the assembler knows.
+status 0 "without ptxas" env PATH=/nonexistent "$blkc" $softmax --emit=json,explain
+if [ -x /usr/local/cuda/bin/ptxas ]; then skip 3; else
+	cp softmax.json j
+	python 'k["registers"] is None and k["cubin_bytes"] is None and k["ptx_bytes"] > 1000'
+	cat softmax.explain >out
+	says_text "registers unknown: no ptxas"
+	says_text "cubin unknown: no ptxas"
+fi
+if $have_ptxas; then
+	"$blkc" $softmax --emit=json,cubin
+	cp softmax.json j
+	python '16 <= k["registers"] <= 64 and k["spill_bytes"] == 0 and k["warps_per_sm"] == 64 and k["limited_by"] == "warps"'
+	python "k['cubin_bytes'] == $(wc -c <softmax.cubin)"
+	"$blkc" $softmax -o s.ptx
+	python "k['ptx_bytes'] == $(wc -c <s.ptx)"
+	sed '0,/grid(rows)/s//grid(rows) options(max_registers = 8)/' examples/softmax/softmax.blk >budget.blk
+	status 1 "a budget of registers" "$blkc" budget.blk -I examples/softmax --emit=cubin --kernel=softmax_rows
+	says_text "E0815"
+	says_text "registers hold values here: v f32[1024] in 8"
+else skip 7; fi
+
+# A parent that ignores SIGCHLD takes away how a child ended.
+if $have_ptxas; then
+	ignoring() { (trap '' CHLD; exec "$@"); }
+	ignoring "$blkc" $softmax --emit=cubin -o ignored.cubin 2>err && ok || { bad "SIGCHLD ignored"; cat err; }
+	[ -s ignored.cubin ] && ok || bad "no cubin where SIGCHLD is ignored"
+	printf 'kernel k(z: *i32, n: i32) { store(z, inline_asm("pop.b32 $0, $1;", "=r,r", [n], i32)); }' >refused.blk
+	ignoring "$blkc" refused.blk --emit=cubin -o refused.cubin 2>err && bad "refused code where SIGCHLD is ignored" || ok
+	name="SIGCHLD ignored, refused code"
+	says_text "Not a name of any known instruction"
+else skip 4; fi
+
+# Disassembly: by the real program where there is one, and by a stand-in that prints in its form.
+assembler=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+if $have_ptxas; then
+	mkdir tools
+	ln -s "$assembler" tools/ptxas
+	cat >tools/nvdisasm <<'N'
+#!/bin/sh
+[ "$1 $2" = "-c -g" ] && [ -s "$3" ] && [ $# = 3 ] || exit 1
+echo '.text.softmax_rows:'
+printf '\t//## File "examples/softmax/softmax.blk", line 6\n'
+echo '        /*0000*/                   MOV R1, c[0x0][0x28] ;'
+printf '\t//## File "examples/softmax/softmax.blk", line 6\n'
+echo '        /*0010*/                   MOV R2, R1 ;'
+printf '\t//## File "examples/softmax/softmax.blk", line 7 inlined at "x.blk", line 3\n'
+printf '\t//## File "elsewhere.blk", line 1\n'
+echo '        /*0020*/                   EXIT ;'
+N
+	chmod +x tools/nvdisasm
+	status 0 "sass" "$blkc" $softmax --emit=sass --ptxas=tools/ptxas
+	cat >wanted <<'W'
+// softmax_rows, sm_80
+.text.softmax_rows:
+	// examples/softmax/softmax.blk:6  let v = load(x + row * stride + columns, mask = mask, other = -inf);
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+        /*0010*/                   MOV R2, R1 ;
+	// examples/softmax/softmax.blk:7  let e = exp(v - max(v, axis = 0));
+        /*0020*/                   EXIT ;
+W
+	diff wanted softmax.sass && ok || bad "line marks"
+	printf '#!/bin/sh\necho "no such machine" >&2\nexit 1\n' >tools/nvdisasm
+	status 1 "a disassembler that fails" "$blkc" $softmax --emit=sass --ptxas=tools/ptxas -o none.sass
+	says_text "E0816"
+	says_text "no such machine"
+	[ -e none.sass ] && bad "an output after an error" || ok
+	rm tools/nvdisasm
+	# The system's own, or none.
+	if command -v nvdisasm >/dev/null || [ -x /usr/local/cuda/bin/nvdisasm ]; then
+		status 0 "the real one" "$blkc" $softmax --emit=sass -o -
+		says_text "// examples/softmax/softmax.blk:6  let v = load("
+		says_text "LDG.E"
+		skip 4
+	elif command -v cuobjdump >/dev/null || [ -x /usr/local/cuda/bin/cuobjdump ]; then
+		status 0 "cuobjdump" "$blkc" $softmax --emit=sass -o -
+		says_text "LDG.E"
+		skip 5
+	else
+		printf '#!/bin/sh\n[ "$1" = -sass ] && [ -s "$2" ] && echo "	code for sm_80"\n' >tools/cuobjdump
+		chmod +x tools/cuobjdump
+		status 0 "cuobjdump alone" "$blkc" $softmax --emit=sass --ptxas=tools/ptxas -o -
+		says_text "source lines are known to nvdisasm only"
+		says_text "code for sm_80"
+		rm tools/cuobjdump
+		status 1 "none" "$blkc" $softmax --emit=sass --ptxas=tools/ptxas -o none.sass
+		says_text "neither nvdisasm nor cuobjdump"
+		skip 2
+	fi
+else skip 14; fi
+status 1 "no ptxas" "$blkc" $softmax --emit=sass --ptxas=/nonexistent/ptxas -o none.sass
+says_text "E0813"
+
+finish

@@ -1,0 +1,126 @@
+#!/bin/sh
+# usage: sim.sh BUILD      The simulator from the shell: its options and counters, and that it finds what is taken out of
+# the compiler's code: every barrier, one at a time, of kernels whose warps depend on one another.
+. "$(dirname "$0")/../lib.sh"
+enter_scratch "$1"
+cp -r "$root/examples" examples
+blkrun=$build/bin/blkrun blkc=$build/bin/blkc
+BLK_CACHE_DIR=$dir/cache
+export BLK_CACHE_DIR
+add=examples/vector_add/vector_add.blk
+softmax="examples/softmax/softmax.blk:softmax_rows y=f32[7,1000]:poison x=f32[7,1000]:randn stride=1000 rows=7 n=1000"
+
+# shellcheck disable=SC2086
+status 0 "counters" "$blkrun" --device=sim --counters $softmax
+says '^counters'; says '^  programs  *7$'; says '^  barriers passed  *14$'; says '^  bank conflicts  *0$'; says '^  shared bytes  *32$'
+says '^  global loads .* 3.91 sectors a request, 100% of their bytes used'
+# shellcheck disable=SC2086
+status 0 "schedules" "$blkrun" --device=sim:sm_90a --sim-seed=5 --sim-schedules=4 $softmax --check cpu
+# shellcheck disable=SC2086
+status 1 "counters of another device" "$blkrun" --device=cpu --counters $softmax
+says 'only the device "sim" has options and counters'
+status 2 "no number" "$blkrun" --device=sim --sim-schedules=x examples/softmax/softmax.blk
+says 'sim-schedules is a number'
+
+# Functions of many thousand instructions: long blocks in pieces, operands of inline asm in local copies.
+cat >long.blk <<'END'
+kernel straight(x: *f32, n: i32) grid(1) {
+    var a = load(x);
+    for j in range(n) { for i in static_range(0, 2000) { a = a * 0.5 + load(x + i); } }
+    store(x, a);
+}
+kernel branches(x: *f32, n: i32) grid(1) {
+    let o = arange(0, 256);
+    var a = load(x + o, mask = o < n, other = 0.0);
+    for i in static_range(0, 1000) {
+        if n > i { a = a * 0.5 + load(x + o + i, mask = o < n, other = 1.0); } else { a = a - load(x + i); }
+    }
+    store(x + o, a, mask = o < n);
+}
+END
+for n in 3 200 2000; do
+	status 0 "branches $n" "$blkrun" --device=sim long.blk:branches n=$n x=f32[4096]:randn --check cpu
+done
+status 0 "straight" "$blkrun" --device=sim long.blk:straight n=3 x=f32[4096]:randn --check cpu
+"$blkc" long.blk --kernel=branches -o long.ptx && grep -q 'mov.pred' long.ptx && ok || bad "no local copies"
+
+# Faulty kernels and their reports
+cat >faulty.blk <<'END'
+kernel off_by_one(z: *f32, x: *const f32, n: i32, const BLOCK: i32 = 128) grid(cdiv(n, BLOCK)) {
+    let o = program_id(0) * BLOCK + arange(0, BLOCK);
+    let v = load(x + o, mask = o <= n);
+    store(z + o, v, mask = o < n);
+}
+kernel one_address(z: *f32, n: i32) grid(n) {
+    store(z, 1.0);
+}
+kernel written_const(z: *f32, x: *const f32, n: i32) grid(1) {
+    let o = arange(0, 64);
+    store(z + o, load(x + o) + load(z + o + 64, mask = o < n));
+}
+END
+status 1 "off by one" "$blkrun" --device=sim faulty.blk:off_by_one z=f32[1000] x=f32[1000] n=1000
+says '^blkrun: faulty.blk:3: 4 bytes are read outside x, which has 4000 bytes: at offset 4000$'; says 'program (7, 0, 0)'; says 'hint: compare the mask'
+status 1 "one address" "$blkrun" --device=sim faulty.blk:one_address z=f32[1] n=9
+says '^blkrun: faulty.blk:7: a race on z at offset 0: it is written here and was written by program (.* at faulty.blk:7, in no order$'
+status 0 "one address, one program" "$blkrun" --device=sim faulty.blk:one_address z=f32[1] n=1
+status 1 "json" "$blkrun" --device=sim --diagnostics=json faulty.blk:off_by_one z=f32[1000] x=f32[1000] n=1000
+says '^{"problem": "4 bytes are read outside x, which has 4000 bytes: at offset 4000", "file": "faulty.blk", "line": 3, .*"program": \[7, 0, 0\]'
+
+# What the layouts of the examples cost: a layout that gets worse changes these.
+cost() { # what counter value
+	grep -q "^  $2  *$3" "$dir/out" && ok || { bad "$1: $2 is not $3:"; grep "^  " "$dir/out"; }
+}
+status 0 "transpose counted" "$blkrun" --device=sim --counters examples/transpose/transpose.blk y=f32[1,256,256] x=f32[1,256,256] batch=1 rows=256 columns=256
+cost transpose "bank conflicts" 0
+cost transpose "global loads" "512   16.00 sectors a request, 100%"
+cost transpose "global stores" "512   16.00 sectors a request, 100%"
+status 0 "add counted" "$blkrun" --device=sim --counters $add n=4096 x=f32[4096] y=f32[4096] z=f32[4096]
+cost add "global loads" "64   16.00 sectors a request, 100%"
+cost add "global stores" "32   16.00 sectors a request, 100%"
+cost add "barriers passed" 0
+
+# Every barrier that the compiler emits is needed: without it the simulator speaks.
+masks() { # name blkrun's arguments...: every mask of a load or store of kernel.ptx
+	what=$1
+	shift
+	n=$(grep -c '^[[:space:]]*@%p[0-9]* \(ld\|st\)\.global' kernel.ptx)
+	for k in $(seq "$n"); do
+		awk -v k="$k" '/^[ \t]*@%p[0-9]* (ld|st)\.global/ && ++seen == k { sub(/@%p[0-9]+ /, "") } { print }' kernel.ptx >mutant.ptx
+		status 1 "$what without mask $k of $n" "$blkrun" --device=sim --sim-schedules=4 mutant.ptx "$@"
+		says 'outside\|a race on'
+	done
+}
+barriers() { # name blkrun's arguments...: of kernel.ptx
+	what=$1
+	shift
+	n=$(grep -c 'bar\.sync' kernel.ptx)
+	status 0 "$what as compiled" "$blkrun" --device=sim kernel.ptx "$@"
+	for k in $(seq "$n"); do
+		awk -v k="$k" '/bar\.sync/ && ++seen == k { next } { print }' kernel.ptx >mutant.ptx
+		status 1 "$what without barrier $k of $n" "$blkrun" --device=sim --sim-schedules=4 mutant.ptx "$@"
+		says 'a race on\|undefined'
+	done
+}
+"$blkc" $add -o kernel.ptx
+masks add n=1 x=f32[1] y=f32[1] z=f32[1]
+"$blkc" examples/softmax/softmax.blk --kernel=softmax_rows -o kernel.ptx
+masks softmax y=f32[1,1] x=f32[1,1] stride=1 rows=1 n=1
+barriers softmax y=f32[7,1000] x=f32[7,1000]:randn stride=1000 rows=7 n=1000
+"$blkc" examples/transpose/transpose.blk -o kernel.ptx
+barriers transpose y=f32[3,65,31] x=f32[3,31,65]:randn rows=31 columns=65 batch=3
+"$blkc" examples/cross_entropy/cross_entropy.blk -o kernel.ptx
+barriers cross_entropy loss=f32[5] x=f32[5,5000]:randn target=i32[5] n=5000 rows=5
+
+# A pipeline's waits and barriers: those of the loop are needed, behind it nothing uses shared memory.
+"$blkc" examples/matmul/matmul.blk --kernel=matmul -D BM=64 -D BN=32 -D BK=64 --specialize=c%16,a%16,b%16,M%16,N%16,K%16 -o kernel.ptx
+product="c=f16[128,96] a=f16[128,256]:randn b=f16[256,96]:randn M=128 N=96 K=256"
+# shellcheck disable=SC2086
+status 0 "copies at the earliest and the latest moment" "$blkrun" --device=sim --sim-schedules=4 kernel.ptx $product
+for k in 1 2; do
+	awk -v k="$k" '/cp\.async\.wait|bar\.sync/ && ++seen == k { next } { print }' kernel.ptx >mutant.ptx
+	# shellcheck disable=SC2086
+	status 1 "product without wait or barrier $k" "$blkrun" --device=sim --sim-schedules=4 mutant.ptx $product
+	says 'a race on\|undefined\|under way'
+done
+finish

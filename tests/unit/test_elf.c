@@ -1,0 +1,204 @@
+/* The object loader: what the compiler makes is loaded, anything else is refused with a status and a sentence. */
+#include "cpu_fixture.h"
+
+#include <elf.h>
+
+static const char source[] = "func @f(%y: *f32, %x: f32) {\n"
+			     "  %c = const {value=0.1} : f32\n  %a = mul %x, %c : f32\n"
+			     "  %e = sin %a : f32\n  %s = expm1 %e : f32\n"
+			     "  %b = eq %s, %s : bool\n  assert %b {text=\"not a nan\"}\n"
+			     "  store %y, %s" STORE "  return\n}\n";
+
+/* An object with code, constants, strings, relocations among them and calls to the outside. */
+static unsigned char *sample(fixture *t, size_t *n)
+{
+	compile_text(t, source);
+	*n = t->out.object_bytes;
+	unsigned char *copy = malloc(*n); /* exact, so that the sanitizers see a read beyond the end */
+	memcpy(copy, t->out.object, *n);
+	return copy;
+}
+
+static int try_load(const void *bytes, size_t n, const char *symbol)
+{
+	char error[120];
+	cpu_object *o = (cpu_object *)1;
+	int status = cpu_object_load(bytes, n, symbol, &o, error, sizeof error);
+	assert_true((status == CPU_OK) == (o != NULL));
+	assert_true((status == CPU_OK) == (error[0] == 0)); /* a refusal has a sentence */
+	cpu_object_free(o);
+	return status;
+}
+
+static void loads_and_runs(void **state)
+{
+	(void)state;
+	fixture t;
+	size_t n;
+	unsigned char *object = sample(&t, &n);
+	float y = 0, x = 5;
+	uint32_t bits;
+	memcpy(&bits, &x, 4);
+	uint64_t args[] = {address(&y), bits};
+	assert_int_equal(run(&t, args, 1, 1, 1), CPU_OK);
+	assert_true(fabs(y - expm1(sin(0.5))) < 1e-6);
+	assert_int_equal(try_load(object, n, "f"), CPU_OK);
+	assert_int_equal(try_load(object, n, "g"), CPU_NO_SYMBOL);
+	assert_int_equal(try_load(object, n, ""), CPU_NO_SYMBOL);
+	assert_int_equal(try_load("", 0, "f"), CPU_BAD_OBJECT);
+	cpu_object_free(NULL);
+	free(object);
+	end(&t);
+}
+
+/* A kernel may have the name of a function that it calls. */
+static void name_of_a_function(void **state)
+{
+	(void)state;
+	fixture t;
+	compile_text(&t, "func @sinf(%y: *f32, %x: f32) {\n  %s = sin %x : f32\n  store %y, %s" STORE "  return\n}\n");
+	float y = 0, x = 2;
+	uint32_t bits;
+	memcpy(&bits, &x, 4);
+	uint64_t args[] = {address(&y), bits};
+	assert_int_equal(run(&t, args, 1, 1, 1), CPU_OK);
+	assert_true(fabs(y - sin(2)) < 1e-6);
+	end(&t);
+}
+
+/* No part of the mapping may be both written and executed. */
+static void no_writable_code(void **state)
+{
+	(void)state;
+	fixture t;
+	size_t n;
+	unsigned char *object = sample(&t, &n);
+	cpu_object *o;
+	assert_int_equal(cpu_object_load(object, n, "f", &o, NULL, 0), CPU_OK);
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	bool found = false;
+	uint64_t at = (uint64_t)(uintptr_t)cpu_object_kernel(o);
+	while (maps && fgets(line, sizeof line, maps)) {
+		unsigned long from, to;
+		char access[5];
+		assert_int_equal(sscanf(line, "%lx-%lx %4s", &from, &to, access), 3);
+		assert_false(access[1] == 'w' && access[2] == 'x');
+		if (at < from || at >= to) continue;
+		found = true;
+		assert_string_equal(access, "r-xp");
+	}
+	assert_true(found);
+	fclose(maps);
+	cpu_object_free(o);
+	free(object);
+	end(&t);
+}
+
+static void every_prefix(void **state)
+{
+	(void)state;
+	fixture t;
+	size_t n;
+	unsigned char *object = sample(&t, &n);
+	for (size_t k = 0; k < n; k++) {
+		unsigned char *part = malloc(k ? k : 1);
+		memcpy(part, object, k);
+		assert_int_not_equal(try_load(part, k, "f"), CPU_OK); /* the section table comes last */
+		free(part);
+	}
+	free(object);
+	end(&t);
+}
+
+/* Every byte changed in several ways: any status will do, but no crash and no report of the sanitizers. */
+static void every_byte(void **state)
+{
+	(void)state;
+	fixture t;
+	size_t n;
+	unsigned char *object = sample(&t, &n);
+	static const unsigned char changes[] = {0x01, 0x80, 0xff, 0x10};
+	unsigned refused = 0;
+	for (size_t k = 0; k < n; k++)
+		for (size_t c = 0; c < sizeof changes; c++) {
+			object[k] ^= changes[c];
+			refused += try_load(object, n, "f") != CPU_OK;
+			object[k] ^= changes[c];
+		}
+	assert_true(refused > 100);
+	uint64_t seed = 4;
+	for (int i = 0; i < 4000; i++) { /* and whole words, at random, where numbers stand */
+		size_t k = (size_t)(random_bits(&seed) % (n / 8)) * 8;
+		uint64_t old, value = random_bits(&seed) >> random_bits(&seed) % 64;
+		memcpy(&old, object + k, 8);
+		memcpy(object + k, &value, 8);
+		try_load(object, n, "f");
+		memcpy(object + k, &old, 8);
+	}
+	free(object);
+	end(&t);
+}
+
+static Elf64_Shdr *section_of_type(unsigned char *object, uint32_t type)
+{
+	Elf64_Ehdr h;
+	memcpy(&h, object, sizeof h);
+	for (unsigned i = 0; i < h.e_shnum; i++) {
+		Elf64_Shdr *s = (Elf64_Shdr *)(object + h.e_shoff) + i;
+		if (s->sh_type == type) return s;
+	}
+	fail_msg("no section of type %u", type);
+	return NULL;
+}
+
+/* Chosen lies, each with the status that it deserves. */
+static void chosen_lies(void **state)
+{
+	(void)state;
+	fixture t;
+	size_t n;
+	unsigned char *object = sample(&t, &n), *copy = malloc(n);
+	Elf64_Ehdr *h = (Elf64_Ehdr *)copy;
+	for (int lie = 0; lie < 10; lie++) {
+		memcpy(copy, object, n);
+		int want = CPU_BAD_OBJECT;
+		Elf64_Shdr *code = NULL, *names = section_of_type(copy, SHT_STRTAB),
+			   *rela = section_of_type(copy, SHT_RELA);
+		for (unsigned i = 0; i < h->e_shnum; i++) {
+			Elf64_Shdr *s = (Elf64_Shdr *)(copy + h->e_shoff) + i;
+			if ((s->sh_flags & SHF_EXECINSTR) && s->sh_size) code = s;
+		}
+		assert_non_null(code);
+		Elf64_Rela *r = (Elf64_Rela *)(copy + rela->sh_offset);
+		switch (lie) {
+		case 0: h->e_machine = EM_AARCH64, want = CPU_UNSUPPORTED; break;
+		case 1: h->e_shoff = UINT64_MAX - 10; break;
+		case 2: code->sh_flags |= SHF_WRITE; break;
+		case 3: code->sh_size = UINT64_MAX; break;
+		case 4: code->sh_addralign = 3; break;
+		case 5: r->r_offset = code->sh_size - 2; break;
+		case 6: r->r_info = ELF64_R_INFO(123456, R_X86_64_PLT32); break;
+		case 7: r->r_info = ELF64_R_INFO(ELF64_R_SYM(r->r_info), 200), want = CPU_UNSUPPORTED; break;
+		case 8: copy[names->sh_offset + names->sh_size - 1] = 'x'; break;
+		default: /* a function that nobody has */
+			for (char *p = (char *)copy; p < (char *)copy + n - 6; p++)
+				if (memcmp(p, "expm1f", 7) == 0) memcpy(p, "expm1g", 7);
+			want = CPU_NO_SYMBOL;
+			break;
+		}
+		int got = try_load(copy, n, "f");
+		if (got != want) fail_msg("lie %d: status %d, not %d", lie, got, want);
+	}
+	free(copy);
+	free(object);
+	end(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(loads_and_runs), cmocka_unit_test(name_of_a_function),
+		cmocka_unit_test(no_writable_code), cmocka_unit_test(every_prefix), cmocka_unit_test(every_byte),
+		cmocka_unit_test(chosen_lies)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,317 @@
+/* Launch signatures: reading, refusing, and the values of clauses. */
+#include "runtime/signature.h"
+#include "runtime/blk.h"
+#include "runtime/defines.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static signature *parse(const char *text)
+{
+	signature *s;
+	blk_status status = signature_parse(text, strlen(text), &s);
+	assert_true(s ? status == BLK_OK : status == BLK_ERROR_FORMAT);
+	return s;
+}
+
+static void test_reads_every_fact(void **state)
+{
+	(void)state;
+	signature *s =
+		parse("kernel add\nsymbol add_f32\ntarget sm_90a\nparam z *f32 align 16\nparam x *const f16\n"
+		      "param y *const  bf16 align 32\nparam n i32 div 16\nparam one u64 one\nparam flag bool\n"
+		      "const BLOCK i32 1024\nconst T type f16\nconst S shape [2, 3]\nwritten 0\n"
+		      "grid 0 p3 1024 cdiv\ngrid 1 2\ncost bytes p3 12 *\ncost flops p3\nnum_warps 8\nnum_stages 3\n"
+		      "num_ctas 2\nthreads 256\nshared 1024\nmaxnreg 64\nscratch 77\nmax_registers 40\nmax_spills 0\n"
+		      "max_shared 2048\nautotune BLOCK: [1, 2]\nconfiguration BLOCK=1\n"
+		      "configuration BLOCK=2,num_warps=4\nsomething new 1 2 3\n\n");
+	assert_non_null(s);
+	assert_string_equal(s->kernel, "add");
+	assert_string_equal(s->symbol, "add_f32");
+	assert_string_equal(s->target, "sm_90a");
+	assert_int_equal(s->nparameters, 6);
+	assert_int_equal(s->parameters[0].code, BLK_TYPE_POINTER);
+	assert_int_equal(s->parameters[0].element, BLK_TYPE_F32);
+	assert_int_equal(s->parameters[0].divisible, 16);
+	assert_true(s->parameters[0].written);
+	assert_false(s->parameters[0].is_const);
+	assert_string_equal(s->parameters[1].type, "*const f16");
+	assert_true(s->parameters[1].is_const);
+	assert_false(s->parameters[1].written);
+	assert_string_equal(s->parameters[2].type, "*const bf16");
+	assert_int_equal(s->parameters[2].element, BLK_TYPE_BF16);
+	assert_int_equal(s->parameters[2].divisible, 32);
+	assert_int_equal(s->parameters[3].code, BLK_TYPE_I32);
+	assert_int_equal(s->parameters[3].divisible, 16);
+	assert_true(s->parameters[4].is_one);
+	assert_int_equal(s->parameters[4].code, BLK_TYPE_U64);
+	assert_int_equal(s->parameters[5].code, BLK_TYPE_BOOL);
+	assert_int_equal(s->nconstants, 3);
+	assert_string_equal(s->constants[0].value, "1024");
+	assert_string_equal(s->constants[1].name, "T");
+	assert_string_equal(s->constants[2].value, "[2, 3]");
+	assert_int_equal(s->ngrid, 2);
+	assert_int_equal(s->num_warps, 8);
+	assert_int_equal(s->num_stages, 3);
+	assert_int_equal(s->num_ctas, 2);
+	assert_int_equal(s->threads, 256);
+	assert_int_equal(s->shared, 1024);
+	assert_int_equal(s->maxnreg, 64);
+	assert_int_equal(s->scratch, 77);
+	assert_int_equal(s->max_registers, 40);
+	assert_int_equal(s->max_spills, 0);
+	assert_int_equal(s->max_shared, 2048);
+	assert_string_equal(s->autotune, "BLOCK: [1, 2]");
+	assert_int_equal(s->nconfigurations, 2);
+	assert_string_equal(s->configurations[1], "BLOCK=2,num_warps=4");
+	uint64_t bits[6] = {0, 0, 0, 98432};
+	int64_t v;
+	assert_true(signature_integer(s, &s->grid[0], bits, 1, &v));
+	assert_int_equal(v, 97);
+	assert_true(signature_number(s, &s->cost_bytes, bits, 1) == 98432.0 * 12);
+	signature_free(s);
+}
+
+static void test_defaults(void **state)
+{
+	(void)state;
+	signature *s = parse("kernel k");
+	assert_non_null(s);
+	assert_string_equal(s->symbol, "k");
+	assert_int_equal(s->ngrid, 0);
+	assert_int_equal(s->nparameters, 0);
+	assert_int_equal(s->cost_bytes.ntokens, 0);
+	assert_true(s->max_registers == UINT32_MAX && s->max_shared == UINT32_MAX);
+	signature_free(s);
+}
+
+static void test_refuses(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{"", "names no kernel"},
+		{"param n i32\n", "names no kernel"},
+		{"kernel\n", "line 1"},
+		{"kernel k\nparam n\n", "line 2"},
+		{"kernel k\nparam n i33\n", "unknown type"},
+		{"kernel k\nparam n *const\n", "without a type"},
+		{"kernel k\nparam n i32 align\n", "promise"},
+		{"kernel k\nparam n i32 div x\n", "promise"},
+		{"kernel k\nconst N\n", "constant"},
+		{"kernel k\nparam n i32\nwritten 0\n", "no pointer"},
+		{"kernel k\nwritten 3\n", "no pointer"},
+		{"kernel k\nwritten 99999\n", "no such parameter"},
+		{"kernel k\ngrid 3 1\n", "axis"},
+		{"kernel k\ngrid 1 1\n", "no grid expression 0"},
+		{"kernel k\ngrid 0\n", "single value"},
+		{"kernel k\ngrid 0 +\n", "lacks operands"},
+		{"kernel k\ngrid 0 1 +\n", "lacks operands"},
+		{"kernel k\ngrid 0 1 2\n", "single value"},
+		{"kernel k\ngrid 0 p0\n", "numeric parameter"},
+		{"kernel k\nparam x *f32\ngrid 0 p0\n", "numeric parameter"},
+		{"kernel k\ngrid 0 foo\n", "unknown word"},
+		{"kernel k\ngrid 0 1x\n", "unknown word"},
+		{"kernel k\ncost time 1\n", "neither"},
+		{"kernel k\nthreads\n", "number"},
+		{"kernel k\nshared 4294967296\n", "number"},
+		{"kernel k\nshared -1\n", "number"},
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		assert_null(parse(bad[i].text));
+		if (!strstr(blk_error(), bad[i].says)) fail_msg("'%s' says: %s", bad[i].text, blk_error());
+	}
+	signature *none;
+	assert_int_equal(signature_parse("kernel k\n\0grid", 14, &none), BLK_ERROR_FORMAT);
+	assert_null(none);
+	char deep[4096] = "kernel k\ngrid 0";
+	for (int i = 0; i < 257; i++) strcat(deep, " 1");
+	for (int i = 0; i < 256; i++) strcat(deep, " +");
+	assert_null(parse(deep));
+	assert_non_null(strstr(blk_error(), "deep"));
+}
+
+/* Every prefix and every changed byte of a signature is read or refused, never more. */
+static void test_hostile_text(void **state)
+{
+	(void)state;
+	const char *text = "kernel add\nparam x *const f32 align 16\nparam n i32 one\nconst B i32 4\nwritten 0\n"
+			   "grid 0 p1 4 cdiv 1 ?:\ncost bytes p1 4.5 *\n";
+	size_t n = strlen(text);
+	char copy[256];
+	signature *s;
+	for (size_t i = 0; i < n; i++) {
+		signature_parse(text, i, &s);
+		signature_free(s);
+	}
+	for (size_t i = 0; i < n; i++)
+		for (int bit = 0; bit < 8; bit++) {
+			memcpy(copy, text, n + 1);
+			copy[i] ^= (char)(1 << bit);
+			signature_parse(copy, n, &s);
+			signature_free(s);
+		}
+}
+
+static signature *with_clause(const char *postfix)
+{
+	char text[512];
+	snprintf(text, sizeof text,
+		"kernel k\nparam a i32\nparam b u64\nparam c f32\nparam d bool\nparam e i8\ngrid 0 %s\ncost bytes %s\n",
+		postfix, postfix);
+	return parse(text);
+}
+
+static void test_integer_values(void **state)
+{
+	(void)state;
+	float c = 2.75f;
+	uint32_t c_bits;
+	memcpy(&c_bits, &c, 4);
+	const uint64_t bits[] = {(uint32_t)-7, 10, c_bits, 1, 0x80};
+	static const struct {
+		const char *postfix;
+		int64_t value;
+	} good[] = {
+		{"5", 5},
+		{"-5", -5},
+		{"0x10", 16},
+		{"p0", -7},
+		{"p1", 10},
+		{"p2", 2},
+		{"p3", 1},
+		{"p4", -128},
+		{"true", 1},
+		{"1 2 +", 3},
+		{"1 2 -", -1},
+		{"p0 p1 *", -70},
+		{"p0 2 /", -3},
+		{"p0 2 %", -1},
+		{"p0 neg", 7},
+		{"1 40 <<", INT64_C(1) << 40},
+		{"1 64 <<", 0},
+		{"-8 1 >>", -4},
+		{"-8 64 >>", -1},
+		{"8 99 >>", 0},
+		{"6 3 &", 2},
+		{"6 3 |", 7},
+		{"6 3 ^", 5},
+		{"0 ~", -1},
+		{"1 2 <", 1},
+		{"2 2 <=", 1},
+		{"1 2 >", 0},
+		{"2 2 >=", 1},
+		{"2 2 ==", 1},
+		{"2 2 !=", 0},
+		{"2 3 &&", 1},
+		{"0 3 ||", 1},
+		{"0 0 ||", 0},
+		{"5 !", 0},
+		{"1 10 20 ?:", 10},
+		{"0 10 20 ?:", 20},
+		{"7 2 cdiv", 4},
+		{"8 2 cdiv", 4},
+		{"0 2 cdiv", 0},
+		{"-7 2 cdiv", -3},
+		{"7 -2 cdiv", -3},
+		{"-7 -2 cdiv", 4},
+		{"3 4 min", 3},
+		{"3 4 max", 4},
+		{"0 next_pow2", 1},
+		{"1 next_pow2", 1},
+		{"5 next_pow2", 8},
+		{"1024 next_pow2", 1024},
+		{"num_sms", 132},
+		{"num_sms 2 *", 264},
+		{"9223372036854775807 1 +", INT64_MIN},
+		{"9223372036854775807 neg 1 - -1 /", INT64_MIN},
+		{"9223372036854775807 neg 1 - -1 %", 0},
+		/* what is not taken may divide by zero */
+		{"0 1 0 / 3 ?:", 3},
+		{"1 3 1 0 % ?:", 3},
+		{"0 1 0 / &&", 0},
+		{"1 1 0 cdiv ||", 1},
+	};
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+		signature *s = with_clause(good[i].postfix);
+		int64_t v = 0;
+		assert_non_null(s);
+		if (!signature_integer(s, &s->grid[0], bits, 132, &v) || v != good[i].value)
+			fail_msg("%s gives %lld", good[i].postfix, (long long)v);
+		signature_free(s);
+	}
+	static const char *const zero[] = {"1 0 /", "1 0 %", "1 0 cdiv", "1 0 / 1 +", "1 1 0 / 3 ?:", "1 1 0 / &&",
+		"1 0 / 1 2 ?:", "0 1 0 / ||", "1 0 / neg", "2 1 0 / min"};
+	for (size_t i = 0; i < sizeof zero / sizeof zero[0]; i++) {
+		signature *s = with_clause(zero[i]);
+		int64_t v;
+		assert_non_null(s);
+		if (signature_integer(s, &s->grid[0], bits, 132, &v)) fail_msg("%s gives %lld", zero[i], (long long)v);
+		signature_free(s);
+	}
+}
+
+static void test_float_values(void **state)
+{
+	(void)state;
+	float c = 2.75f;
+	uint32_t c_bits;
+	memcpy(&c_bits, &c, 4);
+	const uint64_t bits[] = {(uint32_t)-7, UINT64_MAX, c_bits, 1, 0x80};
+	static const struct {
+		const char *postfix;
+		double value;
+	} good[] = {{"p0 2 /", -3.5}, {"p1", 18446744073709551615.0}, {"p2 2 *", 5.5}, {"7 2 cdiv", 4},
+		{"5.5 2 %", 1.5}, {"1e3 1.5 *", 1500}, {"5 next_pow2", 8}, {"1 2 <", 1}, {"1 3 <<", 8}, {"6 3 &", 2},
+		{"0 2 3 ?:", 3}, {"p0 3 max", 3}, {"num_sms", 132}, {"1 0 /", INFINITY}};
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+		signature *s = with_clause(good[i].postfix);
+		assert_non_null(s);
+		double v = signature_number(s, &s->cost_bytes, bits, 132);
+		if (v != good[i].value) fail_msg("%s gives %g", good[i].postfix, v);
+		signature_free(s);
+	}
+}
+
+/* A kernel is compiled with the defines that are its own, any number of them, and then the configuration's. */
+static void test_defines_of_a_kernel(void **state)
+{
+	(void)state;
+	enum { MANY = 3000 };
+	signature *s = parse("kernel add\nconst BLOCK i32 1024\nconst S shape [2, 3]\n");
+	static blkc_define given[MANY];
+	kernel_defines d;
+	for (int i = 0; i < MANY; i++) given[i] = (blkc_define){i % 3 ? "BLOCK" : i % 2 ? "BLOC" : "num_warps", "8"};
+	assert_true(kernel_defines_make(s, given, MANY, "BLOCK=64,S=[1,[2,3]],num_warps=4", &d));
+	assert_int_equal(d.n, MANY - MANY / 6 + 3);
+	assert_string_equal(d.list[0].name, "num_warps");
+	assert_string_equal(d.list[d.n - 3].name, "BLOCK");
+	assert_string_equal(d.list[d.n - 3].value, "64");
+	assert_string_equal(d.list[d.n - 2].name, "S");
+	assert_string_equal(d.list[d.n - 2].value, "[1,[2,3]]");
+	assert_string_equal(d.list[d.n - 1].value, "4");
+	kernel_defines_free(&d);
+	assert_true(kernel_defines_make(s, given, 1, NULL, &d));
+	assert_int_equal(d.n, 1);
+	kernel_defines_free(&d);
+	assert_string_equal(kernel_constant(s, "S")->value, "[2, 3]");
+	assert_null(kernel_constant(s, "num_warps"));
+	assert_ptr_equal(kernel_option(s, "num_warps"), &s->num_warps);
+	assert_null(kernel_option(s, "threads"));
+	signature_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_defines_of_a_kernel),
+		cmocka_unit_test(test_reads_every_fact), cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_refuses), cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_integer_values), cmocka_unit_test(test_float_values)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,535 @@
+/* The simulator: what it computes where threads part and meet, and every problem that it must name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+#include "sim_fixture.h"
+
+#include <cmocka.h>
+
+static void check_reports(sim_case *c, blk_status wanted, const char *const *says, int line)
+{
+	blk_status got = sim_try(c);
+	if (got != wanted) fail_msg("line %d: status %d, not %d; says: %s", line, got, wanted, blk_error());
+	for (; *says; says++)
+		if (!strstr(blk_error(), *says)) fail_msg("line %d: no \"%s\" in: %s", line, *says, blk_error());
+}
+#define REPORTS(c, ...) check_reports(&(c), BLK_ERROR_KERNEL, (const char *const[]){__VA_ARGS__, NULL}, __LINE__)
+#define REFUSES(c, ...) check_reports(&(c), BLK_ERROR_UNSUPPORTED, (const char *const[]){__VA_ARGS__, NULL}, __LINE__)
+
+static void check_runs(sim_case *c, int line)
+{
+	blk_status got = sim_try(c);
+	if (got) fail_msg("line %d: %s", line, blk_error());
+}
+#define RUNS(c) check_runs(&(c), __LINE__)
+
+/* %rd0: where this thread's word of `out` is. */
+#define MINE "mad.wide.u32 %rd0, %tid, 4, %out;\n"
+#define SHARED_MINE "mov.b32 %r1, blk_shared;\nmad.lo.s32 %r2, %tid, 4, %r1;\n"
+#define STORE(r) MINE "st.global.b32 [%rd0], " r ";\n"
+
+/* ---- Control flow ---- */
+
+static void test_branches_meet(void **state)
+{
+	(void)state;
+	sim_case c = {.body = "and.b32 %r1, %tid, 1;\nsetp.eq.b32 %p1, %r1, 0;\nmov.b32 %r3, 0;\n"
+			      "@%p1 bra EVEN;\nadd.s32 %r3, %tid, 100;\nbra.uni MEET;\n"
+			      "EVEN:\nadd.s32 %r3, %tid, 200;\nMEET:\n"
+			      "shfl.sync.bfly.b32 %r4, %r3, 1, 31, -1;\n" STORE("%r4")};
+	RUNS(c);
+	for (uint32_t i = 0; i < 32; i++) assert_int_equal(c.out[i], i % 2 ? 200 + i - 1 : 100 + i + 1);
+}
+
+/* Every lane leaves the loop at another time, some in its middle, and all must be there for the vote behind it. */
+static void test_loops_meet(void **state)
+{
+	(void)state;
+	sim_case c = {.body = "mov.b32 %r1, 0;\nmov.b32 %r2, 0;\n"
+			      "LOOP:\nadd.s32 %r2, %r2, %r1;\nsetp.eq.b32 %p1, %r2, 10;\n@%p1 bra OUT;\n"
+			      "add.s32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, %tid;\n@%p2 bra LOOP;\n"
+			      "OUT:\nvote.sync.all.pred %p3, %p1, -1;\nselp.b32 %r5, 1, 0, %p3;\n"
+			      "mad.lo.s32 %r2, %r5, 1000, %r2;\n" STORE("%r2")};
+	RUNS(c);
+	for (uint32_t i = 0; i < 32; i++) {
+		uint32_t sum = 0;
+		for (uint32_t k = 0; k == 0 || k < i; k++)
+			if ((sum += k) == 10) break;
+		assert_int_equal(c.out[i], sum);
+	}
+}
+
+static void test_lanes_that_end(void **state)
+{
+	(void)state;
+	sim_case c = {.body = "setp.lt.u32 %p1, %tid, 5;\n@%p1 ret;\nadd.s32 %r1, %tid, 1;\n" STORE("%r1")};
+	for (int i = 0; i < 32; i++) c.out[i] = 77;
+	RUNS(c);
+	for (uint32_t i = 0; i < 32; i++) assert_int_equal(c.out[i], i < 5 ? 77 : i + 1);
+}
+
+static void test_nested_branches(void **state)
+{
+	(void)state;
+	sim_case c = {.body = "mov.b32 %r3, 0;\nsetp.lt.u32 %p1, %tid, 16;\n@!%p1 bra END;\n"
+			      "setp.lt.u32 %p2, %tid, 8;\n@%p2 bra INNER;\nadd.s32 %r3, %r3, 1;\nbra.uni BACK;\n"
+			      "INNER:\nsetp.lt.u32 %p3, %tid, 4;\n@%p3 add.s32 %r3, %r3, 10;\nadd.s32 %r3, %r3, 100;\n"
+			      "BACK:\nadd.s32 %r3, %r3, 1000;\nEND:\n" STORE("%r3")};
+	RUNS(c);
+	for (uint32_t i = 0; i < 32; i++) assert_int_equal(c.out[i], i < 4 ? 1110 : i < 8 ? 1100 : i < 16 ? 1001 : 0);
+}
+
+/* Shared memory goes round through a barrier, with a last warp that is not full. */
+static void test_warps_and_barrier(void **state)
+{
+	(void)state;
+	sim_case c = {.threads = 112,
+		.shared = 448,
+		.body = "mov.b32 %r1, blk_shared;\nmad.lo.s32 %r2, %tid, 4, %r1;\nst.shared.b32 [%r2], %tid;\nbar.sync "
+			"0;\n"
+			"sub.s32 %r3, 111, %tid;\nmad.lo.s32 %r4, %r3, 4, %r1;\nld.shared.b32 %r5, [%r4];\n" STORE(
+				"%r5")};
+	RUNS(c);
+	for (uint32_t i = 0; i < 112; i++) assert_int_equal(c.out[i], 111 - i);
+}
+
+static void test_spin_lock(void **state)
+{
+	(void)state;
+	sim_case c = {.threads = 64,
+		.programs = 50,
+		.body = "setp.ne.b32 %p1, %tid, 0;\n@%p1 bra DONE;\n"
+			"TRY:\natom.acquire.gpu.global.cas.b32 %r1, [%out], 0, 1;\nsetp.ne.b32 %p2, %r1, 0;\n@%p2 bra "
+			"TRY;\n"
+			"ld.volatile.global.b32 %r2, [%out+4];\nadd.s32 %r2, %r2, 1;\nst.volatile.global.b32 [%out+4], "
+			"%r2;\n"
+			"atom.release.gpu.global.exch.b32 %r3, [%out], 0;\nDONE:\nbar.sync 0;\n"};
+	RUNS(c);
+	assert_int_equal(c.out[1], 50);
+}
+
+/* ---- Memory ---- */
+
+static void test_outside(void **state)
+{
+	(void)state;
+	sim_case behind = {.out_bytes = 4 * 31, .body = ".loc 1 7 3\n" STORE("%tid")};
+	REPORTS(behind, "made.blk:7:", "written outside out", "124 bytes", "at offset 124", "thread 31",
+		"program (0, 0, 0)", "hint");
+	sim_case before = {.body = "ld.global.b32 %r1, [%in+-4];\n" STORE("%r1")};
+	REPORTS(before, "read outside in", "at offset -4", "line 28 of the PTX");
+	sim_case null = {.body = "mov.b64 %rd1, 8;\nld.global.b32 %r1, [%rd1];\n"};
+	REPORTS(null, "null pointer plus 8");
+	sim_case wild = {.body = "mov.b64 %rd1, 0x123456789abcdef0;\nst.global.b32 [%rd1], %tid;\n"};
+	REPORTS(wild, "far from every buffer");
+	sim_case shared = {.shared = 64,
+		.body = "mov.b32 %r1, blk_shared;\nmad.lo.s32 %r2, %tid, 4, %r1;\nst.shared.b32 [%r2], %tid;\n"};
+	REPORTS(shared, "written outside shared memory", "64 bytes", "offset 64", "thread 16");
+	sim_case across = {.out_bytes = 40, .body = "ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%out+32];\n"};
+	REPORTS(across, "16 bytes are read outside out");
+}
+
+static void test_misuse(void **state)
+{
+	(void)state;
+	sim_case misaligned = {.body = "ld.global.v2.b32 {%r1, %r2}, [%in+4];\n"};
+	REPORTS(misaligned, "an access of 8 bytes", "8 does not divide");
+	sim_case constant = {.body = "st.global.b32 [%in+12], %tid;\n"};
+	REPORTS(constant, "of in are written", "*const", "offset 12");
+	sim_case mixed = {.body = "cvt.u32.u64 %r1, %out;\nst.shared.b32 [%r1], %tid;\n"};
+	REPORTS(mixed, "outside shared memory");
+	sim_case passed_twice = {.same = true, .body = "st.global.b32 [%in], 7;\n"};
+	RUNS(passed_twice);
+}
+
+/* ---- Undefined values ---- */
+
+static void test_undefined(void **state)
+{
+	(void)state;
+	sim_case stored = {.body = STORE("%r9")};
+	REPORTS(stored, "an undefined value is stored");
+	sim_case summed = {.body = "add.s32 %r1, %r9, 1;\n" STORE("%r1")};
+	REPORTS(summed, "an undefined value is stored");
+	sim_case decides = {.body = "setp.eq.b32 %p1, %r9, 0;\n@%p1 bra END;\nEND:\n"};
+	REPORTS(decides, "a branch is decided by an undefined value");
+	sim_case address = {.body = "mad.wide.u32 %rd1, %r9, 4, %out;\nld.global.b32 %r1, [%rd1];\n"};
+	REPORTS(address, "an address is undefined");
+	sim_case buffer = {.blank = true, .body = "ld.global.b32 %r1, [%out];\nst.global.b32 [%out+4], %r1;\n"};
+	REPORTS(buffer, "an undefined value is stored");
+	sim_case shared = {.body = "ld.shared.b32 %r1, [blk_shared+8];\n" STORE("%r1")};
+	REPORTS(shared, "an undefined value is stored");
+	sim_case counted = {.blank = true, .body = "red.global.add.u32 [%out], 1;\n"};
+	REPORTS(counted, "an atomic works on memory that nothing has written");
+}
+
+/* Bits are followed one by one: what was never read of an undefined word may be undefined. */
+static void test_undefined_bits(void **state)
+{
+	(void)state;
+	sim_case half = {.body = "mov.b16 %h1, 5;\nmov.b32 %r1, {%h1, %h9};\nand.b32 %r2, %r1, 0xffff;\n"
+				 "shl.b32 %r3, %r1, 16;\nshr.u32 %r3, %r3, 16;\nadd.s32 %r2, %r2, %r3;\n"
+				 "mov.b32 {%h2, %h3}, %r1;\ncvt.u32.u16 %r4, %h2;\nadd.s32 %r2, %r2, %r4;\n"
+				 "prmt.b32 %r5, %r1, 0, 0x4410U;\nadd.s32 %r2, %r2, %r5;\n" STORE("%r2")};
+	RUNS(half);
+	for (int i = 0; i < 32; i++) assert_int_equal(half.out[i], 20);
+	sim_case high = {.body = "mov.b16 %h1, 5;\nmov.b32 %r1, {%h1, %h9};\nshr.u32 %r2, %r1, 15;\n" STORE("%r2")};
+	REPORTS(high, "an undefined value is stored");
+	sim_case byte = {
+		.body = "setp.ne.b32 %p1, %tid, 0;\n@%p1 ret;\nst.shared.b8 [blk_shared], %h1;\n"
+			"mov.b16 %h2, 9;\nst.shared.b8 [blk_shared+1], %h2;\nld.shared.b16 %h3, [blk_shared];\n"
+			"shr.u16 %h4, %h3, 8;\ncvt.u32.u16 %r2, %h4;\n" STORE("%r2")};
+	RUNS(byte);
+	assert_int_equal(byte.out[0], 9);
+	sim_case predicates = {.body = "setp.eq.b32 %p1, %r9, 0;\nsetp.lt.u32 %p2, %tid, 0;\nand.pred %p3, %p1, %p2;\n"
+				       "@%p3 bra END;\nmov.b32 %r1, 3;\n" STORE("%r1") "END:\n"};
+	RUNS(predicates);
+	assert_int_equal(predicates.out[31], 3);
+	sim_case pair = {
+		.body = "cvt.rn.f16x2.f32 %r1, %r9, 0f3F800000;\nadd.f16x2 %r1, %r1, %r1;\nmov.b32 {%h1, %h2}, %r1;\n"
+			"cvt.u32.u16 %r2, %h1;\n" STORE("%r2")}; /* the upper half is nobody's */
+	RUNS(pair);
+	assert_int_equal(pair.out[5], 0x4000);
+	pair.body = "cvt.rn.f16x2.f32 %r1, %r9, 0f3F800000;\nmov.b32 {%h1, %h2}, %r1;\ncvt.u32.u16 %r2, %h2;\n" STORE(
+		"%r2");
+	REPORTS(pair, "an undefined value is stored");
+	sim_case field = {
+		.body = "mov.b16 %h1, 7;\nmov.b32 %r1, {%h1, %h9};\nbfi.b32 %r2, %tid, %r1, 16, 16;\n" STORE("%r2")};
+	RUNS(field);
+	assert_int_equal(field.out[3], 3 << 16 | 7);
+	sim_case unused = {.body = "selp.b32 %r1, %r9, %tid, %p2;\nsetp.lt.u32 %p1, %tid, 0;\nselp.b32 %r1, %r9, %tid, "
+				   "%p1;\n" STORE("%r1")};
+	RUNS(unused);
+	assert_int_equal(unused.out[7], 7);
+}
+
+/* ---- Matrices ---- */
+
+/* a[row][k] = row, b[k][column] = column + 1, so that a sum over 16 is 16 row (column + 1); c = 5. */
+static void test_multiply(void **state)
+{
+	(void)state;
+	sim_case c = {
+		.body = "shr.u32 %r1, %tid, 2;\nadd.s32 %r2, %r1, 8;\nadd.s32 %r3, %r1, 1;\n"
+			"cvt.rn.f16.s32 %h1, %r1;\ncvt.rn.f16.s32 %h2, %r2;\ncvt.rn.f16.s32 %h3, %r3;\n"
+			"mov.b32 %r4, {%h1, %h1};\nmov.b32 %r5, {%h2, %h2};\nmov.b32 %r6, {%h3, %h3};\n"
+			"mov.b32 %r8, 0f40A00000;\n"
+			"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r10, %r11, %r12, %r13}, {%r4, %r5, %r4, "
+			"%r5}, "
+			"{%r6, %r6}, {%r8, %r8, %r8, %r8};\n"
+			"mad.wide.u32 %rd0, %tid, 16, %out;\ncvt.rzi.s32.f32 %r10, %r10;\ncvt.rzi.s32.f32 %r11, %r11;\n"
+			"cvt.rzi.s32.f32 %r12, %r12;\ncvt.rzi.s32.f32 %r13, %r13;\n"
+			"st.global.v4.b32 [%rd0], {%r10, %r11, %r12, %r13};\n"};
+	RUNS(c);
+	for (uint32_t lane = 0; lane < 32; lane++)
+		for (uint32_t i = 0; i < 4; i++) {
+			uint32_t row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+			assert_int_equal(c.out[4 * lane + i], 16 * row * (column + 1) + 5);
+		}
+	sim_case part = {.body = "setp.lt.u32 %p1, %tid, 16;\n@%p1 bra END;\n"
+				 "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [blk_shared];\nEND:\n"};
+	REPORTS(part, "reached by some lanes of a warp only: 0xffff0000");
+}
+
+/* Row r of the matrix has the halves 8 r .. 8 r + 7; its rows lie at 16 r. */
+static void test_load_matrix(void **state)
+{
+	(void)state;
+	sim_case c = {.body = "mov.b32 %r1, blk_shared;\nmad.lo.s32 %r2, %tid, 4, %r1;\nmul.lo.s32 %r3, %tid, "
+			      "2;\nadd.s32 %r4, %r3, 1;\n"
+			      "cvt.u16.u32 %h1, %r3;\ncvt.u16.u32 %h2, %r4;\nmov.b32 %r5, {%h1, %h2};\nst.shared.b32 "
+			      "[%r2], %r5;\n"
+			      "bar.warp.sync -1;\nand.b32 %r6, %tid, 7;\nmad.lo.s32 %r7, %r6, 16, %r1;\n"
+			      "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%r8}, [%r7];\n" STORE("%r8")};
+	RUNS(c);
+	for (uint32_t lane = 0; lane < 32; lane++) {
+		uint32_t low = lane % 4 * 2 * 8 + lane / 4;
+		assert_int_equal(c.out[lane], low | (low + 8) << 16);
+	}
+	sim_case blank = {.body = "mov.b32 %r1, blk_shared;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r8}, "
+				  "[blk_shared];\n" STORE("%r8")};
+	REPORTS(blank, "undefined value is stored");
+	sim_case outside = {.shared = 64,
+		.body = "mov.b32 %r1, blk_shared;\nmad.lo.s32 %r7, %tid, 16, %r1;\n"
+			"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r8}, [%r7];\n"};
+	REPORTS(outside, "16 bytes are read outside shared memory", "thread 4");
+}
+
+/* ---- Asynchronous copies ---- */
+
+#define COPY(group) "cp.async.ca.shared.global [%r2], [%rd1], 4;\n" group
+#define COPY_SETUP SHARED_MINE "mad.wide.u32 %rd1, %tid, 4, %in;\nadd.s32 %r3, %r2, 128;\nadd.s64 %rd2, %rd1, 128;\n"
+
+static void test_copies(void **state)
+{
+	(void)state;
+	for (unsigned seed = 0; seed < 2; seed++) { /* landing at the earliest and at the latest moment */
+		sim_case c = {.options = {.seed = seed},
+			.body = COPY_SETUP COPY(
+				"cp.async.commit_group;\n") "cp.async.ca.shared.global [%r3], [%rd2], "
+							    "4;\ncp.async.commit_group;\n"
+							    "cp.async.wait_group 1;\nld.shared.b32 %r5, [%r2];\n" STORE(
+								    "%r5")};
+		for (uint32_t i = 0; i < 64; i++) c.in[i] = 100 + i;
+		RUNS(c);
+		for (uint32_t i = 0; i < 32; i++) assert_int_equal(c.out[i], 100 + i);
+		c.body = COPY_SETUP COPY(
+			"cp.async.commit_group;\n") "cp.async.ca.shared.global [%r3], [%rd2], "
+						    "4;\ncp.async.commit_group;\n"
+						    "cp.async.wait_group 1;\nld.shared.b32 %r5, [%r3];\n" STORE("%r5");
+		REPORTS(c, "an undefined value is stored"); /* the second group has not been waited for */
+		c.body = COPY_SETUP COPY(
+			"") "cp.async.wait_all;\nxor.b32 %r4, %r2, 4;\nld.shared.b32 %r5, [%r4];\n" STORE("%r5");
+		REPORTS(c, "a race on shared memory"); /* another lane's copy, and no barrier */
+		c.body = COPY_SETUP COPY("") "cp.async.wait_all;\nbar.sync 0;\nxor.b32 %r4, %r2, 4;\nld.shared.b32 "
+					     "%r5, [%r4];\n" STORE("%r5");
+		RUNS(c);
+		assert_int_equal(c.out[4], 105);
+		sim_case zeros = {.options = {.seed = seed},
+			.in_bytes = 64,
+			.body = SHARED_MINE
+			"mul.lo.s32 %r2, %tid, 16;\nadd.s32 %r2, %r2, %r1;\nmad.wide.u32 %rd1, %tid, 16, %in;\n"
+			"setp.lt.u32 %p1, %tid, 4;\nselp.b32 %r3, 8, 0, %p1;\n"
+			"cp.async.cg.shared.global [%r2], [%rd1], 16, %r3;\ncp.async.wait_all;\n"
+			"ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r2];\nadd.s32 %r4, %r4, %r5;\nadd.s32 %r6, %r6, "
+			"%r7;\n"
+			"add.s32 %r4, %r4, %r6;\n" STORE("%r4")};
+		zeros.shared = 512;
+		for (uint32_t i = 0; i < 16; i++) zeros.in[i] = 1 + i;
+		RUNS(zeros);
+		for (uint32_t i = 0; i < 32; i++) assert_int_equal(zeros.out[i], i < 4 ? 8 * i + 3 : 0);
+	}
+	sim_case overtaken = {.body = COPY_SETUP COPY("") "bar.sync 0;\nst.shared.b32 [%r2], 3;\ncp.async.wait_all;\n"};
+	REPORTS(overtaken, "written while a copy into it is under way", "a wait for the copy");
+	sim_case outside = {.in_bytes = 100, .body = COPY_SETUP COPY("")};
+	REPORTS(outside, "4 bytes are read outside in", "offset 100");
+}
+
+/* ---- Races ---- */
+
+#define OTHER_WARP "xor.b32 %r3, %tid, 32;\nmad.lo.s32 %r4, %r3, 4, %r1;\n"
+
+static void test_races_in_shared_memory(void **state)
+{
+	(void)state;
+	sim_case right = {.threads = 64,
+		.body = SHARED_MINE OTHER_WARP "st.shared.b32 [%r2], %tid;\nbar.sync 0;\nld.shared.b32 %r5, [%r4];\n"
+					       "bar.sync 0;\nst.shared.b32 [%r2], %r5;\n" STORE("%r5")};
+	RUNS(right);
+	assert_int_equal(right.out[1], 33);
+	sim_case early = {.threads = 64,
+		.body = SHARED_MINE OTHER_WARP
+		".loc 1 3 1\nst.shared.b32 [%r2], %tid;\n.loc 1 4 1\nld.shared.b32 %r5, [%r4];\n" STORE("%r5")};
+	REPORTS(early, "made.blk:4:", "undefined value is stored");
+	early.body =
+		SHARED_MINE OTHER_WARP "st.shared.b32 [%r2], 0;\nbar.sync 0;\n.loc 1 3 1\nst.shared.b32 [%r2], %tid;\n"
+				       ".loc 1 4 1\nld.shared.b32 %r5, [%r4];\n" STORE("%r5");
+	REPORTS(early, "made.blk:3: a race on shared memory at offset 0:", "written here and was read by thread 32",
+		"at made.blk:4", "a barrier between the two is missing");
+	sim_case late = {.threads = 64,
+		.body = SHARED_MINE OTHER_WARP "st.shared.b32 [%r2], %tid;\nbar.sync 0;\nld.shared.b32 %r5, [%r4];\n"
+					       "st.shared.b32 [%r2], %r5;\n"};
+	REPORTS(late, "a race on shared memory", "in no order");
+	sim_case lanes = {.body = SHARED_MINE
+			  "xor.b32 %r3, %tid, 1;\nmad.lo.s32 %r4, %r3, 4, %r1;\nst.shared.b32 [%r2], %tid;\n"
+			  "ld.shared.b32 %r5, [%r4];\n"};
+	REPORTS(lanes, "a race on shared memory", "read here and was written by thread");
+	lanes.body = SHARED_MINE "xor.b32 %r3, %tid, 1;\nmad.lo.s32 %r4, %r3, 4, %r1;\nst.shared.b32 [%r2], %tid;\n"
+				 "bar.warp.sync -1;\nld.shared.b32 %r5, [%r4];\n" STORE("%r5");
+	RUNS(lanes);
+	sim_case one_word = {.body = "st.shared.b32 [blk_shared], %tid;\n"};
+	REPORTS(one_word, "a race on shared memory at offset 0", "written by thread 0");
+	sim_case counted = {.threads = 64,
+		.body = "setp.eq.b32 %p1, %tid, 0;\n@%p1 st.shared.b32 [blk_shared], 0;\nbar.sync "
+			"0;\nred.shared.add.u32 [blk_shared], 1;\n"
+			"bar.sync 0;\nld.shared.b32 %r5, [blk_shared];\n" STORE("%r5")};
+	RUNS(counted);
+	assert_int_equal(counted.out[63], 64);
+}
+
+/* Two warps meet at a barrier of their own, which says nothing to the third. */
+static void test_races_and_named_barriers(void **state)
+{
+	(void)state;
+	sim_case c = {.threads = 96,
+		.body = SHARED_MINE "setp.ge.u32 %p1, %tid, 64;\n@%p1 bra END;\n" OTHER_WARP
+				    "st.shared.b32 [%r2], %tid;\nbar.sync 1, 64;\n"
+				    "ld.shared.b32 %r5, [%r4];\n" STORE("%r5") "END:\n"};
+	RUNS(c);
+	c.body = SHARED_MINE "setp.ge.u32 %p1, %tid, 64;\n@%p1 bra THIRD;\nst.shared.b32 [%r2], %tid;\nbar.sync 1, "
+			     "64;\nbra.uni END;\n"
+			     "THIRD:\nsub.s32 %r4, %r2, 128;\nst.shared.b32 [%r4], %tid;\nEND:\n";
+	REPORTS(c, "a race on shared memory at offset 128");
+}
+
+static void test_races_between_programs(void **state)
+{
+	(void)state;
+	sim_case both = {.programs = 2, .body = ".loc 1 5 1\nst.global.b32 [%out+8], %cta;\n"};
+	both.body = "setp.ne.b32 %p1, %tid, 0;\n@%p1 ret;\n.loc 1 5 1\nst.global.b32 [%out+8], %cta;\n";
+	REPORTS(both, "made.blk:5: a race on out at offset 8", "it is written here and was written by program (",
+		"at made.blk:5", "give every program its own elements");
+	sim_case reads = {.programs = 3,
+		.body = "setp.ne.b32 %p1, %tid, 0;\n@%p1 ret;\nsetp.eq.b32 %p2, %cta, 0;\n@%p2 st.global.b32 [%out+8], "
+			"1;\n"
+			"@!%p2 ld.global.b32 %r1, [%out+8];\n"};
+	REPORTS(reads, "a race on out at offset 8", "read");
+	sim_case adds = {.programs = 40, .body = "red.relaxed.gpu.global.add.u32 [%out+8], 1;\n"};
+	RUNS(adds);
+	assert_int_equal(adds.out[2], 40 * 32);
+	sim_case same = {.body = "st.global.b32 [%out+8], 7;\n"}; /* one statement: any of its values */
+	RUNS(same);
+	sim_case statements = {.body = "setp.lt.u32 %p1, %tid, 16;\n.loc 1 2 1\n@%p1 st.global.b32 [%out+8], 7;\n"
+				       ".loc 1 3 1\n@!%p1 st.global.b32 [%out+8], 9;\n"};
+	REPORTS(statements, "a race on out at offset 8", "written by thread");
+}
+
+/* Orders that a right program allows give one result; a wrong one is found in some of them. */
+static void test_seeds(void **state)
+{
+	(void)state;
+	sim_case c = {.threads = 128,
+		.programs = 7,
+		.options = {.seed = 11, .schedules = 5},
+		.body = SHARED_MINE
+		"st.shared.b32 [%r2], %tid;\nbar.sync 0;\nsub.s32 %r3, 127, %tid;\nmad.lo.s32 %r4, %r3, 4, %r1;\n"
+		"ld.shared.b32 %r5, [%r4];\nmad.wide.u32 %rd0, %tid, 4, %out;\nred.global.add.u32 [%rd0], %r5;\n"};
+	c.shared = 512;
+	RUNS(c);
+	for (uint32_t i = 0; i < 128; i++) assert_int_equal(c.out[i], 7 * (127 - i)); /* one run's sums, not five */
+}
+
+static void test_counters(void **state)
+{
+	(void)state;
+	sim_case c = {.threads = 64,
+		.programs = 3,
+		.options = {.counters = 1},
+		.body = SHARED_MINE "shl.b32 %r6, %tid, 7;\nand.b32 %r6, %r6, 0x780;\nadd.s32 %r6, %r6, %r1;\n"
+				    "mad.wide.u32 %rd1, %tid, 4, %in;\nmad.wide.u32 %rd2, %tid, 8, %rd1;\n"
+				    "ld.global.b32 %r7, [%in];\nst.shared.b32 [%r2], %r7;\nbar.sync 0;\n"
+				    "setp.lt.u32 %p1, %tid, 16;\n@%p1 red.shared.add.u32 [%r6], 1;\n"
+				    "@%p1 ld.global.b32 %r8, [%rd1];\n"};
+	c.shared = 2048;
+	c.body = SHARED_MINE
+		"ld.global.b32 %r7, [%in];\nst.shared.b32 [%r2], %r7;\nbar.sync 0;\nsetp.lt.u32 %p1, %tid, 8;\n"
+		"mul.lo.s32 %r6, %tid, 128;\nadd.s32 %r6, %r6, %r1;\n@%p1 st.shared.b32 [%r6], 5;\n"
+		"mad.wide.u32 %rd1, %tid, 4, %in;\n@%p1 ld.global.b32 %r8, [%rd1];\n"
+		"mad.wide.u32 %rd2, %tid, 32, %in;\n@%p1 ld.global.b32 %r8, [%rd2];\n";
+	RUNS(c);
+	assert_int_equal(c.counters.programs, 3);
+	assert_int_equal(c.counters.barriers, 3);
+	assert_int_equal(c.counters.load_requests, 3 * (2 + 1 + 1));
+	assert_int_equal(c.counters.load_sectors, 3 * (2 + 1 + 8));
+	assert_int_equal(c.counters.load_bytes, 3 * 4 * (64 + 8 + 8));
+	assert_int_equal(c.counters.store_requests, 0);
+	assert_int_equal(c.counters.shared_requests, 3 * 3);
+	assert_int_equal(c.counters.shared_conflicts, 3 * 7); /* eight lanes, one bank */
+	assert_int_equal(c.counters.instructions[BLK_SIM_BARRIER], 3 * 2);
+	assert_int_equal(c.counters.instructions[BLK_SIM_MEMORY], 3 * (2 + 2 + 3));
+}
+
+/* ---- Threads that should be there ---- */
+
+static void test_barriers(void **state)
+{
+	(void)state;
+	sim_case divergent = {
+		.threads = 64, .body = "setp.lt.u32 %p1, %tid, 40;\n@!%p1 bra END;\n.loc 1 9 1\nbar.sync 0;\nEND:\n"};
+	REPORTS(divergent, "made.blk:9:", "a barrier is reached by some threads of a warp only", "lanes 0x000000ff");
+	sim_case guarded = {.body = "setp.lt.u32 %p1, %tid, 4;\n@%p1 bar.sync 0;\n"};
+	REPORTS(guarded, "a barrier is reached by some threads of a warp only");
+	sim_case fewer = {.threads = 64, .body = "setp.lt.u32 %p1, %tid, 32;\n@!%p1 bra END;\nbar.sync 0;\nEND:\n"};
+	REPORTS(fewer, "wait at barrier 0 for ever", "1 have arrived", "waits for 2", "1 have ended");
+	sim_case named = {.threads = 96,
+		.body = "setp.lt.u32 %p1, %tid, 64;\n@!%p1 bra END;\nbar.sync 3, 64;\nEND:\nbar.sync 0;\n"};
+	RUNS(named);
+	sim_case disagree = {.threads = 64,
+		.body = "shr.u32 %r1, %tid, 5;\nadd.s32 %r1, %r1, 1;\nshl.b32 %r1, %r1, 5;\nbar.sync 1, %r1;\nbar.sync "
+			"1, 64;\n"};
+	disagree.body = "setp.lt.u32 %p1, %tid, 32;\nselp.b32 %r1, 64, 32, %p1;\nbar.sync 1, %r1;\n";
+	REPORTS(disagree, "barrier 1 is for 32 threads here and for 64 elsewhere");
+}
+
+static void test_exchanges(void **state)
+{
+	(void)state;
+	sim_case absent = {
+		.body = "setp.lt.u32 %p1, %tid, 4;\n@!%p1 bra END;\nshfl.sync.bfly.b32 %r1, %tid, 1, 31, -1;\nEND:\n"};
+	REPORTS(absent, "an exchange names lane 4, which is elsewhere");
+	sim_case ended = {.body = "setp.lt.u32 %p1, %tid, 4;\n@%p1 ret;\nvote.sync.any.pred %p2, %p1, -1;\n"};
+	REPORTS(ended, "an exchange names lane 0, which has ended");
+	sim_case stranger = {.body = "redux.sync.add.s32 %r1, %tid, 0xff;\n"};
+	REPORTS(stranger, "does not name it");
+	sim_case half = {
+		.body = "setp.lt.u32 %p1, %tid, 16;\n@!%p1 bra END;\nredux.sync.add.s32 %r1, %tid, 0xffff;\n" STORE(
+			"%r1") "END:\n"};
+	RUNS(half);
+	assert_int_equal(half.out[3], 120);
+}
+
+static void test_no_end(void **state)
+{
+	(void)state;
+	sim_case c = {.body = "trap;\n"};
+	REPORTS(c, "trap");
+}
+
+/* ---- Text that is refused ---- */
+
+static void test_refused(void **state)
+{
+	(void)state;
+	sim_case unknown = {.body = "frobnicate.s32 %r1, %r2;\n"};
+	REFUSES(unknown, "line 28 of the PTX", "the instruction frobnicate.s32 is not simulated");
+	sim_case modifier = {.body = "add.rz.f32 %r1, %r2, %r3;\n"};
+	REFUSES(modifier, "add.rz.f32 is not simulated");
+	sim_case label = {.body = "bra NOWHERE;\n"};
+	REFUSES(label, "no label NOWHERE");
+	sim_case width = {.body = "add.s32 %r1, %rd1, 1;\n"};
+	REFUSES(width, "a register of another size");
+	sim_case undeclared = {.body = "add.s32 %r1, %q1, 1;\n"};
+	REFUSES(undeclared, "%q1 is not declared");
+	sim_case range = {.body = "add.s32 %r1, %r64, 1;\n"};
+	REFUSES(range, "%r64 is not declared");
+	sim_case call = {.body = "call.uni helper, (%r1);\n"};
+	REFUSES(call, "calls of helper are not simulated");
+	sim_case open = {.body = "mov.b32 %r1, 0; /*"};
+	REFUSES(open, "the text ends inside a kernel");
+}
+
+static void test_targets(void **state)
+{
+	(void)state;
+	blk_device *d = NULL;
+	blk_device_info info;
+	assert_int_equal(blk_device_open("sim:sm_90a", &d), BLK_OK);
+	assert_int_equal(blk_device_query(d, &info), BLK_OK);
+	assert_int_equal(info.kind, BLK_DEVICE_SIM);
+	assert_string_equal(info.target, "sm_90a");
+	assert_int_equal(info.compute_capability, 90);
+	assert_int_equal(info.warp_size, 32);
+	assert_int_equal(info.max_shared_per_block, 227 * 1024);
+	blk_device_close(d);
+	assert_int_equal(blk_device_open("sim:cpu", &d), BLK_ERROR_ARGUMENT);
+	assert_int_equal(blk_device_open("sim:sm_7", &d), BLK_ERROR_ARGUMENT);
+	assert_non_null(strstr(blk_error(), "sm_7"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_branches_meet), cmocka_unit_test(test_loops_meet),
+		cmocka_unit_test(test_lanes_that_end), cmocka_unit_test(test_nested_branches),
+		cmocka_unit_test(test_warps_and_barrier), cmocka_unit_test(test_spin_lock),
+		cmocka_unit_test(test_outside), cmocka_unit_test(test_misuse), cmocka_unit_test(test_undefined),
+		cmocka_unit_test(test_undefined_bits), cmocka_unit_test(test_multiply),
+		cmocka_unit_test(test_load_matrix), cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_races_in_shared_memory), cmocka_unit_test(test_races_and_named_barriers),
+		cmocka_unit_test(test_races_between_programs), cmocka_unit_test(test_seeds),
+		cmocka_unit_test(test_counters), cmocka_unit_test(test_barriers), cmocka_unit_test(test_exchanges),
+		cmocka_unit_test(test_no_end), cmocka_unit_test(test_refused), cmocka_unit_test(test_targets)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
