@@ -1,0 +1,156 @@
+# blk: `make demo` and `make test` set up everything; `make help` lists the rest.
+LLVM_CONFIG ?= llvm-config-22
+PREFIX ?= /usr/local
+BUILD ?= build
+CC ?= cc
+SAN ?=
+LLVM_LINK ?= $(if $(SAN),shared,static)
+VERSION := 0.1.0
+
+WARN := -Wall -Wextra -Werror -Wno-missing-field-initializers -Wvla -Wshadow
+# gcc sees null pointers on the paths that its own checks add.
+WARN += $(if $(SAN),-Wno-nonnull -Wno-format-truncation -Wno-clobbered -Wno-unknown-warning-option)
+CFLAGS ?= -O2 -g
+LLVM_VERSION = $(shell $(LLVM_CONFIG) --version)
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(CFLAGS) $(SAN) -MMD -MP -DBLK_VERSION='"$(VERSION)"' -I. -Icompiler -Iruntime -I$(BUILD)/gen
+ALL_LDFLAGS = $(SAN) $(LDFLAGS)
+LLVM_CFLAGS := -I$(shell $(LLVM_CONFIG) --includedir 2>/dev/null)
+# shared: quick to link. static: LLVM and libstdc++ inside libblkc, which then starts in half the time and runs anywhere.
+LLVM_shared = $(shell $(LLVM_CONFIG) --ldflags --link-shared --libs core)
+LLVM_static = -L$(shell $(LLVM_CONFIG) --libdir) $(shell $(LLVM_CONFIG) --link-static --libs nvptx x86 passes) \
+	-static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL -Wl,--gc-sections -l:libz.a -l:libzstd.a
+LINKER_static := $(or $(CXX),c++)
+LINKER_shared = $(CC)
+
+COMPILER := $(filter-out compiler/blkc.c compiler/tool/%,$(wildcard compiler/*.c compiler/*/*.c))
+RUNTIME := $(filter-out runtime/blkrun.c,$(wildcard runtime/*.c runtime/sim/*.c))
+TOOL := $(wildcard compiler/tool/*.c)
+RUN := $(wildcard runtime/run/*.c)
+GENERATED := $(BUILD)/gen/lexer.c $(BUILD)/gen/grammar.c $(BUILD)/gen/lib.c
+COMPILER_OBJ := $(COMPILER:%.c=$(BUILD)/%.o) $(GENERATED:.c=.o)
+RUNTIME_OBJ := $(RUNTIME:%.c=$(BUILD)/%.o)
+TOOL_OBJ := $(TOOL:%.c=$(BUILD)/%.o)
+RUN_OBJ := $(RUN:%.c=$(BUILD)/%.o)
+SCALAR_OBJ := $(BUILD)/compiler/support/scalar.o
+TARGET_OBJ := $(BUILD)/compiler/target.o
+# What blkc and libblk share: packages and signatures.
+SHARED_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,package signature defines error) $(SCALAR_OBJ)
+UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
+EXAMPLES := $(patsubst examples/%/main.c,$(BUILD)/bin/examples/%,$(wildcard examples/*/main.c))
+DEVICE := $(patsubst tests/device/%.c,$(BUILD)/device/%,$(wildcard tests/device/*.c))
+BENCH := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
+
+all: $(BUILD)/lib/libblk.so $(BUILD)/lib/blk-trial $(BUILD)/lib/libblkc.so $(BUILD)/bin/blkc $(BUILD)/bin/blkrun $(EXAMPLES)
+tests: all $(UNIT) $(DEVICE) $(BENCH)
+
+# The compiler: one library that holds or links LLVM; blkc is its command line.
+$(BUILD)/lib/libblkc.so: $(COMPILER_OBJ)
+	@mkdir -p $(@D)
+	$(LINKER_$(LLVM_LINK)) -shared -o $@ $^ $(ALL_LDFLAGS) $(LLVM_$(LLVM_LINK)) -lm
+$(BUILD)/bin/blkc: $(BUILD)/compiler/blkc.o $(TOOL_OBJ) $(SHARED_OBJ) $(BUILD)/lib/libblkc.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkc -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lpthread -lm -ldl
+
+# The runtime: libc only; it opens libcuda and libblkc when they are asked for.
+$(BUILD)/lib/libblk.so: $(RUNTIME_OBJ) $(SCALAR_OBJ) $(TARGET_OBJ)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $^ $(ALL_LDFLAGS) -ldl -lpthread -lm
+# The process that tunes in isolation; found beside libblk.
+$(BUILD)/lib/blk-trial: $(BUILD)/runtime/trial/blk-trial.o $(RUNTIME_OBJ) $(SCALAR_OBJ) $(TARGET_OBJ)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -ldl -lpthread -lm
+$(BUILD)/bin/blkrun: $(BUILD)/runtime/blkrun.o $(RUN_OBJ) $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lm
+$(BUILD)/bin/examples/%: $(BUILD)/examples/%/main.o $(BUILD)/lib/libblk.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $< -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../../lib' $(ALL_LDFLAGS) -lm
+$(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/runtime/run/plot.o $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lm -ldl -lpthread
+
+$(BUILD)/device/%: $(BUILD)/tests/device/%.o $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $< $(SCALAR_OBJ) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lm
+
+# Unit tests see the insides: they link the objects.
+$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(COMPILER_OBJ) $(TOOL_OBJ) $(RUNTIME_OBJ) $(RUN_OBJ)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LLVM_shared) -lcmocka -ldl -lpthread -lm
+
+$(BUILD)/%.o: %.c | $(GENERATED)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(DEFINES) $(LLVM_CFLAGS) -c -o $@ $<
+$(BUILD)/compiler/driver.o: DEFINES = -DBLK_LLVM_VERSION='"$(LLVM_VERSION)"'
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c
+	$(CC) $(ALL_CFLAGS) -Wno-unused-parameter -Wno-unused-variable -Wno-shadow -Wno-type-limits -Icompiler/syntax -c -o $@ $<
+$(BUILD)/gen/lexer.c: compiler/syntax/lexer.re | $(BUILD)/gen/grammar.c
+	re2c -W --no-debug-info -o $@ $<
+$(BUILD)/gen/grammar.c: compiler/syntax/grammar.y
+	@mkdir -p $(@D)
+	lemon -q -l -d$(@D) $<
+$(BUILD)/gen/lib.c: tools/embed.sh $(wildcard compiler/lib/*.blk)
+	@mkdir -p $(@D)
+	sh tools/embed.sh $(sort $(wildcard compiler/lib/*.blk)) >$@
+
+# ---- what people type ----
+demo:
+	@sh tools/setup.sh build
+	@echo "building into $(BUILD)/"
+	@$(MAKE) -s all
+	@$(BUILD)/bin/blkc examples/vector_add/vector_add.blk -o $(BUILD)/vector_add.ptx
+	@$(BUILD)/bin/examples/vector_add
+	@echo "PTX: $(BUILD)/vector_add.ptx"
+test:
+	@sh tools/setup.sh test
+	@echo "building into $(BUILD)/"
+	@$(MAKE) -s tests
+	@sh tests/run.sh $(BUILD)
+test-sanitized:
+	@sh tools/setup.sh test
+	@$(MAKE) -s tests BUILD=build-san CFLAGS="-O1 -g" SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+	@sh tests/run.sh build-san
+# libFuzzer on one reader each, from the seeds in the tree, for FUZZ_SECONDS.
+FUZZ_SECONDS ?= 120
+FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
+fuzz: $(FUZZERS:%=$(BUILD)/fuzz/%)
+	@for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz/$$f.found && $(BUILD)/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 \
+		-artifact_prefix=$(BUILD)/fuzz/$$f- -verbosity=0 -print_final_stats=1 $(BUILD)/fuzz/$$f.found tests/fuzz/$$f || exit 1; done
+$(BUILD)/fuzz/ptx: tests/fuzz/ptx.c $(filter-out %/device.c %/launch.c,$(wildcard runtime/sim/*.c)) compiler/support/scalar.c
+	@mkdir -p $(@D)
+	clang -std=c11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -I. -Icompiler -Iruntime -o $@ $^ -lpthread -lm
+clang:
+	@$(MAKE) -s tests BUILD=build-clang CC=clang CFLAGS=-O1 LLVM_LINK=shared
+	@echo "clang: no warnings"
+format:
+	clang-format -i $(FORMATTED)
+format-check:
+	@case "$$(clang-format --version)" in *"version 14."*) clang-format --dry-run -Werror $(FORMATTED) && echo "format: clean";; *) echo "format: skipped, the check is for clang-format 14";; esac
+FORMATTED = $(wildcard compiler/*.[ch] compiler/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] tests/*/*.[ch] examples/*.h examples/*/*.c)
+lint: $(GENERATED)
+	clang-tidy --quiet $(wildcard compiler/*.c compiler/*/*.c runtime/*.c runtime/*/*.c) -- $(ALL_CFLAGS) -DBLK_LLVM_VERSION='"$(LLVM_VERSION)"' $(LLVM_CFLAGS)
+clean:
+	rm -rf build build-san build-clang build-device
+
+# A folder that runs on another x86-64 Linux with glibc 2.36 or newer and no LLVM: LLVM static, once, inside libblkc.
+device:
+	@sh tools/setup.sh test
+	@$(MAKE) -s tests BUILD=build-device CFLAGS=-O2
+	@sh tools/device.sh build-device
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
+	install $(BUILD)/bin/blkc $(BUILD)/bin/blkrun $(DESTDIR)$(PREFIX)/bin
+	install $(BUILD)/lib/libblk.so $(BUILD)/lib/libblkc.so $(BUILD)/lib/blk-trial $(DESTDIR)$(PREFIX)/lib
+	install -m 644 runtime/blk.h compiler/blkc.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 docs/man/blkc.1 docs/man/blkrun.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' tools/blk.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/blk.pc
+help:
+	@echo "make demo            set up, build, compile examples/vector_add to PTX, run it on the best device, check it"
+	@echo "make test            set up, build, run every test that this machine can run"
+	@echo "make [LLVM_LINK=shared]   build/bin/blkc, build/bin/blkrun, build/lib, build/examples"
+	@echo "make install [PREFIX=/usr/local DESTDIR=]    make device    make clean"
+	@echo "make test-sanitized clang fuzz format format-check lint"
+
+.PHONY: all tests demo test test-sanitized fuzz clang format format-check lint clean device install help
+.SECONDARY:
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)

@@ -1,0 +1,52 @@
+#!/bin/sh
+# usage: setup.sh build|test     Installs what is missing from the distribution (as root), or says what to install.
+# Looks for what the build calls, not for package names, so any machine that has the tools passes at once.
+set -eu
+stamp=${BUILD:-build}/.setup-$1
+[ -e "$stamp" ] && exit 0
+config=${LLVM_CONFIG:-llvm-config-22}
+missing=
+need() { missing="$missing $1"; }
+have() { command -v "$1" >/dev/null 2>&1; }
+header() { echo "#include <$1>" | ${CC:-cc} -E -xc - >/dev/null 2>&1; }
+
+have "${CC:-cc}" || need gcc
+have "${CXX:-c++}" || need g++
+have make || need make
+header stdio.h || need libc6-dev
+have re2c || need re2c
+have lemon || need lemon
+have pkg-config || need pkg-config
+header xxhash.h || need libxxhash-dev
+header zlib.h || need zlib1g-dev
+header zstd.h || need libzstd-dev
+have "$config" || { [ -n "${LLVM_CONFIG:-}" ] && { echo "LLVM_CONFIG=$config is not there" >&2; exit 1; }; need llvm-22-dev; }
+if [ "$1" = test ]; then
+	header cmocka.h || need libcmocka-dev
+	have python3 || need python3
+	have clang || need clang
+	have clang-format || need clang-format
+fi
+if [ -n "$missing" ]; then
+	if [ "$(id -u)" = 0 ] && have apt-get; then
+		echo "installing:$missing"
+		export DEBIAN_FRONTEND=noninteractive
+		apt-get update -qq || true
+		# shellcheck disable=SC2086
+		apt-get install -y -qq --no-install-recommends $missing >/dev/null || {
+			echo "could not install:$missing" >&2
+			exit 1
+		}
+	else
+		echo "Please install (Debian's names):$missing" >&2
+		echo "  sudo apt-get install --no-install-recommends$missing" >&2
+		exit 1
+	fi
+fi
+version=$("$config" --version)
+case ${version%%.*} in
+	2[2-9] | [3-9][0-9]) ;;
+	*) echo "LLVM $version is too old: blk needs 22 or newer (older ones ignore kernel attributes). LLVM_CONFIG=/path/to/llvm-config names another." >&2; exit 1 ;;
+esac
+mkdir -p "$(dirname "$stamp")"
+: >"$stamp"
