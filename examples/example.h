@@ -228,7 +228,7 @@ static inline blk_kernel *example_kernel(example *e, const char *name, const cha
 	va_start(list, format);
 	vsnprintf(text, sizeof text, format, list);
 	va_end(list);
-	for (char *word = text; *word && n < 16;) {
+	for (char *word = text + strspn(text, " "); *word && n < 16;) {
 		char *equals = strchr(word, '='), *end = word + strcspn(word, " ");
 		if (!equals || equals > end || e->nmodules == EXAMPLE_MOST) exit(1);
 		defines[n++] = (blk_define){word, equals + 1};
@@ -265,10 +265,11 @@ static inline double example_value(blk_type type, const void *elements, size_t i
 	}
 }
 
-/* Compares every element of an output with the reference, relative to the largest magnitude; nan never passes; the
- * guard must stay.  The format names the case. */
-static inline bool example_check(
-	example *e, blk_buffer *output, const double *want, size_t n, double tolerance, const char *format, ...)
+/* Compares every element of an output with the reference, which it may miss by `bound`, or where that is null by
+ * `tolerance` of the largest magnitude; nan never passes; the guard must stay.  Prints the worst element's error as
+ * a part of its bound, or relative to the largest magnitude. */
+static inline bool example_compare(example *e, blk_buffer *output, const double *want, const double *bound, size_t n,
+	double tolerance, const char *what)
 {
 	int which = 0;
 	while (e->buffers[which] != output) which++;
@@ -280,20 +281,20 @@ static inline bool example_check(
 	double worst = 0, largest = 0;
 	for (size_t i = 0; i < n; i++)
 		if (fabs(want[i]) > largest) largest = fabs(want[i]);
+	if (!(largest > 0)) largest = 1;
 	for (size_t i = 0; i < n; i++) {
 		double error = want[i] == example_value(type, got, i) ? 0 : fabs(example_value(type, got, i) - want[i]);
+		if (error != 0) error /= bound ? bound[i] : largest;
 		if (!(error <= worst)) worst = error, at = i;
 		if (isnan(error)) break;
 	}
-	bool good = worst <= tolerance * (largest > 0 ? largest : 1);
+	bool good = worst <= (bound ? 1 : tolerance);
 	for (size_t i = n * size; good && i < bytes; i++)
 		if (got[i] != 0xff) good = false, at = i / size;
-	char what[128];
-	va_list list;
-	va_start(list, format);
-	vsnprintf(what, sizeof what, format, list);
-	va_end(list);
-	printf("  %-44s largest error %.2e%s\n", what, largest > 0 ? worst / largest : worst, good ? "" : "  WRONG");
+	if (bound)
+		printf("  %-44s largest error %.3f of its bound%s\n", what, worst, good ? "" : "  WRONG");
+	else
+		printf("  %-44s largest error %.2e%s\n", what, worst, good ? "" : "  WRONG");
 	if (!good)
 		printf("    at %zu: %.9g, expected %.9g\n", at, example_value(type, got, at),
 			at < n ? want[at] : (double)NAN);
@@ -301,6 +302,18 @@ static inline bool example_check(
 	e->failed += !good;
 	free(got);
 	return good;
+}
+
+/* The format names the case. */
+static inline bool example_check(
+	example *e, blk_buffer *output, const double *want, size_t n, double tolerance, const char *format, ...)
+{
+	char what[128];
+	va_list list;
+	va_start(list, format);
+	vsnprintf(what, sizeof what, format, list);
+	va_end(list);
+	return example_compare(e, output, want, NULL, n, tolerance, what);
 }
 
 /* Times a launch and prints it with the bytes it must move. */
