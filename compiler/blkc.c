@@ -315,13 +315,9 @@ static char *default_output(const char *input, const char *extension)
 /* All artifacts of one kind, one kernel after another. */
 static bool write_kind(command *c, const char *input, const blkc_result *r, const emit_kind *kind, bool only_kind)
 {
-	size_t total = 0, count = 0;
+	size_t total = 0;
 	for (size_t i = 0; i < r->nartifacts; i++)
-		if (r->artifacts[i].kind == kind->bit) total += r->artifacts[i].nbytes, count++;
-	if (kind->bit == BLKC_EMIT_OBJECT && count > 1) {
-		usage("%s holds several kernels; choose one with --kernel=NAME", input);
-		return false;
-	}
+		if (r->artifacts[i].kind == kind->bit) total += r->artifacts[i].nbytes;
 	char *all = malloc(total + 1), *path = NULL;
 	size_t at = 0;
 	for (size_t i = 0; all && i < r->nartifacts; i++)

@@ -68,7 +68,9 @@ typedef struct compile {
 	VEC(blkc_artifact) artifacts;
 	VEC(blkc_kernel) kernels;
 	VEC(const explain_kernel *) records;
-	const ir_func *last; /* of those that became PTX */
+	ir_func *last; /* of those that became code */
+	bool several;  /* kernels: the cpu's code of each is a part, to be joined */
+	VEC(cpu_output) parts;
 	VEC(const char *) dependencies;
 	blkc_result *result;
 } compile;
@@ -136,21 +138,36 @@ static void finish_signature(compile *c, ir_func *f, text *signature, uint64_t s
 		text_printf(signature, "scratch %llu\n", (unsigned long long)scratch_bytes);
 }
 
-static bool emit_cpu(compile *c, ir_func *f, uint64_t *scratch_bytes)
+static void add_cpu_code(compile *c, const char *kernel, const cpu_output *out)
+{
+	if (out->llvm) add_artifact(c, kernel, BLKC_EMIT_LLVM, out->llvm, out->llvm_bytes);
+	if (out->assembly) add_artifact(c, kernel, BLKC_EMIT_ASM, out->assembly, out->assembly_bytes);
+	if (out->object) add_artifact(c, kernel, BLKC_EMIT_OBJECT, out->object, out->object_bytes);
+}
+
+static cpu_options cpu_wants(const compile *c)
 {
 	unsigned emit = c->request->emit;
-	cpu_options options = {.want_llvm = emit & BLKC_EMIT_LLVM,
+	return (cpu_options){.want_llvm = emit & BLKC_EMIT_LLVM,
 		.want_asm = emit & BLKC_EMIT_ASM,
 		.want_object = emit & BLKC_EMIT_OBJECT,
 		.cpu = c->request->cpu};
+}
+
+static bool emit_cpu(compile *c, ir_func *f, uint64_t *scratch_bytes)
+{
+	cpu_options options = cpu_wants(c);
+	if (c->several) options = (cpu_options){.want_part = true, .cpu = options.cpu};
 	cpu_output out = {0};
 	double start = milliseconds();
 	if (!cpu_emit(&c->arena, &c->diags, f, &options, &out)) return false;
 	log_time(c, "cpu code", start);
 	*scratch_bytes = out.scratch_bytes;
-	if (emit & BLKC_EMIT_LLVM) add_artifact(c, f->name, BLKC_EMIT_LLVM, out.llvm, out.llvm_bytes);
-	if (emit & BLKC_EMIT_ASM) add_artifact(c, f->name, BLKC_EMIT_ASM, out.assembly, out.assembly_bytes);
-	if (emit & BLKC_EMIT_OBJECT) add_artifact(c, f->name, BLKC_EMIT_OBJECT, out.object, out.object_bytes);
+	c->last = f;
+	if (c->several)
+		vec_push(&c->arena, &c->parts, out);
+	else
+		add_cpu_code(c, f->name, &out);
 	return true;
 }
 
@@ -238,6 +255,21 @@ static void drop_artifacts(compile *c, unsigned kind)
 	for (uint32_t i = 0; i < c->artifacts.n; i++)
 		if (c->artifacts.at[i].kind != kind) c->artifacts.at[kept++] = c->artifacts.at[i];
 	c->artifacts.n = kept;
+}
+
+/* One object, one assembly and one module: linkers and assemblers take them as they take any C compiler's. */
+static void join_cpu_kernels(compile *c)
+{
+	cpu_options options = cpu_wants(c);
+	cpu_output out = {0};
+	double start = milliseconds();
+	if (c->diags.errors || !c->parts.n) return;
+	if (!cpu_join(&c->arena, &c->diags, c->last, &options, c->parts.at, c->parts.n, &out)) {
+		c->artifacts.n = c->kernels.n = 0;
+		return;
+	}
+	log_time(c, "cpu code of all", start);
+	add_cpu_code(c, "", &out);
 }
 
 /* One PTX text and one cubin for the whole file: a user's .ptx holds all kernels of its .blk. */
@@ -339,6 +371,7 @@ static int compile_request(compile *c)
 	log_time(c, "parse and collect", start);
 	add_dependencies(c, &sources);
 	bool found = false, check_only = c->diags.errors;
+	c->several = !r->kernel && sema_kernel_count(program) > 1;
 	for (size_t i = 0; i < sema_kernel_count(program); i++) {
 		const char *name = sema_kernel_name(program, i);
 		if (r->kernel && strcmp(r->kernel, name) != 0) continue;
@@ -350,6 +383,7 @@ static int compile_request(compile *c)
 	else
 		add_records(c);
 	join_kernels(c);
+	join_cpu_kernels(c);
 	if (r->kernel && !found && !c->diags.errors)
 		return wrong(c, arena_printf(&c->arena, "%s has no kernel '%s'", r->name, r->kernel));
 	return c->diags.errors != 0;

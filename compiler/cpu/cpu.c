@@ -1,13 +1,17 @@
 /* The cpu device's back end, top to bottom: plan, LLVM IR, LLVM's passes, object.
  *
- * In: a tile-level function.  Out: text and object bytes in the arena.
+ * In: a tile-level function.  Out: text and object bytes in the arena.  A file's kernels become one module by way of
+ * bitcode, as each is made in an LLVM context of its own.
  * Everything that LLVM owns hangs on the emitter and is disposed on every way out: the arena's escape for lack of
  * memory is caught here, and thrown on once the LLVM objects are gone. */
 #include "../support/blocks.h"
 #include "../support/llvm_options.h"
 #include "lower.h"
 
+#include <llvm-c/BitReader.h>
+#include <llvm-c/BitWriter.h>
 #include <llvm-c/Error.h>
+#include <llvm-c/Linker.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
@@ -92,7 +96,7 @@ static const char long_pipeline[] =
 	"cgscc(inline),function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,simplifycfg),globaldce";
 enum { MANY_LOOPS = 400, TOO_MANY_LOOPS = 1200 };
 
-static bool make_machine(cpu_emitter *e)
+static bool make_machine(cpu_emitter *e, bool quick)
 {
 	const char *cpu, *features;
 	LLVMTargetRef target;
@@ -105,7 +109,7 @@ static bool make_machine(cpu_emitter *e)
 	bool wide = has_feature(features, "+avx512f");
 	e->vector_bytes = wide ? 64 : has_feature(features, "+avx") ? 32 : 16;
 	e->vector_registers = wide ? 32 : 16;
-	LLVMCodeGenOptLevel level = e->plan->loops > TOO_MANY_LOOPS ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault;
+	LLVMCodeGenOptLevel level = quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault;
 	char *triple = LLVMGetDefaultTargetTriple();
 	bool ok = LLVMGetTargetFromTriple(triple, &target, &e->message) == 0;
 	if (ok)
@@ -137,14 +141,21 @@ static bool optimise(cpu_emitter *e)
 	return internal_error(e, "passes", room);
 }
 
+/* The buffer at e->memory as bytes in the arena. */
+static const void *take_memory(cpu_emitter *e, size_t *n)
+{
+	*n = LLVMGetBufferSize(e->memory);
+	const void *bytes = arena_strndup(e->arena, LLVMGetBufferStart(e->memory), *n);
+	LLVMDisposeMemoryBuffer(e->memory);
+	e->memory = NULL;
+	return bytes;
+}
+
 static bool emit_code(cpu_emitter *e, LLVMCodeGenFileType kind, const void **bytes, size_t *n)
 {
 	if (LLVMTargetMachineEmitToMemoryBuffer(e->machine, e->module, kind, &e->message, &e->memory) || e->message)
 		return internal_error(e, "code generation", e->message);
-	*n = LLVMGetBufferSize(e->memory);
-	*bytes = arena_strndup(e->arena, LLVMGetBufferStart(e->memory), *n);
-	LLVMDisposeMemoryBuffer(e->memory);
-	e->memory = NULL;
+	*bytes = take_memory(e, n);
 	return true;
 }
 
@@ -169,45 +180,93 @@ static void drop_message(cpu_emitter *e)
 	e->message = NULL;
 }
 
-static bool emit(cpu_emitter *e, cpu_output *out)
+static bool emit_all(cpu_emitter *e, cpu_output *out)
 {
-	e->plan = cpu_plan_make(e->arena, e->func);
-	out->scratch_bytes = e->plan->scratch_bytes;
-	e->context = LLVMContextCreate();
-	LLVMContextSetDiagnosticHandler(e->context, on_llvm_diagnostic, e);
-	e->module = LLVMModuleCreateWithNameInContext(e->func->name, e->context);
-	e->builder = LLVMCreateBuilderInContext(e->context);
-	e->entry = LLVMCreateBuilderInContext(e->context);
-	if (!make_machine(e)) return false;
-	if (!cpu_lower(e)) return internal_error(e, "invalid LLVM IR", e->message);
-	drop_message(e);
-	if (!optimise(e)) return false;
 	if (e->options->want_llvm) {
 		e->message = LLVMPrintModuleToString(e->module);
 		out->llvm_bytes = strlen(e->message);
 		out->llvm = arena_strndup(e->arena, e->message, out->llvm_bytes);
 		drop_message(e);
 	}
+	if (e->options->want_part) {
+		e->memory = LLVMWriteBitcodeToMemoryBuffer(e->module);
+		out->part = take_memory(e, &out->part_bytes);
+	}
 	return emit_both(e, out);
 }
 
-bool cpu_emit(arena *a, diags *ds, ir_func *f, const cpu_options *options, cpu_output *out)
+static bool emit(cpu_emitter *e, cpu_output *out)
 {
+	e->plan = cpu_plan_make(e->arena, e->func);
+	out->scratch_bytes = e->plan->scratch_bytes;
+	out->quick = e->plan->loops > TOO_MANY_LOOPS;
+	e->module = LLVMModuleCreateWithNameInContext(e->func->name, e->context);
+	e->builder = LLVMCreateBuilderInContext(e->context);
+	e->entry = LLVMCreateBuilderInContext(e->context);
+	if (!make_machine(e, out->quick)) return false;
+	if (!cpu_lower(e)) return internal_error(e, "invalid LLVM IR", e->message);
+	drop_message(e);
+	return optimise(e) && emit_all(e, out);
+}
+
+static bool join(cpu_emitter *e, cpu_output *out)
+{
+	bool quick = false;
+	for (size_t i = 0; i < e->nparts; i++) {
+		const cpu_output *part = &e->parts[i];
+		LLVMModuleRef *into = e->module ? &e->copy : &e->module;
+		e->memory = LLVMCreateMemoryBufferWithMemoryRange(part->part, part->part_bytes, "kernels", false);
+		if (LLVMParseBitcodeInContext2(e->context, e->memory, into))
+			return internal_error(e, "a kernel's module", e->message);
+		LLVMDisposeMemoryBuffer(e->memory);
+		e->memory = NULL;
+		LLVMModuleRef next = e->copy;
+		e->copy = NULL; /* the linker disposes of it */
+		if (next && LLVMLinkModules2(e->module, next)) return internal_error(e, "linking", e->message);
+		quick = quick || part->quick;
+	}
+	return make_machine(e, quick) && emit_all(e, out);
+}
+
+static bool guarded(cpu_emitter *e, bool (*work)(cpu_emitter *, cpu_output *), cpu_output *out)
+{
+	arena *a = e->arena;
 	jmp_buf *outer = a->recover, here;
-	cpu_emitter *e = ARENA_NEW(a, cpu_emitter);
 	*out = (cpu_output){0};
-	e->arena = a;
-	e->diags = ds;
-	e->func = f;
-	e->options = options;
 	if (setjmp(here)) {
 		a->recover = outer;
 		dispose(e);
 		arena_out_of_memory(a);
 	}
 	a->recover = &here;
-	bool ok = emit(e, out);
+	e->context = LLVMContextCreate();
+	LLVMContextSetDiagnosticHandler(e->context, on_llvm_diagnostic, e);
+	bool ok = work(e, out);
 	a->recover = outer;
 	dispose(e);
 	return ok;
+}
+
+static cpu_emitter *new_emitter(arena *a, diags *ds, ir_func *f, const cpu_options *options)
+{
+	cpu_emitter *e = ARENA_NEW(a, cpu_emitter);
+	e->arena = a;
+	e->diags = ds;
+	e->func = f;
+	e->options = options;
+	return e;
+}
+
+bool cpu_emit(arena *a, diags *ds, ir_func *f, const cpu_options *options, cpu_output *out)
+{
+	return guarded(new_emitter(a, ds, f, options), emit, out);
+}
+
+bool cpu_join(arena *a, diags *ds, ir_func *last, const cpu_options *options, const cpu_output *parts, size_t n,
+	cpu_output *out)
+{
+	cpu_emitter *e = new_emitter(a, ds, last, options);
+	e->parts = parts;
+	e->nparts = n;
+	return guarded(e, join, out);
 }

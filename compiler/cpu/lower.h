@@ -87,7 +87,9 @@ typedef struct cpu_emitter {
 	ir_func *func;
 	const cpu_options *options;
 	cpu_plan *plan;
-	/* LLVM; those down to pass_options are owned and disposed by cpu_emit on every path */
+	const cpu_output *parts; /* of cpu_join() */
+	size_t nparts;
+	/* LLVM; those down to pass_options are owned and disposed on every path */
 	LLVMContextRef context;
 	LLVMModuleRef module, copy;
 	LLVMBuilderRef builder, entry; /* entry: adds to the end of the program function's first block */

@@ -42,6 +42,15 @@ status 0 "several kinds" "$blkc" $add --emit=tile,ptx
 [ -s vector_add.tile ] && ok || bad "vector_add.tile is missing"
 for kind in html; do status 2 "--emit=$kind" "$blkc" $add --emit=$kind; says "not in this version yet"; done
 status 0 "cpu object" "$blkc" $add --target=cpu -o add.o
+status 0 "a cpu object of several kernels" "$blkc" examples/softmax/softmax.blk --target=cpu --emit=object,asm,llvm
+cat >one.c <<'END'
+void softmax_rows(const void *, long, long, void *), softmax_persistent(const void *, long, long, void *);
+int main(int n, char **v) { return n > 9 ? softmax_rows(v, 0, 0, v), 1 : (softmax_persistent(v, 0, 0, v), 0); }
+END
+status 0 "links" ${CC:-cc} one.c softmax.o -lm -o one
+status 0 "runs" ./one
+status 0 "assembles" ${CC:-cc} -c softmax.s -o again.o
+[ "$(grep -c '^source_filename' softmax.ll)" = 1 ] && ok || bad "softmax.ll is not one module"
 status 0 "-D" "$blkc" $add -D BLOCK=2048 -D num_warps=8 -o d.ptx
 status 1 "-D of an unknown name" "$blkc" $add -D BLOK=2048 -o e.ptx
 [ -e e.ptx ] && bad "an output after an error" || ok
