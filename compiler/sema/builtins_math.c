@@ -27,23 +27,18 @@ static bool is_bool(sval v)
 	return sval_type_of(v, &t) && !t.pointer && t.elem == SCALAR_BOOL;
 }
 
-/* Brings numbers to the type that the arithmetic operators would give them together, by adding zeros of their types. */
+/* Brings numbers to the type that the arithmetic operators would give them together; literals alone stay literals. */
 static bool common_numbers(sema *s, const builtin_call *c, sval *v, unsigned n)
 {
-	if (is_bool(v[0]) && n == 2 && is_bool(v[1])) return true;
-	sval zero = sema_emit_binary(s, AST_OP_MUL, v[0], sval_int(0, c->at), c->at, c->name);
-	for (unsigned i = 1; i < n; i++) {
-		sval other = sema_emit_binary(s, AST_OP_MUL, v[i], sval_int(0, c->at), c->at, c->name);
-		zero = sema_emit_binary(s, AST_OP_ADD, zero, other, c->at, c->name);
-	}
-	if (zero.kind != SVAL_NUMBER) return false;
+	scalar type;
+	bool untyped = true;
+	if (!sema_numbers_type(s, v, n, c->at, &type)) return false;
+	for (unsigned i = 0; i < n; i++) untyped = untyped && v[i].number.untyped;
 	for (unsigned i = 0; i < n; i++) {
-		bool to_float = scalar_is_float(zero.number.type);
-		if (zero.number.untyped)
-			v[i] = to_float ? sval_float(as_double(v[i].number), v[i].at) : v[i];
-		else
-			v[i] = sval_number_bits(
-				zero.number.type, sema_number_bits(v[i].number, zero.number.type), v[i].at);
+		if (!untyped)
+			v[i] = sval_number_bits(type, sema_number_bits(v[i].number, type), v[i].at);
+		else if (scalar_is_float(type))
+			v[i] = sval_float(as_double(v[i].number), v[i].at);
 	}
 	return true;
 }

@@ -166,6 +166,8 @@ const char *sema_postfix_text(sema *, span); /* the same, in parentheses unless 
 bool number_fits(sema_number, scalar);       /* an integer number's value in the type's range; any number in a float */
 /* The type in which two numbers meet; false: signed and unsigned with no common type. */
 bool number_common_type(sema_number a, sema_number b, scalar *type, bool *untyped);
+/* May the number stand beside a `t`?  An integer literal that does not fit is an error, not a wider type. */
+bool sema_literal_fits(sema *, sval number, scalar t);
 sema_number number_adapt(sema_number, scalar);
 sema_number number_from_bits(scalar, uint64_t);
 sema_number number_make_int(sema_int, bool *fits);

@@ -86,6 +86,15 @@ static bool report_mix(sema *s, sval a, scalar ta, sval b, scalar tb, span at)
 	return false;
 }
 
+bool sema_literal_fits(sema *s, sval v, scalar t)
+{
+	sema_number n = v.number;
+	if (!n.untyped || !scalar_is_integer(n.type) || !scalar_is_integer(t) || number_fits(n, t)) return true;
+	diag *d = sema_diag(s, 218, v.at, "%s does not fit in %s", number_text(s, n), scalar_name(t));
+	diag_set_hint(s->diags, d, "widen the other operand with .to(%s)", scalar_name(n.type));
+	return false;
+}
+
 /* The type that a number takes beside run-time values of type `t`; false after an error. */
 static bool number_beside(sema *s, sval v, scalar t, scalar *out)
 {
@@ -94,27 +103,33 @@ static bool number_beside(sema *s, sval v, scalar t, scalar *out)
 		*out = n.untyped ? SCALAR_F32 : n.type;
 		return true;
 	}
-	if (n.untyped && scalar_is_integer(n.type) && scalar_is_integer(t) && !number_fits(n, t)) {
-		diag *d = sema_diag(s, 218, v.at, "%s does not fit in %s", number_text(s, n), scalar_name(t));
-		diag_set_hint(s->diags, d, "widen the other operand with .to(%s)", scalar_name(n.type));
-		return false;
-	}
+	if (!sema_literal_fits(s, v, t)) return false;
 	bool adapts = n.type != SCALAR_BOOL && t != SCALAR_BOOL &&
 		      (n.untyped || (scalar_is_integer(n.type) && number_fits(n, t)));
 	return *out = adapts ? t : n.type, true;
 }
 
-/* The same of numbers alone: the types meet in pairs, then every number must have room in the result. */
-static bool numbers_element(sema *s, const sval *v, unsigned n, span at, scalar *out)
+/* Typed numbers meet in pairs, literals adapt to them as to run-time values; where all are literals, every one must
+ * have room in the result. */
+bool sema_numbers_type(sema *s, const sval *v, unsigned n, span at, scalar *out)
 {
-	sema_number t = v[0].number;
-	for (unsigned i = 1; i < n; i++) {
-		sema_number x = v[i].number;
-		bool first = t.type == SCALAR_BOOL, second = x.type == SCALAR_BOOL;
-		if (first && second) continue;
+	const sval *first = NULL;
+	sema_number t = {0};
+	for (unsigned k = 0; k < 2 * n; k++) { /* those with a type, then literals */
+		const sval *w = &v[k % n];
+		sema_number x = w->number;
+		if (x.untyped != (k >= n)) continue;
+		if (!first) {
+			first = w;
+			t = x;
+			continue;
+		}
+		bool t_bool = t.type == SCALAR_BOOL, x_bool = x.type == SCALAR_BOOL;
+		if (t_bool && x_bool) continue;
+		if (!t.untyped && !t_bool && !sema_literal_fits(s, *w, t.type)) return false;
 		t.i = 0; /* only its type counts */
-		if (first || second || !number_common_type(t, x, &t.type, &t.untyped))
-			return report_mix(s, v[0], t.type, v[i], x.type, at);
+		if (t_bool || x_bool || !number_common_type(t, x, &t.type, &t.untyped))
+			return report_mix(s, *first, first->number.type, *w, x.type, at);
 		if (t.untyped && !scalar_is_float(t.type)) t.type = SCALAR_I32;
 	}
 	for (unsigned i = 0; i < n; i++)
@@ -143,7 +158,7 @@ static bool common_element(sema *s, const sval *v, unsigned n, span at, scalar *
 			return report_mix(s, v[first], (scalar)v[first].value->type.elem, v[i], e, at);
 		}
 	}
-	if (first < 0) return numbers_element(s, v, n, at, out);
+	if (first < 0) return sema_numbers_type(s, v, n, at, out);
 	scalar result = t;
 	for (unsigned i = 0; i < n; i++) {
 		scalar e;

@@ -182,6 +182,8 @@ bool sema_broadcast_pair(sema *, sval a, sval b, span at, ir_value **x, ir_value
 /* Promotion and broadcasting of n values to one type and shape (as the arithmetic operators do): where, maximum, fma.
  * Compile-time numbers adapt to the others.  All compile-time: they become run-time constants. */
 bool sema_unify(sema *, const sval *v, unsigned n, span at, ir_value **out);
+/* The type that numbers alone take beside each other; false after an error. */
+bool sema_numbers_type(sema *, const sval *, unsigned n, span at, scalar *out);
 /* The language's cast; identity when the type is the same; folds constants. Numbers and bool only. */
 ir_value *sema_convert(sema *, ir_value *, scalar to);
 /* x.to(T) in full: numbers, pointers from and to i64 and u64, bitcast. */
