@@ -1,6 +1,7 @@
 #!/bin/sh
-# usage: tools/diagnostics.sh BLKC >docs/diagnostics.md     The page of all diagnostics: titles from codes.def, each with
-# the first message of its code that the goldens in tests/golden/bad cause.
+# usage: tools/diagnostics.sh BLKC >docs/diagnostics.md     The page of all diagnostics: titles and paragraphs from
+# codes.def, each title with the first message of its code that the goldens in tests/golden/bad cause (those that need
+# another program come last).
 cd "$(dirname "$0")/.." || exit 2
 blkc=${1:-build/bin/blkc}
 tmp=$(mktemp -d) || exit 2
@@ -9,7 +10,7 @@ trap 'rm -rf "$tmp"' EXIT
 # Every message, a block each, headed by a line "@ CODE"; the goldens' marks are taken out of the source lines.
 cd tests/golden/bad || exit 2
 case $blkc in /*) ;; *) blkc=$PWD/../../../$blkc ;; esac
-for f in *.blk; do
+for f in $(LC_ALL=C grep -aL '^// needs:' *.blk) $(LC_ALL=C grep -al '^// needs:' *.blk); do
 	flags=$(tr '\000' ' ' <"$f" | LC_ALL=C sed -n 's|^// run: *||p' | sed 's|tests/golden/bad/||' | head -1)
 	setting=$(tr '\000' ' ' <"$f" | LC_ALL=C sed -n 's|^// env: *||p' | head -1)
 	# shellcheck disable=SC2086
@@ -60,8 +61,18 @@ This page is made by `tools/diagnostics.sh` from `compiler/support/codes.def` an
 | values in a tuple; tuples inside each other | 4,096; 64 | E0710 |
 | configurations of an autotune block | 10,000 | E0709 |
 END
+# A line for each code: its number and title, and its paragraph behind a '|'.
+awk '
+	function end_row() { if (row != "") print row "|" page; row = page = "" }
+	/^CODE\(/ { end_row(); match($0, /[0-9]+/); row = substr($0, RSTART, RLENGTH) " " $0
+		sub(/CODE\([0-9]+, "/, "", row); sub(/"\)$/, "", row); gsub(/\\"/, "\"", row) }
+	/^\/\* page: / { on = 1; sub(/^\/\* page: /, "") }
+	on { sub(/^ \* /, ""); on = !sub(/ *\*\/$/, ""); page = page (page == "" ? "" : "\\n") $0 }
+	END { end_row() }' compiler/support/codes.def >"$tmp/codes"
 range=
-sed -n 's/^CODE(\([0-9]*\), "\(.*\)")$/\1 \2/p' compiler/support/codes.def | sed 's/\\"/"/g' | while read -r number title; do
+while IFS= read -r row; do
+	title=${row%%|*} page=${row#*|}
+	number=${title%% *} title=${title#* }
 	if [ "${number%??}" != "$range" ]; then
 		range=${number%??}
 		case $range in
@@ -73,13 +84,15 @@ sed -n 's/^CODE(\([0-9]*\), "\(.*\)")$/\1 \2/p' compiler/support/codes.def | sed
 		6) echo; echo "## Kernels, options, grids and autotune" ;;
 		7) echo; echo "## Beyond a limit" ;;
 		8) echo; echo "## Code generation, files and tools" ;;
-		9) echo; echo "## Not in this version" ;;
+		9) echo; echo "## Not on this target" ;;
 		esac
 	fi
 	letter=$(LC_ALL=C sed -n "s/^@ \([EWN]\)0$number\$/\1/p" "$tmp/blocks" | head -1)
 	printf '\n### %s0%s: %s\n' "${letter:-E}" "$number" "$title"
-	[ -n "$letter" ] || continue
-	printf '\n```text\n'
-	LC_ALL=C awk -v code="@ ${letter}0$number" '/^@ / { on = $0 == code && !done; done = done || on; next } on' "$tmp/blocks"
-	printf '```\n'
-done
+	if [ -n "$letter" ]; then
+		printf '\n```text\n'
+		LC_ALL=C awk -v code="@ ${letter}0$number" '/^@ / { on = $0 == code && !done; done = done || on; next } on' "$tmp/blocks"
+		printf '```\n'
+	fi
+	[ -z "$page" ] || printf '\n%b\n' "$page"
+done <"$tmp/codes"

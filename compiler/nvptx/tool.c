@@ -112,6 +112,17 @@ static bool has_output(const tool *t)
 	return stat(t->output, &s) == 0 && s.st_size > 0;
 }
 
+/* Temporary names are different each time, and what the compiler says must not be. */
+static void hide_name(tool *t, const char *path, const char *instead)
+{
+	size_t n = strlen(path), short_n = strlen(instead);
+	for (char *at = t->log; n > short_n && (at = strstr(at, path)) != NULL; at += short_n) {
+		memcpy(at, instead, short_n);
+		memmove(at + short_n, at + n, strlen(at + n) + 1);
+	}
+	t->log_bytes = strlen(t->log);
+}
+
 /* All that the child says, as much of it as fits; then its exit status, or -1. */
 static int listen_and_wait(tool *t, pid_t child)
 {
@@ -126,6 +137,8 @@ static int listen_and_wait(tool *t, pid_t child)
 		if (room) t->log_bytes += (size_t)n;
 	}
 	t->log[t->log_bytes] = 0;
+	hide_name(t, t->input, "input");
+	hide_name(t, t->output, "output");
 	while (waitpid(child, &status, 0) < 0) {
 		if (errno == ECHILD) return has_output(t) ? 0 : -1;
 		if (errno != EINTR) return -1;

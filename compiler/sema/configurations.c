@@ -28,14 +28,26 @@ typedef struct expansion {
 	text *out;
 	choices chosen;
 	name_table seen; /* texts of explicit configurations */
+	uint32_t tried, kept;
+	uint32_t *refused;   /* by the block's where clauses, numbered as its kids: each one's own */
+	const char *example; /* the first that was refused */
+	bool bound;          /* the request defines some of what is tuned */
 } expansion;
 
-static bool defined(const sema *s, const char *name)
+static bool is_defined(const sema *s, const char *name)
 {
 	const sema_request *r = s->private->request;
 	for (size_t i = 0; i < r->ndefines; i++)
 		if (r->defines[i].name && strcmp(r->defines[i].name, name) == 0) return true;
 	return false;
+}
+
+/* The same of a name that the block tunes. */
+static bool defined(expansion *e, const char *name)
+{
+	bool given = is_defined(e->s, name);
+	e->bound = e->bound || given;
+	return given;
 }
 
 static const choice *chosen(const expansion *e, const char *name)
@@ -56,7 +68,7 @@ static void bind_parameters(expansion *e)
 		const ast *otherwise = k->nkids > 1 ? k->kids[1] : NULL;
 		if (c)
 			scope_bind(s, k->text, k->at, BINDING_PARAMETER, c->value);
-		else if (otherwise && !defined(s, k->text))
+		else if (otherwise && !is_defined(s, k->text))
 			scope_bind(s, k->text, k->at, BINDING_PARAMETER,
 				sema_const_argument(s, k, sema_constant_expression(s, otherwise, "a default")));
 	}
@@ -68,7 +80,7 @@ static sval option_value(expansion *e, const kernel_option *o)
 	const choice *c = chosen(e, o->name);
 	if (c) return c->value;
 	const ast *list = e->kernel->nkids > 2 ? e->kernel->kids[2] : NULL;
-	for (uint32_t i = 0; list && i < list->nkids && !defined(s, o->name); i++) {
+	for (uint32_t i = 0; list && i < list->nkids && !is_defined(s, o->name); i++) {
 		const ast *a = list->kids[i];
 		if (a && a->text && a->nkids && strcmp(a->text, o->name) == 0)
 			return sema_constant_expression(s, a->kids[0], arena_printf(s->arena, "option '%s'", o->name));
@@ -92,6 +104,7 @@ static bool admitted(expansion *e, bool *ok)
 		if (!k || k->kind != AST_WHERE || !k->nkids) continue;
 		sval v = sema_constant_expression(s, k->kids[0], "a 'where' clause");
 		if (sval_is_poison(v) || !sema_as_const_bool(s, v, &holds, "a 'where' clause")) *ok = holds = false;
+		e->refused[i] += !holds;
 	}
 	scope_close(s, m);
 	return holds;
@@ -101,10 +114,15 @@ static bool add_line(expansion *e, bool once)
 {
 	text line = {.arena = e->s->arena};
 	bool ok = true;
-	if (!e->chosen.n || !admitted(e, &ok)) return ok;
+	if (!e->chosen.n) return true;
+	bool passes = admitted(e, &ok);
+	e->tried++;
+	e->kept += passes;
+	if (!ok || (!passes && e->example)) return ok;
 	for (uint32_t i = 0; i < e->chosen.n; i++)
 		text_printf(&line, "%s%s=%s", i ? "," : "", e->chosen.at[i].name,
 			autotune_value_text(e->s, e->chosen.at[i].value));
+	if (!passes) return e->example = line.at, true;
 	if (once) {
 		const char *name = names_intern(e->s->private->program->names, line.at, line.n);
 		if (name_table_find(&e->seen, name)) return true;
@@ -138,7 +156,7 @@ static bool explicit_one(expansion *e, const ast *n)
 	e->chosen.n = 0;
 	for (uint32_t i = 0; i < n->nkids; i++) {
 		const ast *a = n->kids[i];
-		if (!a || !a->text || !a->nkids || defined(s, a->text)) continue;
+		if (!a || !a->text || !a->nkids || defined(e, a->text)) continue;
 		sval v = autotune_value(s, e->kernel, a->text, a->kids[0]);
 		if (sval_is_poison(v)) return false;
 		vec_push(s->arena, &e->chosen, ((choice){a->text, v}));
@@ -146,13 +164,33 @@ static bool explicit_one(expansion *e, const ast *n)
 	return add_line(e, true);
 }
 
+/* Conditions that refuse everything are a slip, unless it is the request that binds what is tuned. */
+static bool some_are_left(expansion *e)
+{
+	sema *s = e->s;
+	const ast *block = e->block;
+	uint32_t worst = 0;
+	if (!e->tried || e->kept || e->bound) return true;
+	for (uint32_t i = 1; i < block->nkids; i++)
+		if (!worst || e->refused[i] > e->refused[worst]) worst = i;
+	diag *d = sema_diag(s, 615, block->kids[worst]->at, "the 'where' of '%s' leaves none of %u configurations",
+		block->text, e->tried);
+	for (uint32_t i = 1; i < block->nkids; i++)
+		if (e->refused[i] && e->refused[i] < e->tried)
+			diag_add_label(s->diags, d, block->kids[i]->at, "refuses %u", e->refused[i]);
+	diag_set_hint(s->diags, d, "the first that is refused: %s", e->example);
+	return false;
+}
+
 bool autotune_configurations(sema *s, const ast *block, const ast *kernel, text *out)
 {
 	expansion e = {.s = s, .block = block, .kernel = kernel, .out = out};
+	e.refused = arena_alloc(s->arena, (block->nkids + 1) * sizeof *e.refused);
+	memset(e.refused, 0, (block->nkids + 1) * sizeof *e.refused);
 	VEC(axis) axes = {0};
 	for (uint32_t i = 1; i < block->nkids; i++) {
 		const ast *k = block->kids[i];
-		if (!k || k->kind != AST_AXIS || !k->text || defined(s, k->text)) continue;
+		if (!k || k->kind != AST_AXIS || !k->text || defined(&e, k->text)) continue;
 		axis a = {.name = k->text, .n = k->nkids};
 		if (!a.n) return true;
 		a.values = arena_alloc(s->arena, a.n * sizeof *a.values);
@@ -166,5 +204,5 @@ bool autotune_configurations(sema *s, const ast *block, const ast *kernel, text 
 	for (uint32_t i = 1; i < block->nkids; i++)
 		if (block->kids[i] && block->kids[i]->kind == AST_CONFIG && !explicit_one(&e, block->kids[i]))
 			return false;
-	return true;
+	return some_are_left(&e);
 }
