@@ -34,7 +34,7 @@ RUN_OBJ := $(RUN:%.c=$(BUILD)/%.o)
 SCALAR_OBJ := $(BUILD)/compiler/support/scalar.o
 TARGET_OBJ := $(BUILD)/compiler/target.o
 # What blkc and libblk share: packages and signatures.
-SHARED_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,package signature defines error) $(SCALAR_OBJ)
+SHARED_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,package signature defines error growing) $(SCALAR_OBJ)
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
 EXAMPLES := $(patsubst examples/%/main.c,$(BUILD)/bin/examples/%,$(wildcard examples/*/main.c))
 DEVICE := $(patsubst tests/device/%.c,$(BUILD)/device/%,$(wildcard tests/device/*.c))

@@ -5,6 +5,7 @@
  * nobody; the calling thread works too.  A launch is synchronous: streams, events and order come for free.  Threads
  * sleep between launches and live as long as the pool; after a fork the child starts its own. */
 #include "cpu.h"
+#include "growing.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -82,60 +83,35 @@ static void assert_failed(
 		line, program[0], program[1], program[2], message);
 }
 
-typedef struct line_text {
-	char *at;
-	size_t n, room;
-	bool lost; /* memory ran out; the line is cut */
-} line_text;
-
-static void add(line_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add(line_text *t, const char *fmt, ...)
-{
-	for (int attempt = 0; attempt < 2 && !t->lost; attempt++) {
-		va_list list;
-		va_start(list, fmt);
-		int n = vsnprintf(t->at ? t->at + t->n : NULL, t->room - t->n, fmt, list);
-		va_end(list);
-		if (n >= 0 && (size_t)n < t->room - t->n) {
-			t->n += (size_t)n;
-			return;
-		}
-		size_t room = 2 * t->room + (n > 0 ? (size_t)n : 0) + 256;
-		char *grown = realloc(t->at, room);
-		if (!grown || n < 0) t->lost = true;
-		if (grown) t->at = grown, t->room = room;
-	}
-}
-
-static void add_value(line_text *t, uint8_t kind, uint64_t bits)
+static void add_value(growing *t, uint8_t kind, uint64_t bits)
 {
 	if (kind == BLK_CPU_POINTER || kind >= SCALAR_COUNT) {
-		add(t, " 0x%" PRIx64, bits);
+		grow_format(t, " 0x%" PRIx64, bits);
 	} else if (scalar_is_float((scalar)kind)) {
 		double v = scalar_to_double((scalar)kind, bits);
 		if (isnan(v))
-			add(t, " nan"); /* without the sign that the library would print */
+			grow_format(t, " nan"); /* without the sign that the library would print */
 		else
-			add(t, " %g", v);
+			grow_format(t, " %g", v);
 	} else if (scalar_is_signed((scalar)kind)) {
-		add(t, " %" PRId64, scalar_sign_extend((scalar)kind, bits));
+		grow_format(t, " %" PRId64, scalar_sign_extend((scalar)kind, bits));
 	} else {
-		add(t, " %" PRIu64, scalar_truncate((scalar)kind, bits));
+		grow_format(t, " %" PRIu64, scalar_truncate((scalar)kind, bits));
 	}
 }
 
 static void print_line(void *context, const blk_cpu_line *line)
 {
-	line_text t = {NULL, 0, 0, false};
+	growing t = {0};
 	plain_numbers n;
 	(void)context;
 	numbers_begin(&n);
-	add(&t, "pid (%u, %u, %u)", line->program[0], line->program[1], line->program[2]);
-	for (uint32_t d = 0; d < line->rank; d++) add(&t, "%s%u", d ? ", " : " idx (", line->index[d]);
-	if (line->rank) add(&t, ")");
-	add(&t, line->count ? " %s:" : " %s", line->text);
+	grow_format(&t, "pid (%u, %u, %u)", line->program[0], line->program[1], line->program[2]);
+	for (uint32_t d = 0; d < line->rank; d++) grow_format(&t, "%s%u", d ? ", " : " idx (", line->index[d]);
+	if (line->rank) grow_format(&t, ")");
+	grow_format(&t, line->count ? " %s:" : " %s", line->text);
 	for (uint32_t i = 0; i < line->count; i++) add_value(&t, line->kinds[i], line->values[i]);
-	add(&t, "\n");
+	grow_format(&t, "\n");
 	numbers_end(&n);
 	if (t.n) fwrite(t.at, 1, t.n, stdout); /* one call: stdio's lock keeps the line whole */
 	free(t.at);

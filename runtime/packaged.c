@@ -6,6 +6,7 @@
  * Nothing here compiles: a machine without the compiler library runs packages.  The file's bytes stay in the module, as
  * the entries point into them. */
 #include "defines.h"
+#include "growing.h"
 #include "internal.h"
 #include "support/numbers.h"
 
@@ -153,26 +154,6 @@ static void gather(packaged *p, group configuration, const package_entry *base)
 	qsort(p->variants, p->nvariants, sizeof p->variants[0], more_promises);
 }
 
-typedef struct facts { /* a growing text */
-	char *at;
-	size_t n, room;
-	bool failed;
-} facts;
-
-static void add_text(facts *f, const char *s)
-{
-	size_t length = strlen(s);
-	if (!f->failed && f->n + length + 1 > f->room) {
-		size_t room = 2 * (f->n + length + 1);
-		char *more = realloc(f->at, room);
-		f->failed = !more;
-		if (more) f->at = more, f->room = room;
-	}
-	if (f->failed) return;
-	memcpy(f->at + f->n, s, length + 1);
-	f->n += length;
-}
-
 static void append(char *list, size_t room, const char *word)
 {
 	size_t used = strlen(list);
@@ -208,11 +189,11 @@ static blk_status nothing_fits(const blk_module *m, group kernel, bool runs)
 /* The signature of what is used by default, with the configurations that may be used instead: those that this device
  * runs and that agree with the defines.  One alone is no choice. */
 static blk_status list_configurations(
-	const blk_module *m, group kernel, const package_entry *base, const bool *is_tuned, facts *text)
+	const blk_module *m, group kernel, const package_entry *base, const bool *is_tuned, growing *text)
 {
 	const blk_device_info *d = &m->head.device->info;
 	size_t listed = 0;
-	add_text(text, base->signature);
+	grow_text(text, base->signature);
 	size_t without = text->n;
 	for (group rest = kernel; rest.n; rest = behind(rest, leading(rest, true))) {
 		const package_entry *e = best(d, leading(rest, true));
@@ -223,9 +204,9 @@ static blk_status list_configurations(
 		bool agreed = !s || agrees_with_all(s, m, is_tuned);
 		signature_free(s);
 		if (!agreed) continue;
-		add_text(text, "configuration ");
-		add_text(text, e->configuration);
-		add_text(text, "\n");
+		grow_text(text, "configuration ");
+		grow_text(text, e->configuration);
+		grow_text(text, "\n");
 		listed++;
 	}
 	if (listed == 1 && base->configuration[0]) text->n = without;
@@ -234,7 +215,7 @@ static blk_status list_configurations(
 
 static blk_status use(blk_module *m, group kernel, group configuration, const package_entry *base, const bool *is_tuned)
 {
-	facts text = {0};
+	growing text = {0};
 	blk_status status = list_configurations(m, kernel, base, is_tuned, &text);
 	if (!status) status = module_add_kernel(m, text.at, text.n);
 	free(text.at);

@@ -4,6 +4,7 @@
  * target, the compiler, the driver or processor.  Files that the source imports are facts too, but only the compiler
  * knows which they are; so an entry names them with their digests, and holds only while they read the same. */
 #include "defines.h"
+#include "growing.h"
 #include "internal.h"
 
 #include <stdio.h>
@@ -14,35 +15,18 @@ enum { MAX_IMPORT = 16 << 20 };
 
 /* ---- Keys ---- */
 
-typedef struct facts {
-	char *bytes;
-	size_t used, room;
-	bool failed;
-} facts;
-
-static void add_bytes(facts *f, const void *bytes, size_t n)
+/* A fact: its length, then itself. */
+static void add_bytes(growing *f, const void *bytes, size_t n)
 {
 	uint64_t length = n;
-	size_t need = f->used + sizeof length + n;
-	if (f->failed) return;
-	if (need > f->room) {
-		char *more = realloc(f->bytes, 2 * need);
-		if (!more) {
-			f->failed = true;
-			return;
-		}
-		f->bytes = more;
-		f->room = 2 * need;
-	}
-	memcpy(f->bytes + f->used, &length, sizeof length);
-	if (n) memcpy(f->bytes + f->used + sizeof length, bytes, n);
-	f->used = need;
+	grow_bytes(f, &length, sizeof length);
+	grow_bytes(f, bytes, n);
 }
-static void add_text(facts *f, const char *s)
+static void add_text(growing *f, const char *s)
 {
 	add_bytes(f, s, strlen(s));
 }
-static void add_number(facts *f, uint64_t v)
+static void add_number(growing *f, uint64_t v)
 {
 	add_bytes(f, &v, sizeof v);
 }
@@ -52,7 +36,7 @@ static bool make_key(const blk_module *m, const char *kernel, uint64_t promises,
 	const package_entry *packed, cache_key *out)
 {
 	const blk_device *d = m->head.device;
-	facts f = {0};
+	growing f = {0};
 	bool compiled = m->is_ptx || packed;
 	if (!d->cache.folder || (!d->compiler.identity && !compiled)) return false;
 	cache_key source =
@@ -72,8 +56,8 @@ static bool make_key(const blk_module *m, const char *kernel, uint64_t promises,
 	add_number(&f, compiled ? 0 : d->compiler.identity);
 	add_number(&f, d->identity);
 	if (packed) add_text(&f, packed->signature); /* the same code may be stored for several promises */
-	if (!f.failed) *out = cache_digest(f.bytes, f.used);
-	free(f.bytes);
+	if (!f.failed) *out = cache_digest(f.at, f.n);
+	free(f.at);
 	return !f.failed;
 }
 

@@ -9,6 +9,7 @@
  *
  * The file's name is the digest of the head, the checksum that of all lines above it.  A record that does not verify is
  * noted and written anew.  Before writing, what another process has added meanwhile is read and kept. */
+#include "growing.h"
 #include "support/numbers.h"
 #include "tune.h"
 
@@ -27,40 +28,16 @@ static const char *const verdicts[] = {
 	"unknown", "good", "compile", "resources", "wrong", "failed", "pruned", "suspect"}; /* ORDER blk_tune_verdict */
 enum { VERDICTS = sizeof verdicts / sizeof verdicts[0], HEX = 33 };
 
-typedef struct text {
-	char *at;
-	size_t n, room;
-	bool failed;
-} text;
-
-static void put(text *t, const char *s, size_t n)
-{
-	if (t->failed) return;
-	if (t->n + n + 1 > t->room) {
-		size_t room = 2 * (t->n + n + 1);
-		char *more = realloc(t->at, room);
-		if (!more) {
-			t->failed = true;
-			return;
-		}
-		t->at = more;
-		t->room = room;
-	}
-	memcpy(t->at + t->n, s, n);
-	t->n += n;
-	t->at[t->n] = 0;
-}
-
 /* A fact's line; what would end the line stands as a space. */
-static void fact(text *t, const char *name, const char *value)
+static void fact(growing *t, const char *name, const char *value)
 {
-	put(t, name, strlen(name));
-	put(t, " ", 1);
+	grow_text(t, name);
+	grow_text(t, " ");
 	size_t start = t->n;
-	put(t, value, strlen(value));
+	grow_text(t, value);
 	for (size_t i = start; !t->failed && i < t->n; i++)
 		if ((unsigned char)t->at[i] < ' ') t->at[i] = ' ';
-	put(t, "\n", 1);
+	grow_text(t, "\n");
 }
 
 static void hex(cache_key k, char out[HEX])
@@ -68,12 +45,12 @@ static void hex(cache_key k, char out[HEX])
 	for (int i = 0; i < 16; i++) snprintf(out + 2 * i, 3, "%02x", k.bytes[i]);
 }
 
-static void head(const blk_kernel *k, const uint64_t *bits, uint64_t promises, text *t)
+static void head(const blk_kernel *k, const uint64_t *bits, uint64_t promises, growing *t)
 {
 	const blk_module *m = k->module;
 	const blk_device *d = k->head.device;
 	char line[300];
-	put(t, FIRST_LINE, strlen(FIRST_LINE));
+	grow_text(t, FIRST_LINE);
 	fact(t, "kernel", k->sig->kernel);
 	fact(t, "device", d->info.name);
 	fact(t, "target", d->info.target);
@@ -84,7 +61,7 @@ static void head(const blk_kernel *k, const uint64_t *bits, uint64_t promises, t
 		hex(cache_digest(m->text, m->text_bytes), line);
 	fact(t, "source", line);
 	for (size_t i = 0; i < m->ndefines; i++) {
-		put(t, "define ", 7);
+		grow_text(t, "define ");
 		fact(t, m->defines[i].name, m->defines[i].value);
 	}
 	snprintf(line, sizeof line, "%" PRIx64, promises);
@@ -140,26 +117,27 @@ static bool read_line(const char *s, size_t n, line *l)
 	return cut > 0 && (l->verdict != BLK_TUNE_GOOD || l->ms > 0);
 }
 
-static void put_line(text *t, unsigned verdict, double ms, const char *name, size_t nname, const char *reason, size_t n)
+static void put_line(
+	growing *t, unsigned verdict, double ms, const char *name, size_t nname, const char *reason, size_t n)
 {
 	char number[64];
 	plain_numbers plain;
 	numbers_begin(&plain);
 	int length = snprintf(number, sizeof number, "%s %.6g ", verdicts[verdict], ms);
 	numbers_end(&plain);
-	put(t, number, (size_t)length);
-	put(t, name, nname);
+	grow_bytes(t, number, (size_t)length);
+	grow_bytes(t, name, nname);
 	if (reason && n) {
-		put(t, " # ", 3);
+		grow_text(t, " # ");
 		size_t start = t->n;
-		put(t, reason, n < 400 ? n : 400);
+		grow_bytes(t, reason, n < 400 ? n : 400);
 		for (size_t i = start; !t->failed && i < t->n; i++)
 			if ((unsigned char)t->at[i] < ' ') t->at[i] = ' ';
 	}
-	put(t, "\n", 1);
+	grow_text(t, "\n");
 }
 
-static void finish(text *t)
+static void finish(growing *t)
 {
 	char sum[HEX];
 	if (t->failed) return;
@@ -183,7 +161,7 @@ static void take_line(const blk_kernel *k, const line *l, tune_result *results)
 }
 
 /* The body after the head of the record of this key, malloc'ed as a whole; null: none. */
-static char *load(cache *c, const text *h, size_t *from, size_t *to)
+static char *load(cache *c, const growing *h, size_t *from, size_t *to)
 {
 	cache_key key = cache_digest(h->at, h->n);
 	char *record = NULL;
@@ -214,7 +192,7 @@ static bool next_line(const char *record, size_t *from, size_t to, const char **
 
 bool tune_record_key(const blk_kernel *k, const uint64_t *bits, uint64_t promises, cache_key *out)
 {
-	text h = {0};
+	growing h = {0};
 	head(k, bits, promises, &h);
 	if (!h.failed) *out = cache_digest(h.at, h.n);
 	free(h.at);
@@ -223,7 +201,7 @@ bool tune_record_key(const blk_kernel *k, const uint64_t *bits, uint64_t promise
 
 void tune_record_read(const blk_kernel *k, const uint64_t *bits, uint64_t promises, tune_result *results)
 {
-	text h = {0};
+	growing h = {0};
 	cache c;
 	if (!cache_beside(&k->head.device->cache, "tune", &c)) return;
 	head(k, bits, promises, &h);
@@ -255,7 +233,7 @@ static bool among(span_of_lines lines, const line *wanted)
 }
 
 /* The lines of `add` that are whole and that `unless` has not. */
-static void put_lines(text *t, span_of_lines add, span_of_lines unless)
+static void put_lines(growing *t, span_of_lines add, span_of_lines unless)
 {
 	size_t from = 0, n;
 	const char *at;
@@ -266,13 +244,13 @@ static void put_lines(text *t, span_of_lines add, span_of_lines unless)
 }
 
 /* Stores lines under a head, with those that the file has besides; where both know one, `ours` says who is right. */
-static bool merge(cache *c, const text *h, span_of_lines lines, bool ours)
+static bool merge(cache *c, const growing *h, span_of_lines lines, bool ours)
 {
 	size_t from = 0, to = 0;
-	text out = {0};
+	growing out = {0};
 	char *old = load(c, h, &from, &to);
 	span_of_lines there = {old ? old + from : "", to - from}, none = {"", 0};
-	put(&out, h->at, h->n);
+	grow_bytes(&out, h->at, h->n);
 	put_lines(&out, ours ? lines : there, none);
 	put_lines(&out, ours ? there : lines, ours ? lines : there);
 	finish(&out);
@@ -285,11 +263,11 @@ static bool merge(cache *c, const text *h, span_of_lines lines, bool ours)
 
 void tune_record_write(const blk_kernel *k, const uint64_t *bits, uint64_t promises, tune_result *results)
 {
-	text h = {0}, lines = {0};
+	growing h = {0}, lines = {0};
 	cache c;
 	if (!cache_beside(&k->head.device->cache, "tune", &c)) return;
 	head(k, bits, promises, &h);
-	put(&lines, "", 0);
+	grow_text(&lines, "");
 	for (uint32_t i = 0; i < k->sig->nconfigurations; i++) {
 		const tune_result *r = &results[i];
 		const char *name = k->sig->configurations[i];
@@ -305,8 +283,8 @@ void tune_record_write(const blk_kernel *k, const uint64_t *bits, uint64_t promi
 
 bool tune_record_merge(cache *c, const char *record, size_t head_bytes, size_t body)
 {
-	text h = {0};
-	put(&h, record, head_bytes);
+	growing h = {0};
+	grow_bytes(&h, record, head_bytes);
 	bool good = !h.failed && merge(c, &h, (span_of_lines){record + head_bytes, body - head_bytes}, false);
 	free(h.at);
 	return good;

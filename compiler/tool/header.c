@@ -6,39 +6,14 @@
  * outside the module, so that modules may come and go in any thread.  What is written is C11 and C++17. */
 #include "tool.h"
 
+#include "runtime/growing.h"
 #include "runtime/signature.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct writer {
-	char *at;
-	size_t n, room;
-	bool failed;
-} writer;
-
-static void put(writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void put(writer *w, const char *fmt, ...)
-{
-	va_list ap, again;
-	va_start(ap, fmt);
-	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
-	if (n < 0) w->failed = true;
-	if (!w->failed && w->n + (size_t)n + 1 > w->room) {
-		size_t room = 2 * (w->n + (size_t)n + 1);
-		char *more = realloc(w->at, room);
-		w->failed = !more;
-		if (more) w->at = more, w->room = room;
-	}
-	if (!w->failed) w->n += (size_t)vsnprintf(w->at + w->n, w->room - w->n, fmt, again);
-	va_end(again);
-}
 
 /* ORDER blk_type: the C type of a number, of what a pointer points to, and the call that wraps a number. */
 static const struct {
@@ -77,7 +52,7 @@ static const char reserved[] =
 
 /* The name of a parameter in C.  One that is taken gets an underscore; one that is taken and has some already gets one
  * more, so that two names never become the same. */
-static void put_name(writer *w, const char *name)
+static void put_name(growing *w, const char *name)
 {
 	size_t n = strlen(name);
 	while (n && name[n - 1] == '_') n--;
@@ -85,57 +60,58 @@ static void put_name(writer *w, const char *name)
 	int length = snprintf(word, sizeof word, " %.*s ", (int)n, name);
 	bool taken = strncmp(name, "blk_", 4) == 0 ||
 		     (length > 0 && (size_t)length < sizeof word && strstr(reserved, word) != NULL);
-	put(w, "%s%s", name, taken ? "_" : "");
+	grow_format(w, "%s%s", name, taken ? "_" : "");
 }
 
-static void put_launcher_name(writer *w, const char *kernel)
+static void put_launcher_name(growing *w, const char *kernel)
 {
-	put(w, "%s_launch", strcmp(kernel, "blk") == 0 ? "blk_kernel" : kernel); /* blk_launch is libblk's */
+	grow_format(w, "%s_launch", strcmp(kernel, "blk") == 0 ? "blk_kernel" : kernel); /* blk_launch is libblk's */
 }
 
-static void put_parameters(writer *w, const signature *s)
+static void put_parameters(growing *w, const signature *s)
 {
-	put(w, "blk_module *blk_m, struct CUstream_st *blk_stream_");
-	if (!s->ngrid) put(w, ", blk_grid blk_programs");
+	grow_format(w, "blk_module *blk_m, struct CUstream_st *blk_stream_");
+	if (!s->ngrid) grow_format(w, ", blk_grid blk_programs");
 	for (uint32_t i = 0; i < s->nparameters; i++) {
 		const signature_parameter *p = &s->parameters[i];
-		put(w, ",\n\t");
+		grow_format(w, ",\n\t");
 		if (p->code == BLK_TYPE_POINTER)
-			put(w, "%s%s *", p->is_const ? "const " : "", types[p->element].element);
+			grow_format(w, "%s%s *", p->is_const ? "const " : "", types[p->element].element);
 		else
-			put(w, "%s ", types[p->code].number);
+			grow_format(w, "%s ", types[p->code].number);
 		put_name(w, p->name);
 	}
 }
 
-static void put_arguments(writer *w, const signature *s)
+static void put_arguments(growing *w, const signature *s)
 {
-	put(w, "\tconst blk_arg blk_args[] = {");
+	grow_format(w, "\tconst blk_arg blk_args[] = {");
 	for (uint32_t i = 0; i < s->nparameters; i++) {
 		const signature_parameter *p = &s->parameters[i];
-		put(w, "%s%s(", i ? ", " : "", p->code == BLK_TYPE_POINTER ? "blk_ptr" : types[p->code].wrap);
+		grow_format(w, "%s%s(", i ? ", " : "", p->code == BLK_TYPE_POINTER ? "blk_ptr" : types[p->code].wrap);
 		put_name(w, p->name);
-		put(w, ")");
+		grow_format(w, ")");
 	}
-	put(w, "};\n");
+	grow_format(w, "};\n");
 }
 
-static void put_kernel(writer *w, const signature *s)
+static void put_kernel(growing *w, const signature *s)
 {
-	put(w, "\n/* kernel %s(", s->kernel);
+	grow_format(w, "\n/* kernel %s(", s->kernel);
 	for (uint32_t i = 0; i < s->nparameters; i++)
-		put(w, "%s%s: %s", i ? ", " : "", s->parameters[i].name, s->parameters[i].type);
-	put(w, ")");
+		grow_format(w, "%s%s: %s", i ? ", " : "", s->parameters[i].name, s->parameters[i].type);
+	grow_format(w, ")");
 	for (uint32_t i = 0; i < s->nconstants; i++)
-		put(w, "%s%s = %s", i ? ", " : "; by default ", s->constants[i].name, s->constants[i].value);
-	put(w, "%s */\n", s->ngrid ? "" : "\n * It has no grid clause: the launch says how many programs there are.");
-	put(w, "static inline blk_status ");
+		grow_format(w, "%s%s = %s", i ? ", " : "; by default ", s->constants[i].name, s->constants[i].value);
+	grow_format(w, "%s */\n",
+		s->ngrid ? "" : "\n * It has no grid clause: the launch says how many programs there are.");
+	grow_format(w, "static inline blk_status ");
 	put_launcher_name(w, s->kernel);
-	put(w, "(");
+	grow_format(w, "(");
 	put_parameters(w, s);
-	put(w, ")\n{\n");
+	grow_format(w, ")\n{\n");
 	if (s->nparameters) put_arguments(w, s);
-	put(w,
+	grow_format(w,
 		"\tblk_kernel *blk_k;\n\tblk_status blk_s = blk_kernel_find(blk_m, \"%s\", &blk_k);\n"
 		"\treturn blk_s ? blk_s : blk_launch_on(blk_k, blk_stream_, %s, %s, %u);\n}\n",
 		s->kernel, s->ngrid ? "NULL" : "&blk_programs", s->nparameters ? "blk_args" : "NULL", s->nparameters);
@@ -143,21 +119,21 @@ static void put_kernel(writer *w, const signature *s)
 
 char *tool_header(const char *input, const blkc_result *checked, size_t *bytes)
 {
-	writer w = {0};
+	growing w = {0};
 	const char *slash = strrchr(input, '/'), *base = slash ? slash + 1 : input;
 	char guard[128];
 	size_t n = 0;
 	for (const char *p = base; *p && n + 1 < sizeof guard; p++)
 		guard[n++] = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
 	guard[n] = 0;
-	put(&w,
+	grow_format(&w,
 		"/* Launchers for the kernels of %s, written by blkc.\n *\n"
 		" * `blk_m` is a module opened from that source or its package.  Pointers are to device memory\n"
 		" * (blk_buffer_pointer(), or a CUdeviceptr); 16-bit and 8-bit floats are passed as their bits.  The "
 		"stream is a\n"
 		" * CUstream, NULL for the default one.  Returns as blk_launch() does. */\n",
 		base);
-	put(&w,
+	grow_format(&w,
 		"#ifndef BLK_HEADER_%s\n#define BLK_HEADER_%s\n\n#include <blk.h>\n#include <stdbool.h>\n#include "
 		"<stddef.h>\n#include <stdint.h>\n\nstruct CUstream_st;\n",
 		guard, guard);
@@ -169,7 +145,7 @@ char *tool_header(const char *input, const blkc_result *checked, size_t *bytes)
 		put_kernel(&w, s);
 		signature_free(s);
 	}
-	put(&w, "\n#endif\n");
+	grow_format(&w, "\n#endif\n");
 	if (w.failed) {
 		free(w.at);
 		return NULL;
