@@ -89,7 +89,7 @@ bool decode_type(const char *s, scalar *out)
 	return false;
 }
 
-sim_instr *decode_new(parser *p, sim_kind kind)
+sim_instr *decode_add(parser *p, sim_kind kind, const sim_instr *proto)
 {
 	sim_code *c = p->code;
 	sim_instr *all = parse_grow(p, c->code, c->n, &c->room, sizeof *all);
@@ -97,15 +97,21 @@ sim_instr *decode_new(parser *p, sim_kind kind)
 	if (c->n > 10000000) return parse_fail(p, "more instructions than can be simulated"), NULL;
 	c->code = all;
 	sim_instr *in = &all[c->n++];
-	*in = (sim_instr){.kind = (uint8_t)kind,
-		.guard = p->guard,
-		.guard_negated = p->guard_negated,
-		.target = SIM_NO_PC,
-		.join = SIM_NO_PC,
-		.line = p->statement_line,
-		.file = p->file,
-		.source_line = p->source_line};
+	*in = *proto;
+	in->kind = (uint8_t)kind;
+	in->guard = p->guard;
+	in->guard_negated = p->guard_negated;
+	in->target = in->join = SIM_NO_PC;
+	in->line = p->statement_line;
+	in->file = p->file;
+	in->source_line = p->source_line;
 	return in;
+}
+
+sim_instr *decode_new(parser *p, sim_kind kind)
+{
+	static const sim_instr nothing;
+	return decode_add(p, kind, &nothing);
 }
 
 static bool constant(parser *p, uint8_t bytes, uint64_t bits, uint32_t *unit)

@@ -156,23 +156,8 @@ static bool loads_or_stores(parser *p, bool load)
 	if (p->noperands != 2) return decode_wrong(p, "wrong operands");
 	if (!registers(p, &p->operands[load ? 0 : 1], &proto, n, load)) return false;
 	if (!decode_address(p, &p->operands[load ? 1 : 0], &proto)) return false;
-	sim_instr *in = decode_new(p, SIM_STEP);
-	if (!in) return false;
-	in->step = load ? sim_step_load : sim_step_store;
-	in->space = proto.space;
-	in->constant = proto.constant;
-	in->is_volatile = proto.is_volatile;
-	in->acquires = proto.acquires;
-	in->releases = proto.releases;
-	in->to = proto.to;
-	in->bytes = proto.bytes;
-	in->nregs = proto.nregs;
-	in->wide[0] = proto.wide[0];
-	in->wide[1] = proto.wide[1];
-	in->a = proto.a;
-	in->offset = proto.offset;
-	memcpy(in->regs, proto.regs, sizeof in->regs);
-	return true;
+	proto.step = load ? sim_step_load : sim_step_store;
+	return decode_add(p, SIM_STEP, &proto) != NULL;
 }
 
 /* ---- atom and red ---- */
@@ -218,34 +203,18 @@ static bool atomics(parser *p, bool returns)
 	proto.to = (uint8_t)type;
 	proto.bytes = (uint8_t)(scalar_bytes(type) * packed);
 	proto.nregs = (uint8_t)n;
-	uint32_t d = UINT32_MAX, c = 0;
+	proto.d = UINT32_MAX;
 	if (!registers(p, &o[at + 1], &proto, n, false) || !decode_address(p, &o[at], &proto)) return false;
 	if (proto.wide[0] != proto.bytes && !(proto.wide[0] == 2 && proto.bytes == 1))
 		return decode_wrong(p, "registers of a wrong size");
 	if (returns && o[0].kind == OPERAND_REGISTER) {
 		if (o[0].bytes != proto.wide[0]) return decode_wrong(p, "registers of a wrong size");
-		d = o[0].unit;
+		proto.d = o[0].unit;
 	} else if (returns && o[0].kind != OPERAND_SINK)
 		return decode_wrong(p, "a register was expected");
-	if (swaps && !decode_unit(p, &o[at + 2], proto.wide[0], &c)) return false;
-	sim_instr *in = decode_new(p, SIM_STEP);
-	if (!in) return false;
-	in->step = sim_step_atomic;
-	in->space = proto.space;
-	in->to = proto.to;
-	in->mode = proto.mode;
-	in->acquires = proto.acquires;
-	in->releases = proto.releases;
-	in->bytes = proto.bytes;
-	in->nregs = proto.nregs;
-	in->wide[0] = proto.wide[0];
-	in->wide[1] = proto.wide[1];
-	in->a = proto.a;
-	in->offset = proto.offset;
-	in->d = d;
-	in->c = c;
-	memcpy(in->regs, proto.regs, sizeof in->regs);
-	return true;
+	if (swaps && !decode_unit(p, &o[at + 2], proto.wide[0], &proto.c)) return false;
+	proto.step = sim_step_atomic;
+	return decode_add(p, SIM_STEP, &proto) != NULL;
 }
 
 bool decode_access(parser *p)

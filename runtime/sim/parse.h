@@ -106,7 +106,9 @@ bool parse_skip(parser *); /* up to the semicolon and over it */
 
 /* decode.c: the statement in the parser becomes an instruction. */
 bool decode_statement(parser *);
-sim_instr *decode_new(parser *, sim_kind);                                  /* null: failed */
+sim_instr *decode_add(
+	parser *, sim_kind, const sim_instr *proto); /* null: failed; else as proto, with its place and guard */
+sim_instr *decode_new(parser *, sim_kind);           /* null: failed */
 bool decode_unit(parser *, const operand *, uint8_t bytes, uint32_t *unit); /* a register, or a constant's */
 bool decode_has(const parser *, const char *part);                          /* the opcode has this part */
 bool decode_wrong(parser *, const char *what);                              /* "wrong operands" */
