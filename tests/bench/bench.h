@@ -403,4 +403,14 @@ static inline int bench_close(bench *b)
 	return b->failed != 0;
 }
 
+/* The main() of programs whose cases are rows times columns.  Both lists end in a row of zeros. */
+typedef void bench_case(bench *, int rows, int columns);
+static inline int bench_main(
+	int argc, char **argv, const char *name, bench_case *run, const int (*quick)[2], const int (*sizes)[2])
+{
+	bench b = bench_open(argc, argv, name);
+	for (const int(*s)[2] = b.quick ? quick : sizes; (*s)[0]; s++) run(&b, (*s)[0], (*s)[1]);
+	return bench_close(&b);
+}
+
 #endif

@@ -56,15 +56,7 @@ static void run(bench *b, int rows, int n)
 
 int main(int argc, char **argv)
 {
-	bench b = bench_open(argc, argv, "cross_entropy");
-	if (b.quick) {
-		run(&b, 3, 31);
-		run(&b, 13, 5025);
-		return bench_close(&b);
-	}
-	run(&b, 8192, 8192);
-	run(&b, 4096, 32000);
-	run(&b, 4096, 50257);
-	run(&b, 2048, 131072);
-	return bench_close(&b);
+	static const int quick[][2] = {{3, 31}, {13, 5025}, {0}};
+	static const int sizes[][2] = {{8192, 8192}, {4096, 32000}, {4096, 50257}, {2048, 131072}, {0}};
+	return bench_main(argc, argv, "cross_entropy", run, quick, sizes);
 }

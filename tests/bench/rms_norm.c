@@ -165,13 +165,7 @@ static void run(bench *b, int rows, int n)
 
 int main(int argc, char **argv)
 {
-	bench b = bench_open(argc, argv, "rms_norm");
-	if (b.quick) {
-		run(&b, 3, 31);
-		run(&b, 67, 781);
-		return bench_close(&b);
-	}
-	static const int columns[] = {1024, 2048, 4096, 8192, 16384};
-	for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) run(&b, 4096, columns[i]);
-	return bench_close(&b);
+	static const int quick[][2] = {{3, 31}, {67, 781}, {0}};
+	static const int sizes[][2] = {{4096, 1024}, {4096, 2048}, {4096, 4096}, {4096, 8192}, {4096, 16384}, {0}};
+	return bench_main(argc, argv, "rms_norm", run, quick, sizes);
 }

@@ -68,13 +68,7 @@ static void run(bench *b, int tokens, int heads)
 
 int main(int argc, char **argv)
 {
-	bench b = bench_open(argc, argv, "rotary");
-	if (b.quick) {
-		run(&b, 1, 1);
-		run(&b, 31, 13);
-		return bench_close(&b);
-	}
-	run(&b, 4096, 32);
-	run(&b, 16384, 32);
-	return bench_close(&b);
+	static const int quick[][2] = {{1, 1}, {31, 13}, {0}};
+	static const int sizes[][2] = {{4096, 32}, {16384, 32}, {0}};
+	return bench_main(argc, argv, "rotary", run, quick, sizes);
 }

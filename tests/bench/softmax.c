@@ -96,15 +96,8 @@ static void run(bench *b, int rows, int n)
 
 int main(int argc, char **argv)
 {
-	bench b = bench_open(argc, argv, "softmax");
-	if (b.quick) {
-		run(&b, 1, 1);
-		run(&b, 67, 781);
-		run(&b, 3, 20011);
-		return bench_close(&b);
-	}
+	static const int quick[][2] = {{1, 1}, {67, 781}, {3, 20011}, {0}};
 	static const int sizes[][2] = {{4096, 256}, {4096, 781}, {4096, 1024}, {4096, 2048}, {4096, 4096}, {4096, 8192},
-		{4096, 12672}, {16384, 16384}, {1024, 65536}, {256, 262144}};
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) run(&b, sizes[i][0], sizes[i][1]);
-	return bench_close(&b);
+		{4096, 12672}, {16384, 16384}, {1024, 65536}, {256, 262144}, {0}};
+	return bench_main(argc, argv, "softmax", run, quick, sizes);
 }
