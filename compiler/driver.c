@@ -47,6 +47,7 @@ static const pass_row gpu_passes[] = {
 	{"cse", pass_cse},
 	{"licm", pass_licm},
 	{"dce", pass_dce},
+	{"select_wgmma", pass_select_wgmma},
 	{"assign_layouts", pass_assign_layouts},
 	{"pipeline", pass_pipeline},
 	{"cse", pass_cse},

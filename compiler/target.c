@@ -6,16 +6,16 @@
 #include <string.h>
 
 static const blk_target targets[] = {
-	{"cpu", TARGET_CPU, 0, "", "", 0, "this machine's processor", 0, 0, 0},
+	{"cpu", TARGET_CPU, 0, "", "", 0, "this machine's processor", 0, 0, 0, false},
 	{"sm_80", TARGET_NVPTX, 80, "sm_80", "+ptx70", 163 * 1024, "A100; runs on every later GPU (default)", 64, 32,
-		164 * 1024},
-	{"sm_86", TARGET_NVPTX, 86, "sm_86", "+ptx71", 99 * 1024, "GeForce 30, A10, A40", 48, 16, 100 * 1024},
-	{"sm_89", TARGET_NVPTX, 89, "sm_89", "+ptx81", 99 * 1024, "GeForce 40, L4, L40", 48, 24, 100 * 1024},
-	{"sm_90", TARGET_NVPTX, 90, "sm_90", "+ptx78", 227 * 1024, "H100, H200 and later", 64, 32, 228 * 1024},
+		164 * 1024, false},
+	{"sm_86", TARGET_NVPTX, 86, "sm_86", "+ptx71", 99 * 1024, "GeForce 30, A10, A40", 48, 16, 100 * 1024, false},
+	{"sm_89", TARGET_NVPTX, 89, "sm_89", "+ptx81", 99 * 1024, "GeForce 40, L4, L40", 48, 24, 100 * 1024, false},
+	{"sm_90", TARGET_NVPTX, 90, "sm_90", "+ptx78", 227 * 1024, "H100, H200 and later", 64, 32, 228 * 1024, false},
 	{"sm_90a", TARGET_NVPTX, 90, "sm_90a", "+ptx80", 227 * 1024, "H100, H200 only: wgmma, setmaxnreg", 64, 32,
-		228 * 1024},
-	{"sm_100a", TARGET_NVPTX, 100, "sm_100a", "+ptx86", 227 * 1024, "B200 only", 64, 32, 228 * 1024},
-	{"sm_120a", TARGET_NVPTX, 120, "sm_120a", "+ptx87", 99 * 1024, "GeForce 50 only", 48, 24, 100 * 1024},
+		228 * 1024, true},
+	{"sm_100a", TARGET_NVPTX, 100, "sm_100a", "+ptx86", 227 * 1024, "B200 only", 64, 32, 228 * 1024, false},
+	{"sm_120a", TARGET_NVPTX, 120, "sm_120a", "+ptx87", 99 * 1024, "GeForce 50 only", 48, 24, 100 * 1024, false},
 };
 
 const blk_target *target_at(unsigned i)

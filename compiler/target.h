@@ -15,6 +15,7 @@ typedef struct blk_target {
 	const char *note;       /* for --list-targets */
 	/* of one SM; it has 65536 registers */
 	unsigned sm_warps, sm_ctas, sm_shared; /* shared: bytes; every CTA takes 1024 more than it asks for */
+	bool wgmma;                            /* has the warpgroup's matrix instruction */
 } blk_target;
 
 const blk_target *target_find(const char *name); /* null: unknown */

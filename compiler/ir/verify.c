@@ -111,6 +111,9 @@ static bool check_shared_layouts(verifier *v, const ir_op *o)
 		for (unsigned i = 2; i < o->nargs; i++)
 			if (!share(v, o, ir_arg(o, 0), ir_arg(o, i))) return false;
 	if (o->kind == IR_DOT && o->nargs > 2 && !share(v, o, ir_arg(o, 2), o->results[0])) return false;
+	if (o->kind == IR_WGMMA_WAIT)
+		for (unsigned i = 0; i < o->nargs; i++)
+			if (!share(v, o, ir_arg(o, i), o->results[i])) return false;
 	if (o->kind == IR_GATHER && !share(v, o, ir_arg(o, 1), o->results[0])) return false;
 	if (o->kind == IR_FOR)
 		for (unsigned i = 0; i < o->nresults; i++) {

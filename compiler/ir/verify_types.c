@@ -433,8 +433,56 @@ static bool async_copy(const ir_op *o, text *why)
 static bool ring(const ir_op *o, text *why)
 {
 	ir_type t = o->results[0]->type;
+	int64_t swizzle = o->attr[1], fast = o->attr[2];
 	if (!is_number(t) || t.rank == 0) return ir_verify_fail(why, "the result is %s", name(why, t));
+	if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+		return ir_verify_fail(why, "swizzle=%lld", (long long)swizzle);
+	if (swizzle && (t.rank != 2 || fast < 0 || fast > 1 || t.dim[fast] * scalar_bytes(t.elem) < swizzle))
+		return ir_verify_fail(why, "swizzle=%lld of %s", (long long)swizzle, name(why, t));
 	return o->attr[0] >= 2 || ir_verify_fail(why, "stages=%lld", (long long)o->attr[0]);
+}
+
+/* An operand of wgmma, and its slot if it is a ring; *t is it as [rows, columns]. */
+static bool wgmma_operand(const ir_op *o, unsigned *at, bool turned, ir_type *t, text *why)
+{
+	if (*at >= o->nargs) return ir_verify_fail(why, "%u operands", o->nargs);
+	const ir_value *v = ir_arg(o, (*at)++);
+	bool ring = v->def && v->def->kind == IR_RING;
+	*t = v->type;
+	if (!is_number(*t) || t->rank != 2) return ir_verify_fail(why, "operand of type %s", name(why, *t));
+	if (turned && !ring) return ir_verify_fail(why, "a tile that is no ring is turned");
+	if (turned) t->dim[0] = v->type.dim[1], t->dim[1] = v->type.dim[0];
+	if (!ring) return true;
+	if (!v->def->attr[1]) return ir_verify_fail(why, "the ring is not for wgmma");
+	if (*at >= o->nargs || type(o, *at).rank || type(o, *at).elem != SCALAR_I32 || !is_number(type(o, *at)))
+		return ir_verify_fail(why, "no slot");
+	(*at)++;
+	return true;
+}
+
+static bool wgmma(const ir_op *o, text *why)
+{
+	unsigned at = 0;
+	ir_type a, b, r = o->results[0]->type;
+	if (o->attr[0] < 0 || o->attr[0] > 3) return ir_verify_fail(why, "turned=%lld", (long long)o->attr[0]);
+	if (!wgmma_operand(o, &at, o->attr[0] & 1, &a, why) || !wgmma_operand(o, &at, o->attr[0] & 2, &b, why))
+		return false;
+	bool fits = (a.elem == b.elem || (scalar_is_fp8(a.elem) && scalar_is_fp8(b.elem))) && a.dim[1] == b.dim[0] &&
+		    is_number(r) && r.rank == 2 && r.dim[0] == a.dim[0] && r.dim[1] == b.dim[1] &&
+		    r.elem == summed_in(a.elem);
+	if (!fits)
+		return ir_verify_fail(why, "%s and %s do not multiply to %s", name(why, a), name(why, b), name(why, r));
+	if (o->nargs > at + 1) return ir_verify_fail(why, "%u operands", o->nargs);
+	return o->nargs == at || same(o, type(o, at), r, "sum", why);
+}
+
+static bool wgmma_wait(const ir_op *o, text *why)
+{
+	if (o->attr[0] < 0) return ir_verify_fail(why, "pending=%lld", (long long)o->attr[0]);
+	if (o->nargs != o->nresults) return ir_verify_fail(why, "%u results of %u operands", o->nresults, o->nargs);
+	for (unsigned i = 0; i < o->nargs; i++)
+		if (!same(o, o->results[i]->type, type(o, i), "result", why)) return false;
+	return true;
 }
 
 static bool if_op(const ir_op *o, text *why)
@@ -598,7 +646,11 @@ bool ir_verify_op(const ir_op *o, text *why)
 		return all_same(o, is_any, "", why);
 	case IR_RING: return ring(o, why);
 	case IR_ASYNC_COPY: return async_copy(o, why);
-	case IR_ASYNC_WAIT: return o->attr[0] >= 0 || ir_verify_fail(why, "pending=%lld", (long long)o->attr[0]);
+	case IR_ASYNC_WAIT:
+		if (o->attr[0] < 0) return ir_verify_fail(why, "pending=%lld", (long long)o->attr[0]);
+		return o->attr[1] == 0 || o->attr[1] == 1 || ir_verify_fail(why, "proxy=%lld", (long long)o->attr[1]);
+	case IR_WGMMA: return wgmma(o, why);
+	case IR_WGMMA_WAIT: return wgmma_wait(o, why);
 	case IR_RING_READ: return ring_and_slot(o, why) && same(o, o->results[0]->type, type(o, 0), "result", why);
 	case IR_CONVERT_LAYOUT: return all_same(o, is_any, "", why);
 	case IR_ASSUME:

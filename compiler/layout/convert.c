@@ -486,6 +486,18 @@ void layout_plan_conversion(const layout *src, const layout *dst, unsigned eleme
 	plan_shared(p, src, dst, element_bytes);
 }
 
+void layout_plan_store(const layout *src, const layout *shared, unsigned element_bytes, layout_plan *p)
+{
+	memset(p, 0, sizeof *p);
+	p->kind = LAYOUT_CTA_SHARED;
+	p->shared = *shared;
+	layout_invert_and_compose(shared, src, &p->store);
+	p->lg_vector_store = (uint8_t)access_bits(&p->store, 4 - lg2(element_bytes), p->store_bit);
+	p->store_free_lane = layout_free_mask(src, LAYOUT_LANE);
+	p->store_free_warp = layout_free_mask(src, LAYOUT_WARP);
+	p->bytes = element_bytes << shared->nin[LAYOUT_OFFSET];
+}
+
 /* ---- the bank model, and widths ---- */
 
 unsigned layout_wavefronts(const uint32_t *byte_address, unsigned lanes, unsigned bytes_per_lane)

@@ -196,6 +196,8 @@ typedef struct layout_plan {
 } layout_plan;
 /* element_bytes 1, 2, 4, 8 (bool counts as 1). */
 void layout_plan_conversion(const layout *src, const layout *dst, unsigned element_bytes, layout_plan *);
+/* The storing half of a plan, for a given layout of shared memory. */
+void layout_plan_store(const layout *src, const layout *shared, unsigned element_bytes, layout_plan *);
 /* Columns applied to a result register: which v[] it comes from, and what its source lane is XORed with. */
 uint32_t layout_plan_register(const layout_plan *, uint32_t result_register);
 uint32_t layout_plan_lane_xor(const layout_plan *, uint32_t result_register);

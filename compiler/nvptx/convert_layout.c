@@ -171,6 +171,12 @@ static void load_pass_by_some(lower *l, const layout_plan *p, const side *s, uns
 	}
 }
 
+void lower_plan_store(lower *l, const layout_plan *p, LLVMValueRef base, ir_type t, tile in)
+{
+	side store = {&p->store, p->store_bit, p->lg_vector_store, p->pass_store, p->lg_passes, in.n, base};
+	store_pass(l, p, &store, 0, t, in);
+}
+
 void lower_plan_load(lower *l, const layout_plan *p, LLVMValueRef base, ir_type t, tile out)
 {
 	side load = {&p->load, p->load_bit, p->lg_vector_load, p->pass_load, p->lg_passes, out.n, base};

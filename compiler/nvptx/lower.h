@@ -5,7 +5,7 @@
  * arithmetic.c, convert_types.c  one element         reduce.c, convert_layout.c  data between threads
  * scan.c, sort.c, exchange.c  the same, along an axis in order
  * shapes.c  join, split, gather, histogram       inline_asm.c  the user's PTX
- * dot.c  products of matrices                    ring.c    copies that run ahead
+ * dot.c, wgmma.c  products of matrices           ring.c    copies that run ahead
  * atomic.c  atomics                              debug.c    prints, asserts
  * localise.c  huge functions
  * ptx.c, ptxas.c, sass.c, tool.c  text, assembler, disassembler
@@ -67,6 +67,8 @@ typedef struct lower {
 	LLVMValueRef function, tid;
 	LLVMBasicBlockRef entry; /* ends in a branch; run-time parts of coordinates go before it */
 	LLVMValueRef smem;       /* the CTA's dynamic shared memory; null until used */
+	unsigned shared_align;   /* bytes that its first address is a multiple of */
+	LLVMValueRef warpgroup;  /* lower_warpgroup()'s answer */
 	tile *values;            /* by ir_value.id */
 	VEC(tid_value) tid_values;
 	VEC(owner_value) owners; /* lower_owner()'s answers */
@@ -115,6 +117,8 @@ tid_map lower_tid_dimension(const layout *, unsigned d); /* one coordinate */
 uint32_t lower_map_bits(const tid_map *);                /* bits that the function may set */
 /* value ^ constant, knowing which bits `value` may have. */
 LLVMValueRef lower_combine(lower *, LLVMValueRef value, uint32_t bits, uint32_t constant);
+/* The number of this thread's warpgroup, known to be the same in a warp. */
+LLVMValueRef lower_warpgroup(lower *);
 /* True in the threads that own their elements (hold them without a duplicate bit set); null: all do. */
 LLVMValueRef lower_owner(lower *, const layout *); /* null layout: a scalar, thread 0 */
 /* What the owners of a tile's elements hold, to all threads that hold copies; `type`: of an element. */
@@ -199,6 +203,12 @@ void lower_flip(lower *, ir_op *);
 /* ---- dot.c ---- */
 void lower_dot(lower *, ir_op *);
 
+/* ---- wgmma.c ---- */
+void lower_wgmma(lower *, ir_op *);
+void lower_wgmma_wait(lower *, ir_op *);
+/* What this thread wrote to shared memory, also for those who read it the other way: wgmma and bulk copies. */
+void lower_proxy_fence(lower *);
+
 /* ---- scan.c, sort.c, convert_layout.c, debug.c ---- */
 void lower_scan(lower *, ir_op *);
 void lower_sort(lower *, ir_op *);
@@ -210,6 +220,7 @@ void lower_assert(lower *, ir_op *);
  * and the loading half. */
 LLVMValueRef lower_plan_offset(lower *, const layout_map *, LLVMValueRef base, unsigned element_bytes, uint32_t reg);
 void lower_plan_load(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile out);
+void lower_plan_store(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile in);
 
 /* ---- ring.c ---- */
 void lower_async_copy(lower *, ir_op *);

@@ -192,8 +192,8 @@ LLVMValueRef lower_shared_address(lower *l, LLVMValueRef offset)
 {
 	if (!l->smem) {
 		l->smem = LLVMAddGlobalInAddressSpace(l->module, LLVMArrayType2(l->i8, 0), "blk_shared", 3);
-		LLVMSetAlignment(l->smem, 128);
 	}
+	LLVMSetAlignment(l->smem, l->shared_align > 128 ? l->shared_align : 128);
 	return LLVMBuildGEP2(l->builder, l->i8, l->smem, &offset, 1, "");
 }
 

@@ -65,6 +65,7 @@ void lower_async_wait(lower *l, ir_op *o)
 {
 	lower_asm(l, arena_printf(l->arena, "cp.async.wait_group %u;", (unsigned)o->attr[0]), "", l->none, 0, NULL,
 		LOWER_ASM_EFFECT);
+	if (o->attr[1]) lower_proxy_fence(l);
 	lower_barrier(l);
 }
 

@@ -124,7 +124,7 @@ static void mark(lower *l, LLVMValueRef call_site, unsigned kind)
 LLVMValueRef lower_asm(lower *l, const char *form, const char *constraints, LLVMTypeRef result, unsigned n,
 	LLVMValueRef *args, unsigned flags)
 {
-	LLVMTypeRef types[40];
+	LLVMTypeRef *types = ARENA_ARRAY(l->arena, LLVMTypeRef, n + 1);
 	type_of_each(n, args, types);
 	LLVMTypeRef type = LLVMFunctionType(result, types, n, false);
 	bool effect = flags & LOWER_ASM_EFFECT;
@@ -252,6 +252,16 @@ static void go_back(lower *l, saved_place s)
 {
 	LLVMPositionBuilderAtEnd(l->builder, s.block);
 	LLVMSetCurrentDebugLocation2(l->builder, s.line);
+}
+
+LLVMValueRef lower_warpgroup(lower *l)
+{
+	if (l->warpgroup) return l->warpgroup;
+	saved_place s = go_to_entry(l);
+	LLVMValueRef number = LLVMBuildLShr(l->builder, l->tid, lower_i32(l, 7), "");
+	l->warpgroup = lower_shuffle(l, "idx", ir_scalar_type(SCALAR_I32), number, lower_i32(l, 0));
+	go_back(l, s);
+	return l->warpgroup;
 }
 
 LLVMValueRef lower_tid_map(lower *l, const tid_map *m)

@@ -55,14 +55,20 @@ static void merge(recent *r, const recent *other)
 	for (unsigned i = 0; i < other->n; i++) remember(r, other->at[i]);
 }
 
+static uint32_t round_up(uint32_t n, uint32_t unit)
+{
+	return (n + unit - 1) & ~(unit - 1);
+}
+
 static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
 {
 	bool own = false; /* a ring of this block lives; around: one of a block around it */
 	for (ir_op *o = b->first; o; o = o->next) {
 		uint32_t bytes = scratch_bytes(f, o);
-		o->shared_bytes = (bytes + SCRATCH_ALIGN - 1) & ~(uint32_t)(SCRATCH_ALIGN - 1);
+		o->shared_bytes = round_up(bytes, SCRATCH_ALIGN);
 		o->shared_offset = 0;
 		if (o->kind == IR_RING) {
+			a->rings = round_up(a->rings, scratch_align(o));
 			o->shared_offset = a->rings;
 			a->rings += o->shared_bytes;
 			own = true;
@@ -131,7 +137,7 @@ static int by_offset(const void *x, const void *y)
 static void place(allocator *a, scratch *s)
 {
 	ir_op **taken = ARENA_ARRAY(a->arena, ir_op *, s->neighbours.n + 1u);
-	uint32_t n = 0, offset = s->beside_ring ? a->rings : 0;
+	uint32_t n = 0, align = scratch_align(s->op), offset = s->beside_ring ? round_up(a->rings, align) : 0;
 	for (uint32_t i = 0; i < s->neighbours.n; i++) {
 		scratch *other = a->all.at[s->neighbours.at[i]];
 		if (other->placed) taken[n++] = other->op;
@@ -140,7 +146,7 @@ static void place(allocator *a, scratch *s)
 	for (uint32_t i = 0; i < n; i++) {
 		if (taken[i]->shared_offset >= offset + s->op->shared_bytes) break;
 		uint32_t end = taken[i]->shared_offset + taken[i]->shared_bytes;
-		if (end > offset) offset = end;
+		if (end > offset) offset = round_up(end, align);
 	}
 	s->op->shared_offset = offset;
 	s->placed = true;
@@ -154,6 +160,7 @@ static const char *purpose(const ir_op *o)
 	case IR_LOAD: return "this load";
 	case IR_GATHER: return "the tile that this gathers from";
 	case IR_HISTOGRAM: return "this histogram";
+	case IR_WGMMA: return "the operands of this product";
 	case IR_SCAN: return "this scan";
 	case IR_SORT: return o->attr[2] ? "this topk" : "this sort";
 	default: return "moving this tile";

@@ -4,15 +4,15 @@
  * anchored, it has one natural layout because of where it comes from, or it floats, it is cheap enough to be computed
  * in whatever layout its user wants.
  *
- *   anchored   loads (the coalesced layout of their class, coalesce.c), sums of dots (their instruction's, mma.h),
- *              reduction results (the operand's layout without the axis), loop-carried values and results of control
- * flow, and elementwise and one-to-one shape operations on anchored values: these keep the layout of their largest
- * anchored operand floating   constants, aranges, splats, broadcasts, and elementwise operations, shape operations and
- * joins on floating values: offsets, pointers, masks, random numbers.  They are computed once for each layout in which
- * someone demands them; the demand goes down to the operands through the inverse of each shape operation, and ends at
- * anchored values, which are converted there, while they are still narrow: in x - max(x)[:, None] the maximum is
- * demanded in just the layout that the reduction left it in, and nothing moves. Loads of small tiles float too, though
- * they are made once only: x * w[None, :] loads w the way the product wants it.
+ *   anchored   loads (the coalesced layout of their class, coalesce.c), sums of dots (their instruction's, mma.h and
+ * wgmma.h), reduction results (the operand's layout without the axis), loop-carried values and results of control flow,
+ * and elementwise and one-to-one shape operations on anchored values: these keep the layout of their largest anchored
+ * operand floating   constants, aranges, splats, broadcasts, and elementwise operations, shape operations and joins on
+ * floating values: offsets, pointers, masks, random numbers.  They are computed once for each layout in which someone
+ * demands them; the demand goes down to the operands through the inverse of each shape operation, and ends at anchored
+ * values, which are converted there, while they are still narrow: in x - max(x)[:, None] the maximum is demanded in
+ * just the layout that the reduction left it in, and nothing moves. Loads of small tiles float too, though they are
+ * made once only: x * w[None, :] loads w the way the product wants it.
  *
  * Steps:
  *   1. natural layouts by forward sweeps over the whole function.  Loop-carried values start unknown, take the layout
@@ -39,6 +39,7 @@
  * as it lies unless converting it pays (coalesce_convert_pays). */
 #include "coalesce.h"
 #include "mma.h"
+#include "wgmma.h"
 
 #include <string.h>
 
@@ -214,6 +215,7 @@ static const layout *of_result(assigner *a, const ir_op *o)
 	case IR_GATHER: return of_gather(a, o);
 	case IR_HISTOGRAM: return or_default(a, NULL, o->results[0]);
 	case IR_DOT: of_dot(a, o, &product); return intern(a, &product.sum);
+	case IR_WGMMA: l = layout_wgmma_accumulator(o->results[0]->type, a->func->num_warps); return intern(a, &l);
 	case IR_LOAD:
 		from = natural(a, ir_arg(o, 0));
 		if (is_anchored(from)) return from;
@@ -557,6 +559,29 @@ static void rewrite_dot(assigner *a, ir_op *o)
 	if (o->nargs > 2) demand_arg(a, o, 2, natural(a, o->results[0]));
 }
 
+/* A tile that goes through shared memory as it was loaded, perhaps turned. */
+static const layout *as_it_comes(assigner *a, const ir_value *v)
+{
+	if (natural(a, v)) return natural(a, v);
+	if (v->def && v->def->kind == IR_LOAD) return intern(a, coalesce_of_access(&a->access, v->def));
+	if (!v->def || v->def->kind != IR_PERMUTE) return or_default(a, NULL, v);
+	uint8_t order[IR_MAX_RANK];
+	permute_order(v->def, order);
+	layout l = layout_permute(as_it_comes(a, ir_arg(v->def, 0)), order);
+	return intern(a, &l);
+}
+
+static void rewrite_wgmma(assigner *a, ir_op *o)
+{
+	layout registers = wgmma_register_layout(ir_arg(o, 0)->type, a->func->num_warps);
+	bool computed = wgmma_wants_registers(a->access.context, o);
+	const layout *first = computed ? intern(a, &registers) : as_it_comes(a, ir_arg(o, 0));
+	const layout *second = as_it_comes(a, ir_arg(o, 1));
+	demand_arg(a, o, 0, first);
+	demand_arg(a, o, 1, second);
+	if (o->nargs > 2) demand_arg(a, o, 2, natural(a, o->results[0]));
+}
+
 static void rewrite_op(assigner *a, ir_op *o)
 {
 	set_layouts(a, o->results, o->nresults);
@@ -583,6 +608,7 @@ static void rewrite_op(assigner *a, ir_op *o)
 	case IR_REDUCE: demand_all(a, o, or_default(a, of_operands(a, o), ir_arg(o, 0))); return;
 	case IR_SORT: rewrite_sort(a, o); return;
 	case IR_DOT: rewrite_dot(a, o); return;
+	case IR_WGMMA: rewrite_wgmma(a, o); return;
 	default: break;
 	}
 	if (o->nresults && !ir_is_scalar(o->results[0])) {

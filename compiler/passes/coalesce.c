@@ -46,7 +46,8 @@ static uint8_t operand_bytes(const ir_op *o)
 	const ir_value *v = o->kind == IR_LOAD ? o->results[0] : NULL;
 	while (v && v->uses && !v->uses->next) {
 		const ir_op *user = v->uses->user;
-		if (user->kind == IR_DOT && (user->nargs < 3 || ir_arg(user, 2) != v))
+		bool dot = user->kind == IR_DOT || user->kind == IR_WGMMA;
+		if (dot && (user->nargs < 3 || ir_arg(user, 2) != v))
 			return (uint8_t)scalar_bytes(o->results[0]->type.elem);
 		v = user->kind == IR_PERMUTE || user->kind == IR_CONVERT ? user->results[0] : NULL;
 	}

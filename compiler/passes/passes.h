@@ -29,6 +29,13 @@ bool pass_expand_math(
 	pass_context *, ir_func *); /* nvptx: elementary functions without an instruction become arithmetic */
 bool pass_prepare_dots(pass_context *, ir_func *); /* nvptx: dots become such as the target has instructions for */
 
+/* nvptx: dots that the warpgroup's instruction makes. */
+bool pass_select_wgmma(pass_context *, ir_func *);
+/* Why it does not make this dot, in half a sentence; null: it does. */
+const char *wgmma_refusal(const pass_context *, const ir_op *dot, unsigned num_warps);
+/* Whether the first operand of this wgmma shall come from registers: it is computed, or stays the same round a loop. */
+bool wgmma_wants_registers(const pass_context *, const ir_op *wgmma);
+
 /* tile -> mapped, GPU targets */
 /* axis.c: fills context.axis.  Facts about a value outlive rewriting, so the work is done again only when there are
  * values that it has not seen: whoever asks for facts calls it first. */

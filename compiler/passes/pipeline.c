@@ -1,183 +1,40 @@
 /* Loads that go through shared memory are copied there ahead of time: cp.async into a ring of stages.
  *
- * In: a mapped function.  Out: in loops that fit, loads have become asynchronous copies that run `stages` - 1 rounds
- * ahead. The one idea: a round's addresses and masks, its *slice*, depend on little: the counter, carried pointers,
- * values from outside.  The slice is cloned for the rounds before the loop, and once into the loop for a round ahead,
- * where it runs on carried values of its own; what was the load and its conversion becomes a read of the ring.
+ * In: a mapped function.  Out: in loops that fit, loads have become asynchronous copies that run some rounds ahead, and
+ * products whose operands they bring overlap with what follows.  The one idea: a round's addresses and masks, its
+ * *slice*, depend on little: the counter, carried pointers, values from outside.  The slice is cloned for the rounds
+ * before the loop, and once into the loop for a round ahead, where it runs on carried values of its own; what was the
+ * load and its conversion becomes a read of the ring, what was an operand of a wgmma the ring's slot itself.
  *
- *     for k, p {                                ring r; for the first stages - 1 rounds: if it exists { copy }; commit
+ *     for k, p {                                ring r; for the first rounds: if it exists { copy }; commit
  *       %x = load %p, %mask                     for k, p, ahead, slot, fill {
  *       %y = convert_layout %x          ->        wait until this round's copy is there, for all threads
- *       dot ..                                    if round k + stages - 1 exists { copy %ahead into r[fill] }; commit
+ *       dot ..                                    if round k + distance exists { copy %ahead into r[fill] }; commit
  *       yield %p + s                              %y = ring_read r[slot]; dot ..
  *     }                                           yield .., %ahead + s, next slot, next fill }
  *                                               wait for all
  *
- * The wait's barrier also says that everybody has read the slot that this round fills: it was read a round ago.
+ * The wait's barrier also says that everybody has read the slot that this round fills: it was read a round ago.  So
+ * copies run stages - 1 rounds ahead.
  *
- * A load fits when it is through *const (nothing writes there, so running ahead changes nothing), has no hints, reads 0
- * where masked out, and is used by one conversion through shared memory in one piece, permutations between them
- * allowed; its access must be 4, 8 or 16 bytes that lie together in the ring too; its slice must be computed from the
- * loop's counter and carried values by operations inside threads.  The loop counts upwards in i32 by a constant. */
-#include "access.h"
-#include "passes.h"
-#include "scratch.h"
-
-#include <string.h>
-
-enum { MOST_LOADS = 16, MOST_STAGES = 8, SLACK = 8 * 1024 };
-
-typedef struct staged {
-	ir_op *load, *conversion;
-	unsigned width;
-	uint32_t bytes; /* of one stage */
-	ir_value *ring;
-} staged;
-
-typedef struct pipeline {
-	pass_context *context;
-	ir_func *func;
-	ir_op *loop;
-	ir_block *body;
-	uint32_t nvalues; /* before the loop is rewritten */
-	staged loads[MOST_LOADS];
-	unsigned nloads, stages;
-	int64_t step;
-	bool *sliced;     /* by value id: results of operations, and carried values, that the copies need */
-	ir_value *hi;     /* i64 */
-	uint32_t used;    /* bytes of the rings of other loops */
-	uint32_t scratch; /* the most that another operation of the loop needs */
-} pipeline;
-
-/* ---- what fits ---- */
-
-static ir_op *only_user(const ir_value *v)
-{
-	return v->uses && !v->uses->next ? v->uses->user : NULL;
-}
-
-static bool reads_plainly(const ir_op *o)
-{
-	uint64_t bits;
-	return o->kind == IR_LOAD && !ir_is_scalar(ir_arg(o, 0)) && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER &&
-	       o->attr[0] == IR_CACHE_NONE && o->attr[1] == IR_EVICT_NONE && !o->attr[2] &&
-	       (o->nargs < 3 || (ir_is_const(ir_arg(o, 2), &bits) && bits == 0));
-}
-
-/* The layout in which the load's tile must be read for the conversion's result to be what it is. */
-static layout read_layout(const staged *s)
-{
-	layout l = *s->conversion->results[0]->layout;
-	uint8_t order[IR_MAX_RANK];
-	for (const ir_op *o = ir_arg(s->conversion, 0)->def; o != s->load; o = ir_arg(o, 0)->def) {
-		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(o->attr[0], i);
-		l = layout_unpermute(&l, order);
-	}
-	return l;
-}
-
-static bool fits_ring(pipeline *p, staged *s)
-{
-	ir_op *user = only_user(s->load->results[0]);
-	while (user && user->kind == IR_PERMUTE && user->block == p->body) user = only_user(user->results[0]);
-	if (!user || user->kind != IR_CONVERT_LAYOUT || user->block != p->body) return false;
-	s->conversion = user;
-	unsigned element = scalar_bytes(s->load->results[0]->type.elem), together = 0;
-	layout to = read_layout(s);
-	layout_plan plan;
-	layout_plan_conversion(s->load->results[0]->layout, &to, element, &plan);
-	if (plan.kind < LAYOUT_WARP_SHARED || plan.lg_passes) return false;
-	while (together < plan.lg_vector_store && plan.store_bit[together] == together) together++;
-	s->width = access_plan_make(p->context, s->load).width;
-	if (s->width > 1u << together) s->width = 1u << together;
-	s->bytes = plan.bytes;
-	unsigned bytes = s->width * element;
-	return bytes == 4 || bytes == 8 || bytes == 16;
-}
-
-static bool inside_threads(const ir_op *o)
-{
-	return o->nregions == 0 && o->nresults == 1 && o->kind != IR_CONVERT_LAYOUT &&
-	       (ir_has(o, IR_FREE | IR_ELEMENTWISE | IR_SHAPE) || o->kind == IR_HINT);
-}
-
-/* Adds what a value is made of to the slice; false where something else than the loop's own business is needed. */
-static bool slice(pipeline *p, const ir_value *v)
-{
-	if (ir_defined_outside(v, p->loop) || p->sliced[v->id]) return true;
-	if (!v->def) {
-		if (v->block != p->body) return false;
-		p->sliced[v->id] = true;
-		return v->index == 0 || slice(p, ir_arg(p->body->last, v->index - 1u));
-	}
-	if (v->def->block != p->body || !inside_threads(v->def)) return false;
-	p->sliced[v->id] = true;
-	for (unsigned i = 0; i < v->def->nargs; i++)
-		if (!slice(p, ir_arg(v->def, i))) return false;
-	return true;
-}
-
-static void find_loads(pipeline *p)
-{
-	bool *before = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
-	for (ir_op *o = p->body->first; o && p->nloads < MOST_LOADS; o = o->next) {
-		staged s = {.load = o};
-		if (!reads_plainly(o) || !fits_ring(p, &s)) continue;
-		memcpy(before, p->sliced, p->nvalues);
-		bool good = slice(p, ir_arg(o, 0)) && (o->nargs < 2 || slice(p, ir_arg(o, 1)));
-		if (good)
-			p->loads[p->nloads++] = s;
-		else
-			memcpy(p->sliced, before, p->nvalues);
-	}
-}
-
-static bool counts_upwards(pipeline *p)
-{
-	ir_type t = ir_arg(p->loop, 0)->type;
-	return t.elem == SCALAR_I32 && ir_is_const_int(ir_arg(p->loop, 2), &p->step) && p->step > 0;
-}
-
-static void add_scratch(ir_op *o, void *context)
-{
-	pipeline *p = context;
-	for (unsigned i = 0; i < p->nloads; i++)
-		if (p->loads[i].conversion == o) return;
-	uint32_t bytes = o->kind == IR_RING ? 0 : scratch_bytes(p->func, o);
-	if (bytes > p->scratch) p->scratch = bytes;
-}
-
-static bool choose_stages(pipeline *p)
-{
-	uint32_t wanted = p->loop->attr[0] ? (uint32_t)p->loop->attr[0] : p->func->num_stages, bytes = 0;
-	uint32_t most = p->context->target->shared_bytes;
-	if (p->func->max_shared < most) most = p->func->max_shared;
-	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
-	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
-	ir_walk(p->body, add_scratch, p);
-	uint64_t beside = p->used + (p->scratch ? p->scratch + SLACK : 0);
-	p->stages = wanted;
-	while (p->stages > 1 && (uint64_t)p->stages * bytes + beside > most) p->stages--;
-	if (p->stages > 1) p->used += p->stages * bytes;
-	return p->stages > 1;
-}
-
-/* ---- rewriting ---- */
+ *     for k, p, s {                             ring r ..
+ *       %x = load %p, %mask                     for k, p, s, ahead, slot, fill {
+ *       %t = wgmma %x, .., %s           ->        wait until this round's copy is there, for all threads and wgmma
+ *       %u = wgmma_wait %t                        %t = wgmma r[slot], .., %s
+ *       yield %p + s, %u                          if round k + distance exists { copy %ahead into r[fill] }; commit
+ *     }                                           wgmma_wait {pending=1}
+ *                                                 yield .., %t, .. }
+ *                                               %u = wgmma_wait %t; wait for all
+ *
+ * A product that is still running when the next round begins reads a slot for a round longer, so copies run a round
+ * less ahead (`overlaps`); without that the wait at the end of a round is for all products.  pipeline_fit.c says what
+ * fits. */
+#include "pipeline.h"
+#include "wgmma.h"
 
 static ir_value *mapped(ir_value **map, ir_value *v)
 {
 	return map[v->id] ? map[v->id] : v;
-}
-
-/* The slice for one round; map holds the counter and the carried values of that round, and everything else after. */
-static void clone_slice(pipeline *p, ir_builder *b, ir_value **map)
-{
-	for (const ir_op *o = p->body->first; o; o = o->next) {
-		if (o->nresults != 1 || o->results[0]->id >= p->nvalues || !p->sliced[o->results[0]->id]) continue;
-		b->at = o->at;
-		ir_op *copy = ir_clone(b, o, map);
-		copy->results[0]->layout = o->results[0]->layout;
-	}
 }
 
 static ir_value *constant(ir_builder *b, scalar s, int64_t v)
@@ -211,9 +68,12 @@ static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t di
 	ir_build(b, IR_ASYNC_COMMIT, 0, NULL, 0, NULL, 0);
 }
 
-static void wait(ir_builder *b, unsigned pending)
+/* `proxy`: what has arrived is read by wgmma. */
+static void wait(ir_builder *b, unsigned pending, bool proxy)
 {
-	ir_build(b, IR_ASYNC_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = pending;
+	ir_op *o = ir_build(b, IR_ASYNC_WAIT, 0, NULL, 0, NULL, 0);
+	o->attr[0] = pending;
+	o->attr[1] = proxy;
 }
 
 static ir_value *carry(pipeline *p, ir_value *start, const layout *l)
@@ -245,14 +105,16 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 		b.at = s->load->at;
 		s->ring = ir_build1(&b, IR_RING, s->load->results[0]->type, 0, NULL);
 		s->ring->def->attr[0] = p->stages;
+		s->ring->def->attr[1] = s->swizzle;
+		s->ring->def->attr[2] = s->fast;
 		s->ring->layout = s->load->results[0]->layout;
 	}
 	for (unsigned k = 0; k < ncarried; k++) ahead[k] = ir_arg(p->loop, 3 + k);
-	for (unsigned round = 0; round + 1 < p->stages; round++) {
+	for (unsigned round = 0; round < p->distance; round++) {
 		ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues);
 		map[p->body->args[0]->id] = counter;
 		for (unsigned k = 0; k < ncarried; k++) map[p->body->args[1 + k]->id] = ahead[k];
-		clone_slice(p, &b, map);
+		pipeline_clone(p, &b, map);
 		b.at = p->loop->at;
 		copy_round(p, &b, ir_arg(p->loop, 0), round, constant(&b, SCALAR_I32, round), map);
 		for (unsigned k = 0; k < ncarried; k++)
@@ -261,45 +123,112 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 	}
 }
 
+/* From the conversion or wgmma back to the load: nobody uses them any more. */
+static void erase_chain(ir_op *last, const ir_op *load)
+{
+	for (ir_op *o = last, *source; o; o = source) {
+		source = o == load ? NULL : ir_arg(o, 0)->def;
+		ir_erase(o);
+	}
+}
+
+static void read_ring(pipeline *p, staged *s, ir_value *slot)
+{
+	ir_builder b = {.func = p->func, .block = p->body, .before = s->user, .at = s->load->at};
+	ir_value *args[] = {s->ring, slot}, *tile = s->load->results[0];
+	ir_value *read = ir_build1(&b, IR_RING_READ, tile->type, 2, args);
+	layout *l = ARENA_NEW(p->context->arena, layout);
+	*l = pipeline_read_layout(s);
+	read->layout = l;
+	read->name = tile->name;
+	ir_value *result = read;
+	ir_op *order[IR_MAX_RANK * 4];
+	unsigned n = 0;
+	for (ir_op *o = ir_arg(s->user, 0)->def; o != s->load && n < IR_MAX_RANK * 4; o = ir_arg(o, 0)->def)
+		order[n++] = o;
+	while (n-- > 0) { /* the permutations again, on what was read */
+		const ir_op *o = order[n];
+		uint8_t turned[IR_MAX_RANK];
+		for (unsigned d = 0; d < IR_MAX_RANK; d++) turned[d] = (uint8_t)ir_unpack(o->attr[0], d);
+		layout *m = ARENA_NEW(p->context->arena, layout);
+		*m = layout_permute(result->layout, turned);
+		result = ir_build1(&b, IR_PERMUTE, o->results[0]->type, 1, &result);
+		result->def->attr[0] = o->attr[0];
+		result->layout = m;
+	}
+	ir_replace(s->user->results[0], result);
+	erase_chain(s->user, s->load);
+}
+
+/* A wgmma with the ring and its slot in place of the tile.  The operation is a new one; other loads know the old one.
+ */
+static void take_from_ring(pipeline *p, staged *s, ir_value *slot)
+{
+	ir_op *old = s->user;
+	ir_builder b = {.func = p->func, .block = p->body, .before = old, .at = old->at};
+	ir_value *args[8];
+	wgmma_plan plan;
+	unsigned n = 0;
+	wgmma_parts(old, &plan);
+	ir_op *source = ir_arg(old, plan.operand[s->arg].arg)->def;
+	for (unsigned i = 0; i < old->nargs; i++) {
+		bool this = i == plan.operand[s->arg].arg;
+		args[n++] = this ? s->ring : ir_arg(old, i);
+		if (this) args[n++] = slot;
+	}
+	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
+	result->layout = old->results[0]->layout;
+	result->def->attr[0] = old->attr[0];
+	if (s->turned) result->def->attr[0] |= s->arg ? WGMMA_TURNED_B : WGMMA_TURNED_A;
+	ir_replace(old->results[0], result);
+	ir_erase(old);
+	erase_chain(source, s->load);
+	for (unsigned i = 0; i < p->nloads; i++)
+		if (p->loads[i].user == old) p->loads[i].user = result->def;
+}
+
 static void read_rings(pipeline *p, ir_value *slot)
 {
 	for (unsigned i = 0; i < p->nloads; i++) {
-		staged *s = &p->loads[i];
-		ir_builder b = {.func = p->func, .block = p->body, .before = s->conversion, .at = s->load->at};
-		ir_value *args[] = {s->ring, slot}, *tile = s->load->results[0];
-		ir_value *read = ir_build1(&b, IR_RING_READ, tile->type, 2, args);
-		layout *l = ARENA_NEW(p->context->arena, layout);
-		*l = read_layout(s);
-		read->layout = l;
-		read->name = tile->name;
-		ir_value *result = read, *converted = s->conversion->results[0];
-		ir_op *order[IR_MAX_RANK * 4];
-		unsigned n = 0;
-		for (ir_op *o = ir_arg(s->conversion, 0)->def; o != s->load && n < IR_MAX_RANK * 4;
-			o = ir_arg(o, 0)->def)
-			order[n++] = o;
-		while (n-- > 0) { /* the permutations again, on what was read */
-			const ir_op *o = order[n];
-			uint8_t turned[IR_MAX_RANK];
-			for (unsigned d = 0; d < IR_MAX_RANK; d++) turned[d] = (uint8_t)ir_unpack(o->attr[0], d);
-			layout *m = ARENA_NEW(p->context->arena, layout);
-			*m = layout_permute(result->layout, turned);
-			result = ir_build1(&b, IR_PERMUTE, o->results[0]->type, 1, &result);
-			result->def->attr[0] = o->attr[0];
-			result->layout = m;
-		}
-		ir_replace(converted, result);
-		for (ir_op *o = s->conversion, *source; o; o = source) {
-			source = o == s->load ? NULL : ir_arg(o, 0)->def;
-			ir_erase(o);
-		}
+		if (p->loads[i].user->kind == IR_WGMMA)
+			take_from_ring(p, &p->loads[i], slot);
+		else
+			read_ring(p, &p->loads[i], slot);
 	}
+}
+
+/* Products whose sums only other products see: their waits go behind the loop. */
+static void leave_in_flight(pipeline *p, ir_builder *after)
+{
+	for (unsigned i = 0; i < p->nwaits; i++) {
+		ir_op *w = p->waits[i];
+		ir_replace(w->results[0], ir_arg(w, 0));
+		ir_erase(w);
+	}
+	for (unsigned k = 0; k < p->loop->nresults; k++) {
+		ir_value *sum = p->loop->results[k], *next = ir_arg(p->body->last, k);
+		if (!p->nwaits || !next->def || next->def->kind != IR_WGMMA) continue;
+		ir_value *done = ir_build1(after, IR_WGMMA_WAIT, sum->type, 1, &sum);
+		done->layout = sum->layout;
+		done->name = sum->name;
+		ir_replace(sum, done);
+		ir_set_arg(done->def, 0, sum);
+	}
+}
+
+/* Behind the last product that reads a ring; null: there is none, copies stand at the top. */
+static ir_op *behind_products(const pipeline *p)
+{
+	for (ir_op *o = p->body->last; o; o = o->prev)
+		for (unsigned i = 0; i < p->nloads; i++)
+			if (o->kind == IR_WGMMA && p->loads[i].user == o) return o->next;
+	return NULL;
 }
 
 static void rewrite(pipeline *p)
 {
 	ir_op *end = p->body->last;
-	unsigned ncarried = p->loop->nresults;
+	unsigned ncarried = p->loop->nresults, distance = p->distance;
 	ir_value **ahead = ARENA_ARRAY(p->context->arena, ir_value *, ncarried + 1u);
 	ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues);
 	prologue(p, ahead, ncarried);
@@ -307,25 +236,30 @@ static void rewrite(pipeline *p)
 	ir_builder top = {.func = p->func, .block = p->body, .before = p->body->first, .at = p->loop->at};
 	ir_builder bottom = {.func = p->func, .block = p->body, .before = end, .at = p->loop->at};
 	ir_builder after = {.func = p->func, .block = p->loop->block, .before = p->loop->next, .at = p->loop->at};
+	leave_in_flight(p, &after);
+	ir_op *products = behind_products(p);
+	ir_builder filling = {.func = p->func, .block = p->body, .at = p->loop->at};
+	filling.before = products ? products : top.before;
 	ir_value *counter = p->body->args[0];
 	ir_value *slot = carry(p, constant(&before, SCALAR_I32, 0), NULL);
-	ir_value *fill = carry(p, constant(&before, SCALAR_I32, p->stages - 1), NULL);
+	ir_value *fill = carry(p, constant(&before, SCALAR_I32, distance), NULL);
 	for (unsigned k = 0; k < ncarried; k++) {
 		ir_value *arg = p->body->args[1 + k];
 		if (p->sliced[arg->id]) map[arg->id] = ahead[k] = carry(p, ahead[k], arg->layout);
 	}
-	wait(&top, p->stages - 2);
+	wait(&top, distance - 1, products != NULL);
 	map[counter->id] =
-		ir_binary(&top, IR_ADD, counter, constant(&top, SCALAR_I32, (int64_t)(p->stages - 1) * p->step));
-	clone_slice(p, &top, map);
-	top.at = p->loop->at;
-	copy_round(p, &top, counter, p->stages - 1, fill, map);
+		ir_binary(&filling, IR_ADD, counter, constant(&filling, SCALAR_I32, (int64_t)distance * p->step));
+	pipeline_clone(p, &filling, map);
+	filling.at = p->loop->at;
+	copy_round(p, &filling, counter, distance, fill, map);
+	if (p->nwaits) ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->overlaps ? p->nwaits : 0;
 	ir_add_arg(p->func, end, next_slot(p, &bottom, slot));
 	ir_add_arg(p->func, end, next_slot(p, &bottom, fill));
 	for (unsigned k = 0; k < ncarried; k++)
 		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, mapped(map, ir_arg(end, k)));
 	read_rings(p, slot);
-	wait(&after, 0);
+	wait(&after, 0, false);
 }
 
 static void try_loop(pipeline *p, ir_op *loop)
@@ -334,9 +268,7 @@ static void try_loop(pipeline *p, ir_op *loop)
 	*p = (pipeline){.context = p->context, .func = p->func, .loop = loop, .body = loop->regions[0], .used = used};
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
-	if ((loop->attr[0] ? loop->attr[0] : p->func->num_stages) < 2 || !counts_upwards(p)) return;
-	find_loads(p);
-	if (p->nloads && choose_stages(p)) rewrite(p);
+	if (pipeline_fits(p)) rewrite(p);
 }
 
 /* Inner loops first: what they leave behind does not fit any more. */

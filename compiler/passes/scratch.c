@@ -1,6 +1,8 @@
 /* Sizes and order of what operations exchange through shared memory.  See scratch.h. */
 #include "scratch.h"
 
+#include "wgmma.h"
+
 #include <string.h>
 
 /* Appends a step for one bit; a warp bit joins a warp step that stands directly before it. */
@@ -161,6 +163,14 @@ static uint32_t handed_on_bytes(const ir_func *f, const ir_op *o)
 bool ring_plan(const ir_op *ring, layout_plan *plan)
 {
 	const ir_value *tile = ring->results[0];
+	if (ring->attr[1]) {
+		unsigned fast = (unsigned)ring->attr[2];
+		wgmma_tile t = wgmma_tile_known(tile->type, fast, fast, (unsigned)ring->attr[1]);
+		layout shared = wgmma_tile_layout(&t);
+		layout_plan_store(tile->layout, &shared, ir_element_bytes(tile->type), plan);
+		plan->bytes = t.bytes;
+		return true;
+	}
 	for (const ir_use *u = tile->uses; u; u = u->next)
 		if (u->user->kind == IR_RING_READ) {
 			layout_plan_conversion(
@@ -168,6 +178,11 @@ bool ring_plan(const ir_op *ring, layout_plan *plan)
 			return true;
 		}
 	return false;
+}
+
+uint32_t scratch_align(const ir_op *o)
+{
+	return o->kind == IR_WGMMA || (o->kind == IR_RING && o->attr[1]) ? WGMMA_ALIGN : SCRATCH_ALIGN;
 }
 
 uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
@@ -182,6 +197,10 @@ uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
 		const ir_value *from = ir_arg(o, 0);
 		layout_plan_conversion(from->layout, o->results[0]->layout, ir_element_bytes(from->type), &plan);
 		return plan.bytes;
+	}
+	if (o->kind == IR_WGMMA) {
+		wgmma_plan plan;
+		return wgmma_plan_make(o, f->num_warps, &plan) ? plan.scratch_bytes : 0;
 	}
 	if (o->kind == IR_SORT || o->kind == IR_FLIP) {
 		exchange_plan plan;

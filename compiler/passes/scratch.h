@@ -12,12 +12,13 @@
  *   reduce, scan     reduce_plan, below
  *   sort, flip       exchange_plan, below
  *   gather           the tile that is picked from, row-major; barrier; each thread reads what its index says
- *   histogram        the bins, i32: zeroed by the owners of the result's elements; barrier; shared atomics; barrier;
- * read scalar load      through *T (memory that may change): thread 0 loads, everybody gets its value, so that a race
- * with another program cannot make threads disagree.  One warp: a shuffle from lane 0, no scratch. More: thread 0
- * writes the value at offset 0; barrier; all read it. atomic           where the old value is used.  A scalar: as a
- * scalar load.  A tile whose elements several warps hold: the owner of element e (lower_owner) writes it at e * element
- * bytes; barrier; all read. */
+ *   wgmma            operands that neither a ring nor registers hold: wgmma.h; barrier; the instruction reads them
+ * until the wait behind it histogram        the bins, i32: zeroed by the owners of the result's elements; barrier;
+ * shared atomics; barrier; read scalar load      through *T (memory that may change): thread 0 loads, everybody gets
+ * its value, so that a race with another program cannot make threads disagree.  One warp: a shuffle from lane 0, no
+ * scratch. More: thread 0 writes the value at offset 0; barrier; all read it. atomic           where the old value is
+ * used.  A scalar: as a scalar load.  A tile whose elements several warps hold: the owner of element e (lower_owner)
+ * writes it at e * element bytes; barrier; all read. */
 #ifndef BLK_SCRATCH_H
 #define BLK_SCRATCH_H
 
@@ -83,10 +84,12 @@ static inline bool is_atomic(const ir_op *o)
 }
 
 /* The conversion that a ring's slots are the scratch of: from the copying threads to those that read. False: nobody
- * reads. */
+ * reads.  Of a ring for wgmma only the storing half. */
 bool ring_plan(const ir_op *ring, layout_plan *);
 
 /* Bytes of scratch of any operation; 0 for most. */
 uint32_t scratch_bytes(const ir_func *, const ir_op *);
+/* What their offset is a multiple of. */
+uint32_t scratch_align(const ir_op *);
 
 #endif

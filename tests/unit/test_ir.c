@@ -414,6 +414,15 @@ static void verifier_checks_rearrangement(void **state)
 	check_refused(AB "%y = dot %a, %c {precision=0} : f64[16,8]", "the result is f64[16,8]");
 	check_refused(AB "%y = dot %a, %c {precision=3} : f32[16,8]", "precision=3");
 	check_refused(AB "%y = dot %a, %c, %a {precision=0} : f32[16,8]", "accumulator");
+	check_refused(AB "%y = wgmma %a {turned=0} : f32[16,8]", "1 operands");
+	check_refused(AB "%y = wgmma %a, %c {turned=4} : f32[16,8]", "turned=4");
+	check_refused(AB "%y = wgmma %a, %c {turned=1} : f32[16,8]", "a tile that is no ring is turned");
+	check_refused(AB "%y = wgmma %a, %c {turned=0} : f16[16,8]", "do not multiply to f16[16,8]");
+	check_refused(AB "%y = wgmma %a, %k {turned=0} : f32[16,8]", "f16[16,32] and f32[32,8] do not multiply");
+	check_refused(AB "%y = wgmma %a, %c, %a {turned=0} : f32[16,8]", "sum");
+	check_refused(AB "%y = wgmma_wait {pending=0} : f32[16,8]", "1 results of 0 operands");
+	check_refused(AB "%y = wgmma_wait %k {pending=-1} : f32[32,8]", "pending=-1");
+	check_refused(AB "%y = wgmma_wait %k {pending=0} : f32[16,8]", "result");
 	check_refused(AB "%left = splat %i : i32[16,32] %right = splat %i : i32[32,8] %y = dot %left, %right "
 			 "{precision=0} : i32[16,8]",
 		"do not multiply");

@@ -1,0 +1,57 @@
+/* What the files of the pipeline pass share: the state of one loop.
+ *
+ * pipeline_fit.c    which loads can run ahead, in how many stages, and which products stay in flight
+ * pipeline_slice.c  what a round's copies are computed from, cloned for another round
+ * pipeline.c        what stands before, in and behind the loop afterwards */
+#ifndef BLK_PIPELINE_H
+#define BLK_PIPELINE_H
+
+#include "passes.h"
+
+enum { MOST_LOADS = 16, MOST_PRODUCTS = 8 };
+
+/* A load that becomes copies into a ring. */
+typedef struct staged {
+	ir_op *load, *user;     /* what takes the tile, through permutations: a conversion or a wgmma */
+	unsigned arg;           /* which operand of the wgmma */
+	bool turned;            /* an odd number of permutations between them */
+	unsigned width;         /* elements an access */
+	unsigned swizzle, fast; /* of the ring, see ops.def */
+	uint32_t bytes;         /* of one stage */
+	ir_value *ring;
+} staged;
+
+typedef struct pipeline {
+	pass_context *context;
+	ir_func *func;
+	ir_op *loop;
+	ir_block *body;
+	uint32_t nvalues; /* before the loop is rewritten */
+	staged loads[MOST_LOADS];
+	unsigned nloads, stages;
+	unsigned distance; /* rounds that copies run ahead */
+	int64_t step;
+	bool *sliced;     /* by value id: results of operations, and carried values, that the copies need */
+	ir_value *hi;     /* i64 */
+	uint32_t used;    /* bytes of the rings of other loops */
+	uint32_t scratch; /* the most that another operation of the loop needs */
+	/* Waits for products whose sums only go on to further products: they leave the loop.  And whether a round's
+	 * products may still run, and read the ring, when the next round begins. */
+	ir_op *waits[MOST_PRODUCTS];
+	unsigned nwaits;
+	bool overlaps;
+} pipeline;
+
+/* ---- pipeline_fit.c ---- */
+/* False: the loop stays as it is.  Fills everything but rings and hi. */
+bool pipeline_fits(pipeline *);
+/* The layout in which a load's tile must be read for its conversion's result to be what it is. */
+layout pipeline_read_layout(const staged *);
+
+/* ---- pipeline_slice.c ---- */
+/* Adds what a value is made of to the slice; false where something else than the loop's own business is needed. */
+bool pipeline_slice(pipeline *, const ir_value *);
+/* The slice for one round; map holds the counter and the carried values of that round, and everything else after. */
+void pipeline_clone(pipeline *, ir_builder *, ir_value **map);
+
+#endif

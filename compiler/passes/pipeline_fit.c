@@ -1,0 +1,209 @@
+/* Which loads of a loop run ahead, how far, and which of its products stay in flight.
+ *
+ * In: a loop of a mapped function.  Out: its loads that fit, the stages that shared memory holds, and the products for
+ * which nobody waits inside.
+ *
+ * A load fits when it is through *const (nothing writes there, so running ahead changes nothing), has no hints, reads 0
+ * where masked out, and is used once, permutations allowed: by a conversion through shared memory in one piece, or by a
+ * wgmma that reads it there; its access must be 4, 8 or 16 bytes that lie together in the ring too; its slice must be
+ * computed from the loop's counter and carried values by operations inside threads.  The loop counts upwards in i32 by
+ * a constant.
+ *
+ * A round's products stay in flight where all of them read rings and add to sums that this loop carries from product to
+ * product and round to round, unseen by anything else.  With four stages the last round's products may even run while a
+ * copy is begun: into the slot that the products of two rounds ago have left. */
+#include "access.h"
+#include "pipeline.h"
+#include "scratch.h"
+#include "wgmma.h"
+
+#include <string.h>
+
+enum { MOST_STAGES = 8, OVERLAP_STAGES = 4, SLACK = 8 * 1024 };
+
+static ir_op *only_user(const ir_value *v)
+{
+	return v->uses && !v->uses->next ? v->uses->user : NULL;
+}
+
+static bool reads_plainly(const ir_op *o)
+{
+	uint64_t bits;
+	return o->kind == IR_LOAD && !ir_is_scalar(ir_arg(o, 0)) && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER &&
+	       o->attr[0] == IR_CACHE_NONE && o->attr[1] == IR_EVICT_NONE && !o->attr[2] &&
+	       (o->nargs < 3 || (ir_is_const(ir_arg(o, 2), &bits) && bits == 0));
+}
+
+layout pipeline_read_layout(const staged *s)
+{
+	layout l = *s->user->results[0]->layout;
+	uint8_t order[IR_MAX_RANK];
+	for (const ir_op *o = ir_arg(s->user, 0)->def; o != s->load; o = ir_arg(o, 0)->def) {
+		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(o->attr[0], i);
+		l = layout_unpermute(&l, order);
+	}
+	return l;
+}
+
+/* As the scratch of a conversion. */
+static bool fits_conversion(staged *s, const access_plan *access, unsigned element)
+{
+	unsigned together = 0;
+	layout to = pipeline_read_layout(s);
+	layout_plan plan;
+	layout_plan_conversion(s->load->results[0]->layout, &to, element, &plan);
+	if (plan.kind < LAYOUT_WARP_SHARED || plan.lg_passes) return false;
+	while (together < plan.lg_vector_store && plan.store_bit[together] == together) together++;
+	s->width = access->width;
+	if (s->width > 1u << together) s->width = 1u << together;
+	s->bytes = plan.bytes;
+	return true;
+}
+
+/* As an operand of a wgmma in shared memory. */
+static bool fits_product(pipeline *p, staged *s, const ir_value *taken, const access_plan *access)
+{
+	wgmma_plan plan;
+	wgmma_tile tile;
+	if (!wgmma_plan_make(s->user, p->func->num_warps, &plan)) return false;
+	s->arg = plan.operand[1].value == taken ? 1 : 0;
+	const wgmma_operand *o = &plan.operand[s->arg];
+	if (o->value != taken || o->place != WGMMA_SCRATCH) return false;
+	unsigned k = (s->arg ? 0 : 1) ^ s->turned;
+	if (!wgmma_tile_make(s->load->results[0]->type, access->dim, k, s->arg ? plan.shape.n : 64, &tile))
+		return false;
+	s->width = access->width;
+	s->swizzle = tile.swizzle;
+	s->fast = tile.fast;
+	s->bytes = tile.bytes;
+	return true;
+}
+
+static bool fits_ring(pipeline *p, staged *s)
+{
+	const ir_value *v = s->load->results[0];
+	for (s->user = only_user(v); s->user && s->user->kind == IR_PERMUTE && s->user->block == p->body;
+		s->user = only_user(v)) {
+		s->turned ^= ir_unpack(s->user->attr[0], 0) == 1;
+		v = s->user->results[0];
+	}
+	if (!s->user || s->user->block != p->body) return false;
+	unsigned element = scalar_bytes(v->type.elem);
+	access_plan access = access_plan_make(p->context, s->load);
+	if (s->user->kind == IR_WGMMA ? !fits_product(p, s, v, &access)
+				      : s->user->kind != IR_CONVERT_LAYOUT || !fits_conversion(s, &access, element))
+		return false;
+	unsigned bytes = s->width * element;
+	return bytes == 4 || bytes == 8 || bytes == 16;
+}
+
+static void find_loads(pipeline *p)
+{
+	bool *before = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
+	for (ir_op *o = p->body->first; o && p->nloads < MOST_LOADS; o = o->next) {
+		staged s = {.load = o};
+		if (!reads_plainly(o) || !fits_ring(p, &s)) continue;
+		memcpy(before, p->sliced, p->nvalues);
+		bool good = pipeline_slice(p, ir_arg(o, 0)) && (o->nargs < 2 || pipeline_slice(p, ir_arg(o, 1)));
+		if (good)
+			p->loads[p->nloads++] = s;
+		else
+			memcpy(p->sliced, before, p->nvalues);
+	}
+}
+
+/* ---- products in flight ---- */
+
+static void count_products(ir_op *o, void *context)
+{
+	unsigned *n = context;
+	*n += o->kind == IR_WGMMA;
+}
+
+static unsigned rings_of(const pipeline *p, const ir_op *wgmma)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < p->nloads; i++) n += p->loads[i].user == wgmma;
+	return n;
+}
+
+/* Where the sum that goes into a product comes from: the carried value's number, through the products before it. */
+static bool carried_from(const pipeline *p, const ir_op *wgmma, uint32_t *number)
+{
+	const ir_value *v = wgmma->nargs > 2 ? ir_arg(wgmma, 2) : NULL;
+	if (!v || !only_user(v)) return false;
+	if (!v->def) {
+		*number = v->index - 1u;
+		return v->block == p->body && v->index > 0;
+	}
+	return v->def->kind == IR_WGMMA_WAIT && v->def->block == p->body &&
+	       carried_from(p, ir_arg(v->def, 0)->def, number);
+}
+
+static void find_flight(pipeline *p)
+{
+	unsigned all = 0, n = 0;
+	ir_walk(p->body, count_products, &all);
+	for (ir_op *o = p->body->first; o; o = o->next) {
+		if (o->kind != IR_WGMMA) continue;
+		uint32_t from = 0;
+		ir_op *wait = only_user(o->results[0]);
+		if (n == MOST_PRODUCTS || rings_of(p, o) != 2 || !carried_from(p, o, &from) || !wait ||
+			wait->kind != IR_WGMMA_WAIT || wait->block != p->body)
+			return;
+		const ir_op *next = only_user(wait->results[0]);
+		bool adds = next && next->kind == IR_WGMMA && next->block == p->body &&
+			    wait->results[0] == ir_arg(next, next->nargs - 1u);
+		bool yields = next && next == p->body->last && ir_arg(next, from) == wait->results[0];
+		if (!adds && !yields) return;
+		p->waits[n++] = wait;
+	}
+	if (n == all) p->nwaits = n;
+}
+
+/* ---- stages ---- */
+
+static bool counts_upwards(pipeline *p)
+{
+	ir_type t = ir_arg(p->loop, 0)->type;
+	return t.elem == SCALAR_I32 && ir_is_const_int(ir_arg(p->loop, 2), &p->step) && p->step > 0;
+}
+
+static void add_scratch(ir_op *o, void *context)
+{
+	pipeline *p = context;
+	uint32_t bytes = o->kind == IR_RING ? 0 : scratch_bytes(p->func, o), rings = 0;
+	for (unsigned i = 0; i < p->nloads; i++)
+		if (p->loads[i].user == o) rings += p->loads[i].bytes;
+	if (o->kind == IR_WGMMA && bytes > rings)
+		bytes -= rings; /* what its operands need that are not copied ahead */
+	else if (rings)
+		bytes = 0;
+	if (bytes > p->scratch) p->scratch = bytes;
+}
+
+static bool choose_stages(pipeline *p)
+{
+	uint32_t wanted = p->loop->attr[0] ? (uint32_t)p->loop->attr[0] : p->func->num_stages, bytes = 0;
+	uint32_t most = p->context->target->shared_bytes;
+	if (p->func->max_shared < most) most = p->func->max_shared;
+	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
+	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
+	ir_walk(p->body, add_scratch, p);
+	uint64_t beside = p->used + (p->scratch ? p->scratch + SLACK : 0);
+	p->stages = wanted;
+	while (p->stages > 1 && (uint64_t)p->stages * bytes + beside > most) p->stages--;
+	if (p->stages > 1) p->used += p->stages * bytes;
+	return p->stages > 1;
+}
+
+bool pipeline_fits(pipeline *p)
+{
+	if ((p->loop->attr[0] ? p->loop->attr[0] : p->func->num_stages) < 2 || !counts_upwards(p)) return false;
+	find_loads(p);
+	if (!p->nloads || !choose_stages(p)) return false;
+	find_flight(p);
+	p->overlaps = p->nwaits && p->stages >= OVERLAP_STAGES;
+	p->distance = p->stages - 1 - p->overlaps;
+	return true;
+}

@@ -1,0 +1,75 @@
+/* Dots that the warpgroup's instruction makes.
+ *
+ * In: the tile level, after prepare_dots.  Out: where target and shapes allow, a dot has become a product that is begun
+ * and waited for; other dots stay, for mma.sync.
+ *     %c = dot %a, %b, %acc      ->      %s = wgmma %a, %b, %acc
+ *                                        %c = wgmma_wait %s {pending=0}
+ * The one idea: begun and at once waited for is always right; pipeline.c, which knows what runs ahead, moves the wait.
+ */
+#include "passes.h"
+#include "wgmma.h"
+
+/* Of a sum, 32 bits each: with 256 nothing is left, and the assembler gives up running products behind each other. */
+enum { MOST_REGISTERS = 128 };
+
+/* The load that an operand is, perhaps turned; and which of the operand's dimensions its memory runs along. */
+static const ir_op *loaded(const pass_context *p, const ir_value *v, unsigned *fast)
+{
+	unsigned turns = 0;
+	for (; v->def && v->def->kind == IR_PERMUTE; v = ir_arg(v->def, 0)) turns ^= ir_unpack(v->def->attr[0], 0) == 1;
+	if (!v->def || v->def->kind != IR_LOAD) return NULL;
+	const axis_info *info = axis_get(p, ir_arg(v->def, 0));
+	*fast = (info->known && info->contiguity[0] > info->contiguity[1] ? 0 : 1) ^ turns;
+	return v->def;
+}
+
+const char *wgmma_refusal(const pass_context *p, const ir_op *dot, unsigned num_warps)
+{
+	ir_type a = ir_arg(dot, 0)->type, b = ir_arg(dot, 1)->type, sum = dot->results[0]->type;
+	const wgmma_form *form = wgmma_form_of(a.elem);
+	wgmma_shape shape;
+	wgmma_tile tile[2];
+	unsigned fast = 0;
+	if (!p->target->wgmma) return "the target has no wgmma";
+	if (!form) return "wgmma does not multiply this type";
+	if (sum.rank != 2) return "wgmma is used for two dimensions only";
+	if (num_warps < 4) return "wgmma takes four warps together";
+	if (!wgmma_shape_of(sum, num_warps, &shape)) return "wgmma wants 64 rows, and 8 columns for every four warps";
+	if (ir_elements(sum) / (32 * num_warps) > MOST_REGISTERS) return "a thread's part of the sum is too large";
+	if (a.dim[1] < form->k) return "wgmma takes more along k at once";
+	if (!form->turns && (!loaded(p, ir_arg(dot, 1), &fast) || fast != 0))
+		return "wgmma reads operands of this type along k only, and the second one is not loaded so";
+	if (!wgmma_tile_make(a, 1, 1, 0, &tile[0]) || !wgmma_tile_make(b, 0, 0, 0, &tile[1]))
+		return "wgmma takes rows of 32 bytes at least";
+	if (tile[0].bytes + tile[1].bytes > LAYOUT_SCRATCH_MOST) return "the operands are too large for shared memory";
+	return NULL;
+}
+
+bool wgmma_wants_registers(const pass_context *p, const ir_op *wgmma)
+{
+	const ir_value *a = ir_arg(wgmma, 0);
+	unsigned fast;
+	const ir_op *load = loaded(p, a, &fast);
+	return !load || load->block != wgmma->block || (fast != 1 && !wgmma_form_of(a->type.elem)->turns);
+}
+
+static void select(ir_op *o, void *context)
+{
+	pass_context *p = context;
+	if (o->kind != IR_DOT || wgmma_refusal(p, o, o->block->func->num_warps)) return;
+	ir_builder b = {.func = o->block->func, .block = o->block, .before = o, .at = o->at};
+	ir_value *args[3] = {ir_arg(o, 0), ir_arg(o, 1), o->nargs > 2 ? ir_arg(o, 2) : NULL}, *result = o->results[0];
+	ir_value *begun = ir_build1(&b, IR_WGMMA, result->type, o->nargs, args);
+	ir_value *done = ir_build1(&b, IR_WGMMA_WAIT, result->type, 1, &begun);
+	done->name = result->name;
+	ir_replace(result, done);
+	ir_erase(o);
+}
+
+bool pass_select_wgmma(pass_context *p, ir_func *f)
+{
+	if (!p->target->wgmma) return true;
+	if (!pass_axis(p, f)) return false;
+	ir_walk(f->body, select, p);
+	return true;
+}

@@ -1,0 +1,147 @@
+/* The table of wgmma's forms, parts of sums, tiles in shared memory and their descriptors.  See wgmma.h. */
+#include "wgmma.h"
+
+#include <string.h>
+
+static const wgmma_form forms[] = {
+	{SCALAR_F16, "f32.f16.f16", 16, true, true},
+	{SCALAR_BF16, "f32.bf16.bf16", 16, true, true},
+	{SCALAR_F8E4M3, "f32.%s.%s", 32, false, true},
+	{SCALAR_I8, "s32.s8.s8", 32, false, false},
+};
+
+const wgmma_form *wgmma_form_of(scalar s)
+{
+	if (scalar_is_fp8(s)) s = SCALAR_F8E4M3;
+	for (unsigned i = 0; i < sizeof forms / sizeof forms[0]; i++)
+		if (forms[i].type == s) return &forms[i];
+	return NULL;
+}
+
+enum { WIDEST = 256, ROWS = 64, NARROWEST = 8 };
+
+bool wgmma_shape_of(ir_type sum, unsigned num_warps, wgmma_shape *s)
+{
+	if (sum.rank != 2 || num_warps < 4 || sum.dim[0] < ROWS) return false;
+	uint32_t groups = num_warps / 4, rows = sum.dim[0] / ROWS, along = groups < rows ? groups : rows;
+	s->rows = rows / along;
+	s->width = sum.dim[1] / (groups / along); /* layout_wgmma_accumulator: then the columns are halved */
+	s->n = s->width < WIDEST ? s->width : WIDEST;
+	if (s->n < NARROWEST) return false;
+	s->columns = s->width / s->n;
+	return true;
+}
+
+/* ---- tiles in shared memory ---- */
+
+wgmma_tile wgmma_tile_known(ir_type type, unsigned fast, unsigned k, unsigned swizzle)
+{
+	uint32_t bytes = (uint32_t)ir_elements(type) * ir_element_bytes(type);
+	wgmma_tile t = {.type = type, .fast = (uint8_t)fast, .k = (uint8_t)k, .swizzle = (uint8_t)swizzle};
+	t.panel = type.dim[1 - fast] * swizzle;
+	t.bytes = (bytes + WGMMA_ALIGN - 1) & ~(uint32_t)(WGMMA_ALIGN - 1);
+	return t;
+}
+
+bool wgmma_tile_make(ir_type type, unsigned fast, unsigned k, uint32_t run, wgmma_tile *t)
+{
+	const wgmma_form *form = wgmma_form_of(type.elem);
+	unsigned element = ir_element_bytes(type);
+	if (type.rank != 2 || !form || type.dim[k] < form->k || (fast != k && !form->turns)) return false;
+	uint32_t row = (fast == k ? type.dim[k] : run) * element;
+	if (row > 128) row = 128;
+	*t = wgmma_tile_known(type, fast, k, row);
+	return row >= 32;
+}
+
+layout wgmma_tile_layout(const wgmma_tile *t)
+{
+	unsigned element = ir_element_bytes(t->type);
+	if (t->fast == 1) return layout_swizzled_shared(t->type, element, t->swizzle);
+	ir_type turned = t->type;
+	turned.dim[0] = t->type.dim[1];
+	turned.dim[1] = t->type.dim[0];
+	layout l = layout_swizzled_shared(turned, element, t->swizzle);
+	return layout_permute(&l, (uint8_t[]){1, 0});
+}
+
+uint32_t wgmma_tile_offset(const wgmma_tile *t, uint32_t other, uint32_t k)
+{
+	uint32_t along = (t->fast == t->k ? k : other) * ir_element_bytes(t->type), row = t->fast == t->k ? other : k;
+	return along / t->swizzle * t->panel + row * t->swizzle + along % t->swizzle;
+}
+
+uint64_t wgmma_descriptor(const wgmma_tile *t)
+{
+	uint64_t mode = t->swizzle == 128 ? 1 : t->swizzle == 64 ? 2 : 3;
+	uint64_t leading = t->fast == t->k ? 1 : t->panel >> 4; /* unused: k never leaves its panel in an instruction */
+	uint64_t stride = 8u * t->swizzle >> 4;
+	return mode << 62 | stride << 32 | leading << 16;
+}
+
+layout wgmma_register_layout(ir_type a, unsigned num_warps)
+{
+	return layout_mma_operand(a, false, 4 / ir_element_bytes(a), (mma_warps){1, num_warps, 1});
+}
+
+/* ---- the operation ---- */
+
+static bool part(const ir_op *o, unsigned *at, wgmma_operand *p)
+{
+	if (*at >= o->nargs) return false;
+	p->arg = *at;
+	p->value = ir_arg(o, (*at)++);
+	p->place = WGMMA_SCRATCH;
+	if (!p->value->def || p->value->def->kind != IR_RING) return true;
+	p->place = WGMMA_RING;
+	if (*at >= o->nargs) return false;
+	p->slot = ir_arg(o, (*at)++);
+	return true;
+}
+
+bool wgmma_parts(const ir_op *o, wgmma_plan *p)
+{
+	unsigned at = 0;
+	memset(p, 0, sizeof *p);
+	if (!part(o, &at, &p->operand[0]) || !part(o, &at, &p->operand[1])) return false;
+	if (at < o->nargs) p->sum = ir_arg(o, at++);
+	return at == o->nargs;
+}
+
+/* The dimension along which a thread holds the longer run of neighbours; k among equals. */
+static unsigned fast_of(const layout *l, unsigned k, bool turns)
+{
+	return turns && layout_lg_contiguous(l, 1 - k) > layout_lg_contiguous(l, k) ? 1 - k : k;
+}
+
+bool wgmma_plan_make(const ir_op *o, unsigned num_warps, wgmma_plan *p)
+{
+	if (!wgmma_parts(o, p)) return false;
+	p->form = wgmma_form_of(p->operand[0].value->type.elem);
+	if (!p->form || !wgmma_shape_of(o->results[0]->type, num_warps, &p->shape)) return false;
+	for (unsigned i = 0; i < 2; i++) {
+		wgmma_operand *x = &p->operand[i];
+		ir_type t = x->value->type;
+		unsigned k = i == 0 ? 1 : 0;
+		if (x->place == WGMMA_RING) {
+			if (o->attr[0] & (i ? WGMMA_TURNED_B : WGMMA_TURNED_A)) k = 1 - k;
+			const ir_op *ring = x->value->def;
+			x->tile = wgmma_tile_known(t, (unsigned)ring->attr[2], k, (unsigned)ring->attr[1]);
+		} else {
+			const layout *l = x->value->layout;
+			layout registers = wgmma_register_layout(t, num_warps);
+			unsigned fast = fast_of(l, k, p->form->turns);
+			if (i == 0 && layout_equal(l, &registers)) {
+				x->place = WGMMA_REGISTERS;
+			} else {
+				if (!wgmma_tile_make(t, fast, k, i ? p->shape.n : ROWS, &x->tile) &&
+					!wgmma_tile_make(t, k, k, 0, &x->tile))
+					return false;
+				x->scratch = p->scratch_bytes;
+				p->scratch_bytes += x->tile.bytes;
+			}
+		}
+		p->k = t.dim[k];
+	}
+	return true;
+}

@@ -1,0 +1,285 @@
+/* Operands of wgmma in shared memory: the descriptors say where tiles lie; which parts of a sum warpgroups make; which
+ * dots become products by warpgroups, and which of those stay in flight round a loop. */
+#include "compiler/blkc.h"
+#include "compiler/passes/wgmma.h"
+#include "ir_text.h"
+
+static ir_type tile(scalar s, uint32_t rows, uint32_t columns)
+{
+	return ir_tile_type(s, 2, (uint32_t[]){rows, columns});
+}
+
+/* The byte that the instruction reads for its element (other, k), by the canonical layouts of the PTX manual: from the
+ * 64 bits of a descriptor alone. */
+static uint32_t byte_read(uint64_t d, bool k_major, unsigned element, uint32_t other, uint32_t k)
+{
+	uint32_t start = (uint32_t)(d & 0x3fff) << 4, leading = (uint32_t)(d >> 16 & 0x3fff) << 4;
+	uint32_t stride = (uint32_t)(d >> 32 & 0x3fff) << 4, mode = (uint32_t)(d >> 62);
+	uint32_t row = mode == 1 ? 128 : mode == 2 ? 64 : 32, a = start;
+	assert_int_not_equal(mode, 0);
+	assert_int_equal(d >> 49 & 7, 0);
+	if (k_major)
+		a += other / 8 * stride + other % 8 * row + k * element;
+	else
+		a += other * element / row * leading + other * element % row + k / 8 * stride + k % 8 * row;
+	return a ^ (a >> 7 & (row / 16 - 1)) << 4;
+}
+
+/* Every element that any instruction reads of a tile at byte `base`. */
+static void check_reads(const wgmma_tile *t, uint32_t run, uint32_t step, uint32_t base)
+{
+	layout l = wgmma_tile_layout(t);
+	unsigned element = ir_element_bytes(t->type), other_dim = 1 - t->k;
+	assert_true(layout_injective(&l) && layout_surjective(&l));
+	for (uint32_t first = 0; first < t->type.dim[other_dim]; first += run)
+		for (uint32_t k0 = 0; k0 < t->type.dim[t->k]; k0 += step) {
+			uint64_t d = wgmma_descriptor(t) + ((base + wgmma_tile_offset(t, first, k0)) >> 4);
+			for (uint32_t other = 0; other < run; other++)
+				for (uint32_t k = 0; k < step; k++) {
+					uint32_t at = byte_read(d, t->fast == t->k, element, other, k) - base;
+					assert_true(at < t->bytes && at % element == 0);
+					uint32_t flat = layout_apply(&l, at / element, 0, 0);
+					assert_int_equal(layout_coordinate(&l, flat, other_dim), first + other);
+					assert_int_equal(layout_coordinate(&l, flat, t->k), k0 + k);
+				}
+		}
+}
+
+static void descriptors(void **state)
+{
+	(void)state;
+	static const scalar types[] = {SCALAR_F16, SCALAR_BF16, SCALAR_F8E4M3, SCALAR_F8E5M2, SCALAR_I8};
+	unsigned made = 0;
+	for (unsigned i = 0; i < 5; i++)
+		for (uint32_t other = 8; other <= 256; other *= 2)
+			for (uint32_t k = 16; k <= 256; k *= 2)
+				for (unsigned way = 0; way < 4; way++) {
+					unsigned fast = way & 1, along = way >> 1;
+					const wgmma_form *form = wgmma_form_of(types[i]);
+					ir_type type = along ? tile(types[i], other, k) : tile(types[i], k, other);
+					uint32_t run = other < 64 ? other : 64;
+					wgmma_tile t;
+					bool good = wgmma_tile_make(type, fast, along, run, &t);
+					bool expected = k >= form->k && (fast == along || (form->turns && run >= 16));
+					assert_int_equal(good, expected);
+					if (!good) continue;
+					made++;
+					assert_int_equal(t.bytes % WGMMA_ALIGN, 0);
+					check_reads(&t, run, form->k, 0);
+					check_reads(&t, run, form->k, 3 * WGMMA_ALIGN);
+				}
+	assert_int_equal(made > 100, 1);
+}
+
+/* The numbers of tiles that ran on the hardware: 128 bytes a row, steps of k, warpgroups' rows, blocks of columns. */
+static void worked_examples(void **state)
+{
+	(void)state;
+	wgmma_tile a, b, turned;
+	assert_true(wgmma_tile_make(tile(SCALAR_F16, 128, 64), 1, 1, 64, &a));
+	assert_true(wgmma_tile_make(tile(SCALAR_F16, 64, 256), 1, 0, 256, &b));
+	assert_true(wgmma_tile_make(tile(SCALAR_F16, 64, 128), 1, 0, 64, &turned)); /* A, [K, M] in memory */
+	assert_int_equal(wgmma_descriptor(&a) >> 32, 0x40000040);
+	assert_int_equal(wgmma_descriptor(&b) >> 32, 0x40000040);
+	assert_int_equal(wgmma_descriptor(&b) >> 16 & 0x3fff, 8192 >> 4);
+	assert_int_equal(wgmma_tile_offset(&a, 0, 16), 32);
+	assert_int_equal(wgmma_tile_offset(&b, 0, 16), 2048);
+	assert_int_equal(wgmma_tile_offset(&a, 64, 0), 8192);
+	assert_int_equal(wgmma_tile_offset(&turned, 64, 0), 8192);
+	wgmma_tile columns;
+	assert_true(wgmma_tile_make(tile(SCALAR_F16, 256, 64), 1, 1, 192, &columns)); /* B, [N, K] in memory */
+	assert_int_equal(wgmma_tile_offset(&columns, 192, 0), 128 * 192);
+	assert_int_equal(wgmma_tile_offset(&b, 192, 0), 128 * 192);
+	/* 64- and 32-byte patterns */
+	assert_true(wgmma_tile_make(tile(SCALAR_F16, 64, 32), 1, 1, 64, &a));
+	assert_int_equal(wgmma_descriptor(&a) >> 32, 0x80000020);
+	assert_true(wgmma_tile_make(tile(SCALAR_F16, 64, 16), 1, 1, 64, &a));
+	assert_int_equal(wgmma_descriptor(&a) >> 32, 0xc0000010);
+	/* fp8: 128 of k in a row */
+	assert_true(wgmma_tile_make(tile(SCALAR_F8E4M3, 128, 128), 1, 1, 64, &a));
+	assert_int_equal(wgmma_descriptor(&a) >> 32, 0x40000040);
+	assert_int_equal(wgmma_tile_offset(&a, 0, 32), 32);
+}
+
+/* Warps and registers of the sum's layout make up the parts that wgmma_shape_of() speaks of. */
+static void parts_of_sums(void **state)
+{
+	(void)state;
+	unsigned made = 0;
+	for (unsigned warps = 1; warps <= 32; warps *= 2)
+		for (uint32_t m = 16; m <= 512; m *= 2)
+			for (uint32_t n = 8; n <= 512; n *= 2) {
+				wgmma_shape s;
+				ir_type t = tile(SCALAR_F32, m, n);
+				if (!wgmma_shape_of(t, warps, &s)) {
+					assert_true(warps < 4 || m < 64 || (uint64_t)m * n < 64 * 8 * (warps / 4));
+					continue;
+				}
+				layout l = layout_wgmma_accumulator(t, warps);
+				made++;
+				assert_true(layout_injective(&l) && layout_surjective(&l));
+				assert_int_equal(layout_registers(&l), s.n / 2 * s.rows * s.columns);
+				assert_true(s.n >= 8 && s.n <= 256 && s.n * s.columns == s.width);
+				/* register i of the first instruction, by the manual's figure */
+				for (uint32_t i = 0; i < s.n / 2; i++)
+					for (uint32_t lane = 0; lane < 32; lane++) {
+						uint32_t flat = layout_apply(&l, i, lane, 2);
+						assert_int_equal(layout_coordinate(&l, flat, 0),
+							32 + lane / 4 + 8 * (i >> 1 & 1));
+						assert_int_equal(layout_coordinate(&l, flat, 1),
+							8 * (i >> 2) + 2 * (lane % 4) + (i & 1));
+					}
+			}
+	assert_int_equal(made > 50, 1);
+	/* a sum in 16 bits is the next product's first operand as it lies */
+	layout sum = layout_wgmma_accumulator(tile(SCALAR_F32, 128, 64), 8);
+	layout a = wgmma_register_layout(tile(SCALAR_F16, 128, 64), 8);
+	assert_true(layout_equal(&sum, &a));
+}
+
+/* ---- what a kernel becomes ---- */
+
+static const blkc_promise promises[] = {{"a", 16, 0}, {"b", 16, 0}, {"c", 16, 0}, {"n", 16, 0}};
+
+static const char *compiled(const char *source, const char *target, unsigned kind)
+{
+	blkc_request request = {.size = sizeof request,
+		.name = "test.blk",
+		.text = source,
+		.text_bytes = strlen(source),
+		.target = target,
+		.promises = promises,
+		.npromises = 4,
+		.emit = kind,
+		.verify_each = 1};
+	blkc_result *r = blkc_compile(&request);
+	assert_non_null(r);
+	if (r->status) fail_msg("%s", r->diagnostics);
+	const char *found = NULL;
+	for (size_t i = 0; i < r->nartifacts; i++)
+		if (r->artifacts[i].kind == kind)
+			found = arena_strndup(&memory, r->artifacts[i].bytes, r->artifacts[i].nbytes);
+	blkc_result_free(r);
+	assert_non_null(found);
+	return found;
+}
+
+static int count(const char *s, const char *word)
+{
+	int n = 0;
+	for (const char *at = s; (at = strstr(at, word)); at += strlen(word)) n++;
+	return n;
+}
+
+static const char *behind_loop(const char *s)
+{
+	const char *loop = strstr(s, " = for ");
+	assert_non_null(loop);
+	return strstr(loop, "\n  }\n");
+}
+
+/* A loop over k: `body` adds to s, [m, 64], what it makes of the operands x [m, 64] and y [64, 64]. */
+static const char *product(const char *type, int m, int warps, int stages, const char *loads, const char *body)
+{
+	return arena_printf(&memory,
+		"kernel k(c: *f32, a: *const %s, b: *const %s, n: i32) grid(1) options(num_warps = %d, num_stages = "
+		"%d) {\n"
+		"let i = arange(0, %d); let j = arange(0, 64); var s = zeros([%d, 64], f32);\n"
+		"for at in range(0, n, 64) { let l = at + arange(0, 64);\n%s\n%s\n}\n"
+		"store(c + i[:, None] * 64 + j[None, :], s);\n}\n",
+		type, type, warps, stages, m, m, loads, body);
+}
+
+#define LOADS "let x = load(a + i[:, None] * n + l[None, :]); let y = load(b + l[:, None] * 64 + j[None, :]);"
+#define TURNED                                                                                                         \
+	"let x = trans(load(a + l[:, None] * 64 + i[None, :])); let y = trans(load(b + j[:, None] * n + l[None, :]));"
+
+static void loops_keep_products_in_flight(void **state)
+{
+	(void)state;
+	const char *s = compiled(product("f16", 64, 4, 4, LOADS, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_LAYOUT);
+	assert_int_equal(count(s, "ring {stages=4 swizzle=128 fast=1}"), 2);
+	assert_int_equal(count(s, " = wgmma "), 1);
+	assert_int_equal(count(s, " wgmma_wait {pending=1}"), 1); /* in the loop */
+	assert_int_equal(count(s, " = wgmma_wait "), 1);          /* behind it, through the sum */
+	assert_non_null(strstr(behind_loop(s), " = wgmma_wait "));
+	assert_int_equal(count(s, "async_copy"), 6); /* two rounds in front, one inside */
+	assert_int_equal(count(s, "async_wait {pending=1 proxy=1}"), 1);
+	assert_int_equal(count(s, "ring_read"), 0);
+	/* three stages: nothing in flight when a slot is filled, copies two rounds ahead all the same */
+	s = compiled(product("bf16", 64, 4, 3, LOADS, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_LAYOUT);
+	assert_int_equal(count(s, "ring {stages=3 swizzle=128 fast=1}"), 2);
+	assert_int_equal(count(s, " wgmma_wait {pending=0}"), 1);
+	assert_int_equal(count(s, "async_copy"), 6);
+	/* two products a round, one sum */
+	s = compiled(
+		product("f16", 64, 4, 4,
+			LOADS "let u = load(a + i[:, None] * n + l[None, :] + 64 * n); let v = load(b + l[:, None] "
+			      "* 64 + j[None, :] + 4096);",
+			"s = dot(u, v, dot(x, y, s));"),
+		"sm_90a", BLKC_EMIT_LAYOUT);
+	assert_int_equal(count(s, " = wgmma "), 2);
+	assert_int_equal(count(s, " wgmma_wait {pending=2}"), 1);
+	assert_int_equal(count(s, "ring {"), 4);
+	/* operands that lie the other way round are read so */
+	s = compiled(product("f16", 64, 4, 4, TURNED, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_LAYOUT);
+	assert_int_equal(count(s, "{turned=3}"), 1);
+	assert_int_equal(count(s, "permute"), 0);
+	s = compiled(product("f16", 64, 4, 4, TURNED, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_PTX);
+	assert_int_equal(count(s, ", 1, 1, 1, 1, 0;"), 4); /* a runs along m, b along k */
+}
+
+/* Somebody looks at the sum, or an operand is not the ring's: every product is waited for where it stands. */
+static void products_that_are_waited_for(void **state)
+{
+	(void)state;
+	static const char *const bodies[] = {"s = dot(x, y, s) * 0.5;", "s = s * 0.5 + dot(x, y);",
+		"s += dot(x * x, y);", "s = dot(x, y + 1.0, s);", "s = maximum(dot(x, y), s);"};
+	for (unsigned i = 0; i < 5; i++) {
+		const char *s = compiled(product("f16", 64, 4, 4, LOADS, bodies[i]), "sm_90a", BLKC_EMIT_LAYOUT);
+		const char *at = strstr(s, " = wgmma "), *wait = strstr(s, " = wgmma_wait ");
+		assert_non_null(at);
+		assert_true(wait && wait < behind_loop(s));
+		assert_int_equal(count(s, " wgmma_wait {"), 0);
+		assert_int_equal(count(s, " = wgmma_wait "), 1);
+	}
+	/* a computed first operand stays in registers, a second one goes through scratch */
+	const char *s = compiled(product("f16", 64, 4, 4, LOADS, bodies[2]), "sm_90a", BLKC_EMIT_PTX);
+	assert_int_equal(count(s, "fence.proxy.async"), 1); /* of the ring of y */
+	s = compiled(product("f16", 64, 4, 4, LOADS, bodies[3]), "sm_90a", BLKC_EMIT_PTX);
+	assert_int_equal(count(s, "fence.proxy.async"), 2);
+}
+
+static void dots_that_stay(void **state)
+{
+	(void)state;
+	const struct {
+		const char *type, *target, *loads;
+		int m, warps;
+	} cases[] = {{"f16", "sm_90", LOADS, 64, 4}, {"f16", "sm_80", LOADS, 64, 4}, {"f16", "sm_100a", LOADS, 64, 4},
+		{"f16", "sm_90a", LOADS, 32, 4}, {"f16", "sm_90a", LOADS, 64, 2}, {"f32", "sm_90a", LOADS, 64, 4},
+		{"f8e4m3", "sm_90a", LOADS, 64, 4}};
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		const char *s = compiled(
+			product(cases[i].type, cases[i].m, cases[i].warps, 3, cases[i].loads, "s = dot(x, y, s);"),
+			cases[i].target, BLKC_EMIT_LAYOUT);
+		assert_int_equal(count(s, "wgmma"), 0);
+		assert_true(count(s, " = dot ") > 0);
+	}
+	/* of 8 bits, where memory runs along k */
+	const char *s = compiled(product("f8e4m3", 64, 4, 4,
+					 "let x = load(a + i[:, None] * n + l[None, :]); let y = trans(load(b + j[:, "
+					 "None] * n + l[None, :]));",
+					 "s = dot(x, y, s);"),
+		"sm_90a", BLKC_EMIT_PTX);
+	assert_int_equal(count(s, "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3"), 2);
+	assert_int_equal(count(s, ", 1, 1, 1;"), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(descriptors), cmocka_unit_test(worked_examples),
+		cmocka_unit_test(parts_of_sums), TEST(loops_keep_products_in_flight),
+		TEST(products_that_are_waited_for), TEST(dots_that_stay)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
