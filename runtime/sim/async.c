@@ -105,16 +105,29 @@ bool sim_step_copy(sim_warp *w, const sim_instr *in, uint32_t mask)
 }
 
 /* The threads have waited: now the copy is theirs, and a barrier makes it everybody's. */
-static bool land(sim_warp *w, const sim_pending *c)
+static bool land(sim_warp *w, const sim_pending *c, uint32_t lanes)
 {
-	for (uint32_t m = c->lanes; m; m &= m - 1) {
+	for (uint32_t m = lanes; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		if (lands_late(w)) move_bytes(c, i);
 		count_pending(w->program, c, i, -1);
 		memset(c->to_shadow[i], 0, c->in->bytes);
 		if (c->read[i]) memcpy(c->to_shadow[i], c->from_shadow[i], c->read[i]);
 	}
-	return sim_races(w, c->in, c->lanes, c->to, c->in->bytes, false, true, false);
+	return sim_races(w, c->in, lanes, c->to, c->in->bytes, false, true, false);
+}
+
+bool sim_copies_land(sim_warp *w, uint32_t lanes)
+{
+	uint32_t kept = 0;
+	for (uint32_t k = 0; k < w->ncopies; k++) {
+		sim_pending *c = &w->copies[k];
+		if ((c->lanes & lanes) && !land(w, c, c->lanes & lanes)) return false;
+		c->lanes &= ~lanes;
+		if (c->lanes) w->copies[kept++] = *c;
+	}
+	w->ncopies = kept;
+	return true;
 }
 
 bool sim_step_copy_commit(sim_warp *w, const sim_instr *in, uint32_t mask)
@@ -132,7 +145,7 @@ bool sim_step_copy_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 	if ((uint64_t)in->offset < w->group) done = w->group - (uint32_t)in->offset;
 	for (uint32_t k = 0; k < w->ncopies; k++) {
 		if (in->mode || w->copies[k].group < done) {
-			if (!land(w, &w->copies[k])) return false;
+			if (!land(w, &w->copies[k], w->copies[k].lanes)) return false;
 		} else
 			w->copies[kept++] = w->copies[k];
 	}

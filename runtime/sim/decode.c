@@ -114,24 +114,32 @@ sim_instr *decode_new(parser *p, sim_kind kind)
 	return decode_add(p, kind, &nothing);
 }
 
-static bool constant(parser *p, uint8_t bytes, uint64_t bits, uint32_t *unit)
+bool decode_simple(parser *p, sim_step *step)
+{
+	return decode_add(p, SIM_STEP, &(const sim_instr){.step = step}) != NULL;
+}
+
+static bool constant(parser *p, uint8_t bytes, uint64_t bits, bool is_shared, uint32_t *unit)
 {
 	sim_code *c = p->code;
 	if (bytes < 8) bits &= (UINT64_C(1) << 8 * bytes) - 1;
 	for (size_t i = 0; i < c->nconstants; i++)
-		if (c->constants[i].bytes == bytes && c->constants[i].bits == bits)
+		if (c->constants[i].bytes == bytes && c->constants[i].bits == bits &&
+			c->constants[i].is_shared == is_shared)
 			return *unit = c->constants[i].unit, true;
 	sim_constant *all = parse_grow(p, c->constants, c->nconstants, &c->constants_room, sizeof *all);
 	if (!all) return false;
 	c->constants = all;
 	*unit = parse_new_unit(p, bytes);
-	all[c->nconstants++] = (sim_constant){*unit, bytes, bits};
+	all[c->nconstants++] = (sim_constant){is_shared, *unit, bytes, bits};
 	return true;
 }
 
 static const char *const special_names[SPECIAL_COUNT] = {"%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z",
-	"%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid",
-	"%warpid"}; /* ORDER sim_special */
+	"%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%warpid", "%clusterid.x",
+	"%clusterid.y", "%clusterid.z", "%nclusterid.x", "%nclusterid.y", "%nclusterid.z", "%cluster_ctaid.x",
+	"%cluster_ctaid.y", "%cluster_ctaid.z", "%cluster_nctaid.x", "%cluster_nctaid.y", "%cluster_nctaid.z",
+	"%cluster_ctarank", "%cluster_nctarank"}; /* ORDER sim_special */
 
 static bool named_value(parser *p, const operand *o, uint8_t bytes, uint32_t *unit)
 {
@@ -141,8 +149,13 @@ static bool named_value(parser *p, const operand *o, uint8_t bytes, uint32_t *un
 			if (!p->code->special[i]) p->code->special[i] = parse_new_unit(p, 4);
 			return *unit = p->code->special[i], true;
 		}
+	for (size_t i = 0; i < p->code->nparameters && bytes == 8 && !o->bits; i++) {
+		const sim_parameter *q = &p->code->parameters[i];
+		if (q->is_array && strlen(q->name) == o->length && memcmp(q->name, o->name, o->length) == 0)
+			return *unit = q->unit, true;
+	}
 	const sim_variable *v = parse_variable(p, o->name, o->length);
-	if (v) return constant(p, bytes, v->address + o->bits, unit);
+	if (v) return constant(p, bytes, v->address + o->bits, v->space == SPACE_SHARED, unit);
 	return parse_fail(p, "%.*s is not declared, or not simulated", (int)(o->length < 60 ? o->length : 60), o->name);
 }
 
@@ -163,7 +176,7 @@ bool decode_unit(parser *p, const operand *o, uint8_t bytes, uint32_t *unit)
 			bits = 0;
 			memcpy(&bits, &narrow, sizeof narrow);
 		}
-		return constant(p, bytes, bits, unit);
+		return constant(p, bytes, bits, false, unit);
 	}
 	case OPERAND_NAME: return named_value(p, o, bytes, unit);
 	default: return decode_wrong(p, "a register or a number was expected");
@@ -315,7 +328,8 @@ static bool sets(parser *p)
 	if (p->noperands != 3 || o[0].kind != OPERAND_REGISTER || o[0].bytes != 4)
 		return decode_wrong(p, "wrong operands");
 	uint32_t yes, no, holds = p->code->predicates++;
-	if (!constant(p, 4, number ? 0x3f800000 : UINT32_MAX, &yes) || !constant(p, 4, 0, &no)) return false;
+	if (!constant(p, 4, number ? 0x3f800000 : UINT32_MAX, false, &yes) || !constant(p, 4, 0, false, &no))
+		return false;
 	sim_instr *in = compare(p, op, &o[1]);
 	if (!in) return false;
 	in->d = holds;
@@ -406,6 +420,9 @@ bool decode_statement(parser *p)
 	if (decode_access(p) || p->failed) return !p->failed;
 	if (decode_warp(p) || p->failed) return !p->failed;
 	if (decode_matrix(p) || p->failed) return !p->failed;
+	if (decode_mbarrier(p) || p->failed) return !p->failed;
+	if (decode_cluster(p) || p->failed) return !p->failed;
+	if (decode_warpgroup(p) || p->failed) return !p->failed;
 	if (decode_async(p) || p->failed) return !p->failed;
 	return p->code->n > before || decode_unknown(p);
 }

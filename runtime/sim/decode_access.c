@@ -26,15 +26,20 @@ static bool order_of(const char *s, sim_instr *in)
 	return both || strcmp(s, "acquire") == 0 || strcmp(s, "release") == 0;
 }
 
-static bool space_of(const char *s, uint8_t *space)
+bool decode_space(const char *s, sim_instr *in)
 {
 	static const struct {
 		const char *name;
 		uint8_t space;
 	} names[] = {{"global", SPACE_GLOBAL}, {"shared", SPACE_SHARED}, {"shared::cta", SPACE_SHARED},
-		{"local", SPACE_LOCAL}, {"const", SPACE_CONST}, {"param", SPACE_PARAM}};
+		{"local", SPACE_LOCAL}, {"const", SPACE_CONST}, {"param", SPACE_PARAM},
+		{"shared::cluster", SPACE_SHARED}};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (strcmp(s, names[i].name) == 0) return *space = names[i].space, true;
+		if (strcmp(s, names[i].name) == 0) {
+			in->space = names[i].space;
+			in->in_cluster = strcmp(s, "shared::cluster") == 0;
+			return true;
+		}
 	return false;
 }
 
@@ -52,6 +57,14 @@ bool decode_address(parser *p, const operand *o, sim_instr *in)
 	in->wide[1] = o->bytes;
 	in->a = o->unit;
 	if (o->bytes == 2) return decode_wrong(p, "an address has 32 or 64 bits");
+	const sim_variable *shared = o->name ? parse_variable(p, o->name, o->length) : NULL;
+	if (shared && shared->space == SPACE_SHARED) { /* holds the program's rank, so it is a register */
+		operand base = *o;
+		base.kind = OPERAND_NAME;
+		in->offset = 0;
+		in->wide[1] = 4;
+		return decode_unit(p, &base, 4, &in->a);
+	}
 	if (o->name) {
 		const sim_variable *v = parse_variable(p, o->name, o->length);
 		if (!v) return parse_fail(p, "%.*s is not declared", (int)(o->length < 60 ? o->length : 60), o->name);
@@ -136,7 +149,7 @@ static bool loads_or_stores(parser *p, bool load)
 	if (p->nparts < 2 || !decode_type(p->parts[p->nparts - 1], &type)) return decode_unknown(p);
 	for (size_t i = 1; i + 1 < p->nparts; i++) {
 		const char *s = p->parts[i];
-		if (space_of(s, &proto.space) || is_hint(s)) continue;
+		if (decode_space(s, &proto) || is_hint(s)) continue;
 		if (strcmp(s, "v2") == 0)
 			n = 2;
 		else if (strcmp(s, "v4") == 0)
@@ -181,8 +194,7 @@ static bool atomics(parser *p, bool returns)
 	if (p->nparts < 3 || !decode_type(last, &type)) return decode_unknown(p);
 	for (size_t i = 1; i + 1 < p->nparts; i++) {
 		const char *s = p->parts[i];
-		if (space_of(s, &proto.space) || is_hint(s) || strcmp(s, "relaxed") == 0 || order_of(s, &proto))
-			continue;
+		if (decode_space(s, &proto) || is_hint(s) || strcmp(s, "relaxed") == 0 || order_of(s, &proto)) continue;
 		bool known = false;
 		for (uint8_t k = 0; atomic_names[k] && !known; k++)
 			if (strcmp(s, atomic_names[k]) == 0) proto.mode = k, known = true;
@@ -225,6 +237,11 @@ bool decode_access(parser *p)
 	if (strcmp(first, "st") == 0) return loads_or_stores(p, false);
 	if (strcmp(first, "atom") == 0) return atomics(p, true);
 	if (strcmp(first, "red") == 0) return atomics(p, false);
+	if (strcmp(first, "fence") == 0 && p->nparts > 2) {
+		if (strcmp(p->parts[1], "mbarrier_init") == 0) return decode_simple(p, sim_step_mbarrier_fence);
+		if (strcmp(p->parts[1], "proxy") == 0)
+			return strncmp(p->parts[2], "async", 5) != 0 || decode_simple(p, sim_step_proxy_fence);
+	}
 	if (strcmp(first, "fence") == 0 || strcmp(first, "membar") == 0) {
 		sim_instr *in = decode_new(p, SIM_STEP);
 		if (in) in->step = sim_step_fence;

@@ -110,6 +110,7 @@ static bool barriers(parser *p)
 		in->regs[0] = m;
 		return true;
 	}
+	if (is(p, 1, "cluster")) return decode_cluster(p);
 	bool arrives = decode_has(p, "arrive");
 	for (size_t i = 1; i < p->nparts; i++)
 		if (!is(p, i, "cta") && !is(p, i, "sync") && !is(p, i, "arrive") && !is(p, i, "aligned"))
@@ -163,11 +164,23 @@ static bool calls(parser *p)
 	return true;
 }
 
-static bool simple(parser *p, sim_step *step)
+/* elect.sync d|p, members: one of them, the lowest. */
+static bool elects(parser *p)
 {
+	const operand *o = p->operands;
+	uint32_t m;
+	if (!is(p, 1, "sync") || p->nparts != 2) return decode_unknown(p);
+	if (p->noperands != 3 || o[1].kind != OPERAND_PREDICATE ||
+		(o[0].kind != OPERAND_SINK && (o[0].kind != OPERAND_REGISTER || o[0].bytes != 4)))
+		return decode_wrong(p, "wrong operands");
+	if (!members(p, &o[2], &m)) return false;
 	sim_instr *in = decode_new(p, SIM_STEP);
-	if (in) in->step = step;
-	return in != NULL;
+	if (!in) return false;
+	in->step = sim_step_elect;
+	in->d = o[0].kind == OPERAND_REGISTER ? o[0].unit : UINT32_MAX;
+	in->e = o[1].unit;
+	in->regs[0] = m;
+	return true;
 }
 
 bool decode_warp(parser *p)
@@ -176,8 +189,9 @@ bool decode_warp(parser *p)
 	if (is(p, 0, "vote")) return votes(p);
 	if (is(p, 0, "redux")) return reduces(p);
 	if (is(p, 0, "bar") || is(p, 0, "barrier")) return barriers(p);
+	if (is(p, 0, "elect")) return elects(p);
 	if (is(p, 0, "call")) return calls(p);
-	if (is(p, 0, "ret") || is(p, 0, "exit")) return simple(p, sim_step_exit);
-	if (is(p, 0, "trap")) return simple(p, sim_step_trap);
-	return is(p, 0, "nanosleep") || is(p, 0, "griddepcontrol");
+	if (is(p, 0, "ret") || is(p, 0, "exit")) return decode_simple(p, sim_step_exit);
+	if (is(p, 0, "trap")) return decode_simple(p, sim_step_trap);
+	return is(p, 0, "nanosleep") || is(p, 0, "griddepcontrol") || is(p, 0, "setmaxnreg");
 }

@@ -121,3 +121,15 @@ bool sim_step_redux(sim_warp *w, const sim_instr *in, uint32_t mask)
 	}
 	return true;
 }
+
+/* The lowest lane of those named is elected; each learns which. */
+bool sim_step_elect(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	if (!members(w, in, mask)) return false;
+	uint32_t leader = (uint32_t)__builtin_ctz(mask);
+	sim_write_predicate(w, in->e, mask, UINT32_C(1) << leader, 0);
+	if (in->d == UINT32_MAX) return true;
+	for (uint32_t m = mask; m; m &= m - 1) ((uint32_t *)sim_at(w, in->d))[__builtin_ctz(m)] = leader;
+	sim_set_defined(w, in->d, mask);
+	return true;
+}

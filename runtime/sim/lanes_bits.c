@@ -144,6 +144,7 @@ static inline u32 dot4(u32 x, u32 y, u32 sum, bool x_signed, bool y_signed)
 	X("dp4a.s32.u32", dp4a_su, ANY, u32, u32, u32, u32, dot4(A, B, C, true, false))                                \
 	X("dp4a.u32.s32", dp4a_us, ANY, u32, u32, u32, u32, dot4(A, B, C, false, true))                                \
 	/* between spaces: the windows are one bit each */                                                             \
+	X("cvta.param.u64", cvta_param, MOVE, u64, u64, none, none, A)                                                 \
 	X("cvta.global.u64", cvta_global, MOVE, u64, u64, none, none, A)                                               \
 	X("cvta.to.global.u64", cvta_to_global, MOVE, u64, u64, none, none, A)                                         \
 	X("cvta.shared.u64", cvta_shared, MOVE, u64, u64, none, none, A | SIM_SHARED_WINDOW)                           \

@@ -49,10 +49,10 @@ static sim_range *ranges_of(sim_device *s, const sim_code *c, const signature *s
 	return out;
 }
 
-/* The i-th program of a seed's order: a step through the grid that meets each once. */
-static uint64_t in_order(const sim_launch *l, uint64_t i)
+/* The i-th of n clusters in a seed's order: a step through the grid that meets each once. */
+static uint64_t in_order(const sim_launch *l, uint64_t n, uint64_t i)
 {
-	uint64_t n = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], step = l->seed % n | 1;
+	uint64_t step = l->seed % n | 1;
 	if (!l->seed || n > UINT32_MAX) return i;
 	for (uint64_t a = n, b = step;;) { /* until it has no divisor in common with n */
 		while (b) {
@@ -68,30 +68,32 @@ static uint64_t in_order(const sim_launch *l, uint64_t i)
 	return (i * (step % n) % n + l->seed / n % n) % n;
 }
 
-/* What the pool's threads call: programs first..last-1. */
-static void run_programs(const blk_cpu_call *call, uint64_t first, uint64_t last, void *scratch)
+/* What the pool's threads call: clusters first..last-1. */
+static void run_clusters(const blk_cpu_call *call, uint64_t first, uint64_t last, void *scratch)
 {
 	sim_launch *l = (sim_launch *)(uintptr_t)call->args[0];
+	uint64_t size[3];
 	(void)scratch;
 	if (atomic_load(&l->stopped)) return;
-	sim_program *p = sim_program_new(l, (uint32_t)call->args[1]);
-	if (!p) {
+	sim_cluster *c = sim_cluster_new(l, (uint32_t)call->args[1]);
+	if (!c) {
 		sim_out_of_memory(l);
 		return;
 	}
+	for (int k = 0; k < 3; k++) size[k] = l->grid[k] / sim_cluster_extent(l->code, k);
 	for (uint64_t i = first; i < last && !atomic_load(&l->stopped); i++) {
-		uint64_t n = in_order(l, i);
-		const uint32_t id[3] = {(uint32_t)(n % l->grid[0]), (uint32_t)(n / l->grid[0] % l->grid[1]),
-			(uint32_t)(n / l->grid[0] / l->grid[1])};
-		sim_program_run(p, id);
-		p->counters.programs++;
+		uint64_t n = in_order(l, size[0] * size[1] * size[2], i);
+		const uint32_t id[3] = {
+			(uint32_t)(n % size[0]), (uint32_t)(n / size[0] % size[1]), (uint32_t)(n / size[0] / size[1])};
+		sim_cluster_run(c, id);
+		c->programs[0]->counters.programs += c->n;
 	}
 	if (l->counts) {
 		pthread_mutex_lock(&l->lock);
-		sim_count_add(&l->counters, &p->counters);
+		for (uint32_t k = 0; k < c->n; k++) sim_count_add(&l->counters, &c->programs[k]->counters);
 		pthread_mutex_unlock(&l->lock);
 	}
-	sim_program_free(p);
+	sim_cluster_free(c);
 }
 
 /* The launch's first problem as the launch's status; a failed assert is kept for the next call that waits. */
@@ -113,8 +115,17 @@ static blk_status run_once(blk_device *d, const variant *v, sim_launch *l)
 	char text[256] = "";
 	if (pthread_mutex_init(&l->lock, NULL) != 0) return error_memory();
 	blk_status status = sim_races_begin(l) ? BLK_OK : error_memory();
+	uint32_t clusters[3];
+	for (int i = 0; i < 3; i++) {
+		uint32_t extent = sim_cluster_extent(l->code, i);
+		clusters[i] = l->grid[i] / extent;
+		if (l->grid[i] % extent && !status)
+			status = error_set(BLK_ERROR_ARGUMENT,
+				"kernel %s: a grid of %u programs is not whole clusters of %u", l->kernel, l->grid[i],
+				extent);
+	}
 	if (!status) {
-		int failed = cpu_pool_run(d->pool, run_programs, 0, args, l->grid, text, sizeof text);
+		int failed = cpu_pool_run(d->pool, run_clusters, 0, args, clusters, text, sizeof text);
 		if (failed == CPU_NO_MEMORY)
 			status = error_memory();
 		else

@@ -125,6 +125,9 @@ uint8_t *sim_memory(sim_warp *w, const sim_instr *in, unsigned lane, sim_space s
 		if (address & SIM_SHARED_WINDOW) space = SPACE_SHARED, address &= ~SIM_SHARED_WINDOW;
 		if (address & SIM_LOCAL_WINDOW) space = SPACE_LOCAL, address &= ~SIM_LOCAL_WINDOW;
 	}
+	if (space == SPACE_SHARED && __builtin_expect(address >> SIM_RANK_SHIFT != 0, 0) &&
+		!(p = sim_shared_owner(w, in, lane, &address)))
+		return NULL;
 	if (space == SPACE_SHARED)
 		return window(w, in, lane, "shared", p->shared, p->shared_shadow, SIM_SHARED_BASE, p->shared_bytes,
 			address, bytes, writes, shadow);
@@ -133,6 +136,36 @@ uint8_t *sim_memory(sim_warp *w, const sim_instr *in, unsigned lane, sim_space s
 			w->local_shadow + lane * p->code->local_bytes, SIM_LOCAL_BASE, p->code->local_bytes, address,
 			bytes, writes, shadow);
 	return global(w, in, lane, address, bytes, writes, shadow);
+}
+
+sim_program *sim_shared_owner(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t *address)
+{
+	sim_program *p = w->program, *owner = p;
+	const sim_cluster *c = p->cluster;
+	uint64_t rank = *address >> SIM_RANK_SHIFT;
+	bool others = in->in_cluster || in->space == SPACE_GENERIC;
+	if (c->n == 1 && rank) return p; /* a wild address, which its reader finds to be outside */
+	if (rank != p->rank && (rank || others)) {
+		if (rank >= c->n || !others) {
+			sim_report(w, in, lane,
+				"an address of another program's shared memory comes from mapa, for .shared::cluster",
+				"shared memory of program %" PRIu64
+				" of the cluster is used, which has %u; this is program %u",
+				rank, c->n, p->rank);
+			return NULL;
+		}
+		owner = c->programs[rank];
+		bool lives = false;
+		for (uint32_t k = 0; k < owner->nwarps; k++) lives = lives || owner->warps[k].state != WARP_ENDED;
+		if (!lives) {
+			sim_report(w, in, lane,
+				"a barrier of the cluster stands at the end of programs that others reach into",
+				"shared memory of program %" PRIu64 " of the cluster is used, which has ended", rank);
+			return NULL;
+		}
+	}
+	*address &= SHARED_OFFSETS;
+	return owner;
 }
 
 bool sim_is_global(const sim_instr *in, uint64_t address)

@@ -41,27 +41,36 @@ static bool parameter(parser *p)
 	if (!all) return false;
 	c->parameters = all;
 	sim_parameter *q = &all[c->nparameters];
-	*q = (sim_parameter){parse_copy(p->now.text, p->now.n), (uint8_t)scalar_bytes(type), parse_new_unit(p, 8)};
+	*q = (sim_parameter){.name = parse_copy(p->now.text, p->now.n), .bytes = (uint8_t)scalar_bytes(type)};
 	if (!q->name) return parse_fail(p, "out of memory");
+	q->unit = parse_new_unit(p, 8);
 	c->nparameters++;
 	if (!parse_next(p)) return false;
-	if (parse_is(p, "[")) return parse_fail(p, "parameters that are arrays are not simulated");
-	return true;
+	if (!parse_accept(p, "[")) return true;
+	q->is_array = true; /* a tensor map: its argument is the address of its bytes */
+	if (p->now.kind != WORD_NUMBER || p->now.bits * q->bytes != 128)
+		return parse_fail(p, "parameters that are arrays, other than tensor maps, are not simulated");
+	return parse_next(p) && parse_expect(p, "]");
 }
 
 /* ".reqntid 128, 1, 1" and its like, up to the body. */
 static bool attributes(parser *p)
 {
 	while (!parse_is(p, "{")) {
-		bool threads = parse_is(p, ".reqntid");
+		bool threads = parse_is(p, ".reqntid"), cluster = parse_is(p, ".reqnctapercluster");
 		if (p->now.kind == WORD_END) return parse_fail(p, "a kernel without a body");
 		if (!parse_next(p)) return false;
-		for (int i = 0; threads && i < 3 && p->now.kind == WORD_NUMBER; i++) {
-			p->code->threads[i] = (uint32_t)p->now.bits;
+		for (int i = 0; (threads || cluster) && i < 3 && p->now.kind == WORD_NUMBER; i++) {
+			(threads ? p->code->threads : p->code->cluster)[i] = (uint32_t)p->now.bits;
+			if (cluster && p->now.bits > SIM_CLUSTER)
+				return parse_fail(p, "a cluster of too many programs");
 			if (!parse_next(p)) return false;
 			if (!parse_accept(p, ",")) break;
 		}
 	}
+	uint64_t size = 1;
+	for (int i = 0; i < 3; i++) size *= p->code->cluster[i] ? p->code->cluster[i] : 1;
+	if (size > SIM_CLUSTER) return parse_fail(p, "a cluster of too many programs");
 	return parse_next(p);
 }
 
@@ -192,6 +201,7 @@ bool sim_code_parse(const char *text, const char *symbol, sim_code **out, char *
 		c->threads[0] = c->threads[1] = c->threads[2] = 1;
 		good = parse_all(p, text);
 		if (good && !sim_code_joins(c)) good = parse_fail(p, "out of memory");
+		if (good && !sim_code_products(c)) good = parse_fail(p, "out of memory");
 		if (good) sim_code_classify(c);
 	}
 	if (p) {
@@ -217,6 +227,9 @@ void sim_code_free(sim_code *c)
 		if (v->space == SPACE_GLOBAL || v->space == SPACE_CONST) free((void *)(uintptr_t)v->address);
 		free(v->name);
 	}
+	for (size_t i = 0; i < c->nproducts; i++) free(c->products[i].units);
+	free(c->products);
+	free(c->matrix_units);
 	for (size_t i = 0; i < c->nfiles; i++) free(c->files[i]);
 	free(c->files);
 	free(c->variables);

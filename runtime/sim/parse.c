@@ -50,7 +50,9 @@ static bool address(parser *p, operand *o)
 		return parse_fail(p, "an address was expected");
 	*o = base;
 	o->kind = OPERAND_ADDRESS;
-	return offset(p, o) && parse_expect(p, "]");
+	if (!offset(p, o)) return false;
+	if (parse_accept(p, ",") && (!parse_expect(p, "{") || !operands(p, "}", &o->first, &o->count))) return false;
+	return parse_expect(p, "]");
 }
 
 static bool one_operand(parser *p, operand *o)
@@ -134,12 +136,12 @@ static bool statement(parser *p)
 {
 	p->used = p->noperands = 0;
 	p->statement_line = p->now.line;
-	operand list[PARSE_OPERANDS];
+	operand list[PARSE_FIRST];
 	uint32_t n = 0;
 	if (!guard(p) || !cut_opcode(p)) return false;
-	p->used = 24; /* lists lie behind */
+	p->used = PARSE_FIRST; /* lists lie behind */
 	while (!parse_is(p, ";")) {
-		if (n == 24) return parse_fail(p, "too many operands");
+		if (n == PARSE_FIRST) return parse_fail(p, "too many operands");
 		if (!one_operand(p, &list[n++])) return false;
 		if (!parse_is(p, ";") && !parse_accept(p, "|") && !parse_expect(p, ",")) return false;
 	}

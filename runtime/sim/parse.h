@@ -21,7 +21,7 @@ typedef enum operand_kind {
 	OPERAND_REGISTER,
 	OPERAND_PREDICATE,
 	OPERAND_NUMBER,
-	OPERAND_ADDRESS, /* [unit + bits] */
+	OPERAND_ADDRESS, /* [unit + bits {, {coordinates}}] */
 	OPERAND_LIST,    /* {..}: `count` operands from `first` on */
 	OPERAND_NAME,    /* a label, a variable, a function */
 	OPERAND_SINK     /* _ */
@@ -53,7 +53,7 @@ typedef struct label {
 	int32_t pc; /* of a use: the instruction to be patched */
 } label;
 
-enum { PARSE_OPERANDS = 64, PARSE_PARTS = 16, PARSE_OPCODE = 96 };
+enum { PARSE_OPERANDS = 192, PARSE_FIRST = 24, PARSE_PARTS = 16, PARSE_OPCODE = 160 };
 
 typedef struct parser {
 	const char *at;
@@ -113,13 +113,19 @@ bool decode_unit(parser *, const operand *, uint8_t bytes, uint32_t *unit); /* a
 bool decode_has(const parser *, const char *part);                          /* the opcode has this part */
 bool decode_wrong(parser *, const char *what);                              /* "wrong operands" */
 bool decode_unknown(parser *);
-bool decode_type(const char *part, scalar *); /* "u32", "f16"; "b32" is u32 */
+bool decode_type(const char *part, scalar *);     /* "u32", "f16"; "b32" is u32 */
+bool decode_space(const char *part, sim_instr *); /* "shared", .. */
+bool decode_simple(parser *, sim_step *);         /* a step without operands */
 /* decode_access.c, decode_warp.c: false with !p->failed: it is none of theirs. */
 bool decode_access(parser *);
 bool decode_convert(parser *);
 bool decode_warp(parser *);
 bool decode_matrix(parser *);
 bool decode_async(parser *);
+bool decode_mbarrier(parser *);
+bool decode_warpgroup(parser *);
+bool decode_bulk(parser *);
+bool decode_cluster(parser *);
 bool decode_address(parser *, const operand *, sim_instr *); /* into offset, a and wide[1] */
 
 #endif

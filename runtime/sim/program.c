@@ -1,25 +1,11 @@
-/* One program: its warps take turns until all have ended.
+/* One program: its registers and memory, and how it begins; barriers and ends.  cluster.c gives its warps their turns.
  *
- * A warp runs until it waits at a barrier or its turn is over, so that one that spins lets the others go on.  When none
- * can go on, or the program has used up its steps, that is the report.  The memory of a program is kept for the next
- * one on the same thread of the host; constants in the register files are filled in once. */
+ * The memory of a program is kept for the next one on the same thread of the host; constants in the register files are
+ * filled in once. */
 #include "sim.h"
 
-#include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { TURN = 20000 }; /* instructions */
-
-/* splitmix64 */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
 
 /* ---- Memory ---- */
 
@@ -40,7 +26,8 @@ static void fill_fixed(sim_program *p)
 	fill_unit(p, 0, 8, 0);
 	p->fresh[0] = 0;
 	for (size_t i = 0; i < c->nconstants; i++)
-		fill_unit(p, c->constants[i].unit, c->constants[i].bytes, c->constants[i].bits);
+		fill_unit(p, c->constants[i].unit, c->constants[i].bytes,
+			c->constants[i].bits + (c->constants[i].is_shared ? (uint64_t)p->rank << SIM_RANK_SHIFT : 0));
 	for (size_t i = 0; i < c->nparameters && i < l->nparameters; i++)
 		fill_unit(p, c->parameters[i].unit, 8, l->arguments[i]);
 	const struct {
@@ -48,9 +35,18 @@ static void fill_fixed(sim_program *p)
 		uint32_t value;
 	} same[] = {{SPECIAL_TID_Y, 0}, {SPECIAL_TID_Z, 0}, {SPECIAL_NTID_X, p->threads}, {SPECIAL_NTID_Y, 1},
 		{SPECIAL_NTID_Z, 1}, {SPECIAL_NCTAID_X, l->grid[0]}, {SPECIAL_NCTAID_Y, l->grid[1]},
-		{SPECIAL_NCTAID_Z, l->grid[2]}, {SPECIAL_TID_X, 0}, {SPECIAL_LANEID, 0}, {SPECIAL_WARPID, 0}};
+		{SPECIAL_NCTAID_Z, l->grid[2]}, {SPECIAL_TID_X, 0}, {SPECIAL_LANEID, 0}, {SPECIAL_WARPID, 0},
+		{SPECIAL_CLUSTER_CTARANK, p->rank}, {SPECIAL_CLUSTER_NCTARANK, p->cluster->n}};
 	for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
 		fill_unit(p, c->special[same[i].special], 4, same[i].value);
+	uint32_t rank = p->rank;
+	for (int i = 0; i < 3; i++) {
+		uint32_t extent = sim_cluster_extent(c, i);
+		fill_unit(p, c->special[SPECIAL_CLUSTER_NCTAID_X + i], 4, extent);
+		fill_unit(p, c->special[SPECIAL_CLUSTER_CTAID_X + i], 4, rank % extent);
+		fill_unit(p, c->special[SPECIAL_NCLUSTERID_X + i], 4, l->grid[i] / extent);
+		rank /= extent;
+	}
 	for (uint32_t k = 0; k < p->nwarps; k++)
 		for (uint32_t i = 0; i < SIM_LANES; i++) {
 			const sim_warp *w = &p->warps[k];
@@ -78,14 +74,19 @@ static bool allocate_warp(const sim_program *p, sim_warp *w)
 		!w->local_shadow)
 		return false;
 	memset(w->file, 0, file);
-	return true;
+	for (int i = 0; i < 2 && c->nproducts; i++)
+		if (!(w->flying[i] = calloc(c->units, sizeof *w->flying[i]))) return false;
+	return !c->nproducts || (w->touched = calloc(c->units, sizeof *w->touched));
 }
 
-sim_program *sim_program_new(sim_launch *l, uint32_t threads)
+sim_program *sim_program_new(sim_cluster *cluster, uint32_t rank, uint32_t threads)
 {
 	sim_program *p = calloc(1, sizeof *p);
+	sim_launch *l = cluster->launch;
 	if (!p) return NULL;
 	p->launch = l;
+	p->cluster = cluster;
+	p->rank = rank;
 	p->code = l->code;
 	p->threads = threads;
 	p->nwarps = (threads + SIM_LANES - 1) / SIM_LANES;
@@ -96,7 +97,8 @@ sim_program *sim_program_new(sim_launch *l, uint32_t threads)
 	p->shared_shadow = malloc(p->shared_bytes + 1);
 	p->cells = malloc((p->shared_bytes / 4 + 1) * sizeof *p->cells);
 	p->pending = malloc((p->shared_bytes / 4 + 1) * sizeof *p->pending);
-	bool good = p->warps && p->fresh && p->shared && p->shared_shadow && p->cells && p->pending;
+	p->reading = malloc((p->shared_bytes / 16 + 1) * sizeof *p->reading);
+	bool good = p->warps && p->fresh && p->shared && p->shared_shadow && p->cells && p->pending && p->reading;
 	for (uint32_t k = 0; good && k < p->nwarps; k++) {
 		p->warps[k].program = p;
 		p->warps[k].index = k;
@@ -125,7 +127,14 @@ void sim_program_free(sim_program *p)
 		free(w->local_shadow);
 		free(w->stack);
 		free(w->copies);
+		free(w->flights);
+		free(w->touched);
+		free(w->flying[0]);
+		free(w->flying[1]);
 	}
+	for (int i = 0; i < SIM_MAX_WARPS / 4; i++) free(p->groups[i].readers);
+	free(p->mbarriers);
+	free(p->reading);
 	free(p->warps);
 	free(p->fresh);
 	free(p->shared);
@@ -137,7 +146,7 @@ void sim_program_free(sim_program *p)
 
 /* ---- A program's life ---- */
 
-static void start(sim_program *p, const uint32_t id[3])
+void sim_program_start(sim_program *p, const uint32_t id[3])
 {
 	const sim_code *c = p->code;
 	memcpy(p->id, id, sizeof p->id);
@@ -149,8 +158,16 @@ static void start(sim_program *p, const uint32_t id[3])
 	memset(p->cells, 0, (p->shared_bytes / 4 + 1) * sizeof *p->cells);
 	memset(p->pending, 0, (p->shared_bytes / 4 + 1) * sizeof *p->pending);
 	p->npending = 0;
+	p->nreading = 0;
+	memset(p->reading, 0, (p->shared_bytes / 16 + 1) * sizeof *p->reading);
+	p->nmbarriers = 0;
+	p->nclocks = c->nproducts ? SIM_CLOCK_MBARRIER : p->nwarps;
 	memset(p->barriers, 0, sizeof p->barriers);
-	for (int i = 0; i < 3; i++) fill_unit(p, c->special[SPECIAL_CTAID_X + i], 4, id[i]);
+	sim_products_end(p);
+	for (int i = 0; i < 3; i++) {
+		fill_unit(p, c->special[SPECIAL_CTAID_X + i], 4, id[i]);
+		fill_unit(p, c->special[SPECIAL_CLUSTERID_X + i], 4, id[i] / sim_cluster_extent(c, i));
+	}
 	for (uint32_t k = 0; k < p->nwarps; k++) {
 		sim_warp *w = &p->warps[k];
 		uint32_t rest = p->threads - SIM_LANES * k;
@@ -161,6 +178,13 @@ static void start(sim_program *p, const uint32_t id[3])
 		w->clock = 0;
 		w->ncopies = w->group = 0;
 		memset(w->known, 0, sizeof w->known);
+		memset(w->fenced, 0, sizeof w->fenced);
+		memset(w->proxied, 0, sizeof w->proxied);
+		w->seen = w->idle = 0;
+		w->bulk_group = 0;
+		w->waits = NULL;
+		w->cluster_lanes = 0;
+		w->cluster_passed = 0;
 		w->state = WARP_READY;
 		w->near = NULL;
 		w->active = w->alive = rest >= SIM_LANES ? SIM_ALL : (UINT32_C(1) << rest) - 1;
@@ -173,57 +197,6 @@ static void start(sim_program *p, const uint32_t id[3])
 	}
 }
 
-/* No warp can go on: those that wait name the barrier, those that ended are why. */
-static void report_deadlock(sim_program *p)
-{
-	uint32_t waiting = 0, ended = 0;
-	sim_warp *w = NULL;
-	for (uint32_t k = 0; k < p->nwarps; k++) {
-		if (p->warps[k].state == WARP_ENDED) ended++;
-		if (p->warps[k].state != WARP_AT_BARRIER) continue;
-		waiting++;
-		if (!w) w = &p->warps[k];
-	}
-	if (!w) return;
-	sim_report(w, &p->code->code[w->pc - 1], (unsigned)__builtin_ctz(w->active | 1u << 31),
-		"every warp of the program must come to a barrier, the same number of times",
-		"%u of %u warps wait at barrier %u for ever: %u have arrived, it waits for %u, and %u have ended",
-		waiting, p->nwarps, w->barrier, p->barriers[w->barrier].arrived, p->barriers[w->barrier].expected,
-		ended);
-}
-
-static bool out_of_steps(sim_program *p, sim_warp *w)
-{
-	size_t at = (size_t)w->pc < p->code->n ? (size_t)w->pc : p->code->n - 1;
-	return sim_report(w, &p->code->code[at], (unsigned)__builtin_ctz(w->active | 1u << 31),
-		"a loop that does not end, or a lock that nobody gives back",
-		"the program has not ended after %" PRIu64 " instructions", p->launch->step_limit);
-}
-
-void sim_program_run(sim_program *p, const uint32_t id[3])
-{
-	uint64_t steps = 0;
-	start(p, id);
-	for (bool any = true; any;) {
-		bool ended = true;
-		any = false;
-		uint32_t first = p->random ? (uint32_t)(next_random(&p->random) % p->nwarps) : 0;
-		for (uint32_t k = 0; k < p->nwarps; k++) {
-			sim_warp *w = &p->warps[(first + k) % p->nwarps];
-			ended = ended && w->state == WARP_ENDED;
-			if (w->state != WARP_READY) continue;
-			any = true;
-			uint64_t before = w->steps;
-			sim_warp_run(w, p->random ? 1 + next_random(&p->random) % 64 : TURN);
-			steps += w->steps - before;
-			if (atomic_load_explicit(&p->launch->stopped, memory_order_relaxed)) return;
-			if (steps > p->launch->step_limit && !out_of_steps(p, w)) return;
-			if (w->state == WARP_READY) sched_yield(); /* it may wait for a program of another thread */
-		}
-		if (!any && !ended) report_deadlock(p);
-	}
-}
-
 /* ---- Steps that concern the program ---- */
 
 static void release(sim_program *p, uint32_t id)
@@ -231,6 +204,7 @@ static void release(sim_program *p, uint32_t id)
 	sim_order_barrier(p, p->barriers[id].warps);
 	p->barriers[id].arrived = p->barriers[id].warps = 0;
 	p->counters.barriers++;
+	p->cluster->events++;
 	for (uint32_t k = 0; k < p->nwarps; k++)
 		if (p->warps[k].state == WARP_AT_BARRIER && p->warps[k].barrier == id) p->warps[k].state = WARP_READY;
 }

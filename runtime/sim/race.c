@@ -8,6 +8,11 @@
  * with flags. Where the summary cannot tell, nothing is said: a report is never wrong about programs that synchronise
  * by barriers and by acquire and release.
  *
+ * What goes on beside the threads has clocks of its own: a warpgroup's matrix engine, and each mbarrier, whose phases
+ * are what the copies that it counts are ordered by.  Threads and these engines see shared memory through different
+ * proxies; what a thread wrote an engine reads only behind a fence, by the writer, or by the reader once it knows of
+ * the write.
+ *
  * The stores of one statement of a program may hit one address twice: the language leaves the order open. */
 #include "sim.h"
 
@@ -18,7 +23,7 @@
 #include <string.h>
 
 enum { MARK_ATOMIC = 1, MARK_LANES = 2, MARK_WARPS = 4, MARK_PROGRAMS = 8 }; /* how, and several of what */
-enum { PAGE_BYTES = 4096, PAGE_CELLS = PAGE_BYTES / 4, MAX_PROGRAMS = (1 << 24) - 1, MAX_PC = (1 << 22) - 1 };
+enum { PAGE_BYTES = 4096, PAGE_CELLS = PAGE_BYTES / 4, MAX_PROGRAMS = (1 << 24) - 1, MAX_PC = (1 << 20) - 1 };
 
 struct sim_page {
 	atomic_flag busy;
@@ -81,11 +86,11 @@ void sim_order_warp(sim_warp *w)
 /* The warps of a mask have met at a barrier. */
 void sim_order_barrier(sim_program *p, uint32_t warps)
 {
-	uint32_t clock = 0, known[SIM_MAX_WARPS] = {0};
+	uint32_t clock = 0, known[SIM_CLOCKS] = {0};
 	for (uint32_t m = warps; m; m &= m - 1) {
 		const sim_warp *w = &p->warps[__builtin_ctz(m)];
 		if (w->clock > clock) clock = w->clock;
-		for (uint32_t k = 0; k < p->nwarps; k++)
+		for (uint32_t k = 0; k < p->nclocks; k++)
 			if (w->known[k] > known[k]) known[k] = w->known[k];
 	}
 	clock++;
@@ -93,12 +98,28 @@ void sim_order_barrier(sim_program *p, uint32_t warps)
 	for (uint32_t m = warps; m; m &= m - 1) {
 		sim_warp *w = &p->warps[__builtin_ctz(m)];
 		w->clock = clock;
-		memcpy(w->known, known, sizeof known);
+		memcpy(w->known, known, p->nclocks * sizeof known[0]);
 	}
 	if ((uint32_t)__builtin_popcount(warps) == p->nwarps)
 		p->all_met = clock;
 	else
 		p->some_met = true;
+}
+
+/* Arrives at an mbarrier: what it knows, and that it has done all so far. */
+void sim_order_release(sim_warp *w, uint32_t *told)
+{
+	for (uint32_t k = 0; k < w->program->nclocks; k++)
+		if (w->known[k] > told[k]) told[k] = w->known[k];
+	told[w->index] = ++w->clock;
+}
+
+/* Has seen a phase of it end. */
+void sim_order_acquire(sim_warp *w, const uint32_t *told)
+{
+	for (uint32_t k = 0; k < w->program->nclocks; k++)
+		if (told[k] > w->known[k]) w->known[k] = told[k];
+	w->program->some_met = true;
 }
 
 void sim_order_programs(sim_warp *w, bool acquires, bool releases)
@@ -118,10 +139,10 @@ static bool is_before(const sim_warp *w, const sim_mark *m, uint32_t thread)
 		if (!l->released || atomic_load(&l->acquired[p->number]) <= m->time) return false;
 		return m->flags & MARK_PROGRAMS || atomic_load(&l->released[m->program - 1]) > m->time;
 	}
-	if (m->clock < p->all_met) return true;
+	if (m->clock < p->all_met && m->thread < SIM_LANES * SIM_MAX_WARPS) return true;
 	if (m->flags & MARK_WARPS) return p->some_met;
-	if (m->thread == thread && !(m->flags & MARK_LANES)) return true;
 	uint32_t warp = m->thread / SIM_LANES;
+	if (m->thread == thread && warp < SIM_CLOCK_GROUP && !(m->flags & MARK_LANES)) return true;
 	return warp == w->index ? m->clock < w->clock : m->clock < w->known[warp];
 }
 
@@ -141,16 +162,21 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 	const sim_instr *other = &p->code->code[m->pc];
 	char who[160], where[320];
 	uint64_t n = m->program - 1;
-	if (m->program == p->number + 1)
+	uint32_t engine = m->thread / SIM_LANES;
+	if (engine >= SIM_CLOCK_GROUP)
+		snprintf(who, sizeof who, engine < SIM_CLOCK_MBARRIER ? "a wgmma" : "a bulk copy");
+	else if (m->program == p->number + 1)
 		snprintf(who, sizeof who, "thread %u", m->thread);
 	else
 		snprintf(who, sizeof who, "program (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")", n % l->grid[0],
 			n / l->grid[0] % l->grid[1], n / l->grid[0] / l->grid[1]);
 	sim_place(p->code, other, where, sizeof where);
 	return sim_report(w, in, lane,
-		m->program == p->number + 1 ? "a barrier between the two is missing"
-					    : "give every program its own elements, or let them use atomics; a lock "
-					      "needs acquire and release",
+		engine >= SIM_CLOCK_GROUP
+			? "wait for it, and let those who need to know see that: an mbarrier, or a barrier"
+		: m->program == p->number + 1 ? "a barrier between the two is missing"
+					      : "give every program its own elements, or let them use atomics; a lock "
+						"needs acquire and release",
 		"a race on %s at offset %" PRIu64 ": it is %s here and was %s by %s at %s, in no order",
 		r ? l->names[r->parameter] : "shared memory", offset, writes ? "written" : "read",
 		wrote ? "written" : "read", who, where);
@@ -158,18 +184,17 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 
 /* True: no race. */
 static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, uint32_t bytes, bool reads, bool writes,
-	bool atomic, const sim_range *r, uint64_t offset)
+	bool atomic, const sim_range *r, uint64_t offset, uint32_t thread, uint32_t clock)
 {
 	const sim_program *p = w->program;
-	uint32_t thread = SIM_LANES * w->index + lane,
-		 time = atomic_load_explicit(&p->launch->time, memory_order_relaxed);
+	uint32_t time = atomic_load_explicit(&p->launch->time, memory_order_relaxed);
 	size_t pc = (size_t)(in - p->code->code);
 	sim_mark mine = {.program = p->number + 1,
 		.bytes = bytes,
 		.flags = atomic ? MARK_ATOMIC : 0,
 		.thread = thread,
 		.pc = pc > MAX_PC ? MAX_PC : (uint32_t)pc,
-		.clock = w->clock,
+		.clock = clock,
 		.time = time};
 	const sim_mark *m = &c->write;
 	bool both_atomic = atomic && m->flags & MARK_ATOMIC;
@@ -192,7 +217,7 @@ static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, 
 		mine.flags = (mine.flags & m->flags & MARK_ATOMIC) | (m->flags & ~MARK_ATOMIC);
 		if (m->program != mine.program)
 			mine.flags |= MARK_PROGRAMS;
-		else
+		else if (m->thread != thread || thread < SIM_LANES * SIM_MAX_WARPS)
 			mine.flags |= m->thread / SIM_LANES == w->index ? MARK_LANES : MARK_WARPS;
 	}
 	c->read = mine;
@@ -202,6 +227,106 @@ static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, 
 static void lock(sim_page *page)
 {
 	while (atomic_flag_test_and_set_explicit(&page->busy, memory_order_acquire)) sched_yield();
+}
+
+/* What is under way there lets it be written. */
+static bool is_free(sim_warp *w, const sim_instr *in, unsigned lane, sim_program *p, uint64_t offset)
+{
+	if (p->nreading && p->reading[offset / 16])
+		return sim_report(w, in, lane,
+			"wait until it has been read (wgmma.wait_group, cp.async.bulk.wait_group.read)",
+			"shared memory at offset %" PRIu64 " is written while a wgmma or a bulk copy reads it", offset);
+	if (!p->npending || !p->pending[offset / 4]) return true;
+	if (sim_mbarrier_find(p, offset & ~UINT64_C(7)))
+		return sim_report(w, in, lane, "mbarrier.inval comes before its memory is used for something else",
+			"shared memory at offset %" PRIu64 " is written, where an mbarrier is", offset);
+	return sim_report(w, in, lane, "a wait for the copy, and a barrier, must stand in front",
+		"shared memory at offset %" PRIu64 " is written while a copy into it is under way", offset);
+}
+
+bool sim_races_async(sim_warp *w, const sim_instr *in, unsigned lane, sim_program *p, uint64_t offset, uint64_t bytes,
+	bool writes, uint32_t engine, uint32_t clock)
+{
+	for (uint64_t end = offset + bytes; offset < end; offset += 4) {
+		sim_cell *c = &p->cells[offset / 4];
+		if (writes && (p->npending | p->nreading) && !is_free(w, in, lane, p, offset)) return false;
+		if (p != w->program || engine >= SIM_CLOCKS) { /* whose clocks this warp does not know */
+			c->write = c->read = (sim_mark){0};
+			if (engine < SIM_CLOCKS)
+				c->write = (sim_mark){.program = p->number + 1,
+					.bytes = 15,
+					.thread = SIM_LANES * engine,
+					.pc = (uint32_t)(in - p->code->code),
+					.clock = clock};
+		} else if (!touch(w, in, lane, c, 15, !writes, writes, false, NULL, offset, SIM_LANES * engine, clock))
+			return false;
+	}
+	return true;
+}
+
+/* What the engine reads was written before, and is seen by it, for all four warps. */
+static bool is_readable(sim_warp *leader, const sim_instr *in, uint32_t offset, const sim_mark *m)
+{
+	sim_program *p = leader->program;
+	uint32_t from = m->thread / SIM_LANES;
+	bool proxied = from >= SIM_CLOCK_GROUP || p->warps[from].fenced[m->thread % SIM_LANES] > m->clock;
+	for (uint32_t k = 0; k < 4; k++) {
+		sim_warp *w = leader + k;
+		if (!is_before(w, m, SIM_LANES * w->index)) return report(w, in, 0, m, false, true, NULL, offset);
+		proxied = proxied || m->clock < w->proxied[from];
+	}
+	return proxied || sim_proxied(leader, in, 0, offset, 4);
+}
+
+bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *offsets, uint32_t n, uint32_t clock)
+{
+	sim_program *p = leader->program;
+	uint32_t engine = SIM_CLOCK_GROUP + leader->index / 4, thread = 0, when = 0;
+	size_t pc = (size_t)(in - p->code->code);
+	sim_mark mine = {.program = p->number + 1,
+		.bytes = 15,
+		.thread = SIM_LANES * engine,
+		.pc = pc > MAX_PC ? MAX_PC : (uint32_t)pc,
+		.clock = clock};
+	bool any = false;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < 4; k++) {
+			sim_cell *c = &p->cells[offsets[i] / 4 + k];
+			const sim_mark *m = &c->write;
+			bool same = any && m->thread == thread && m->clock == when;
+			if (m->program && !same) {
+				if (!is_readable(leader, in, offsets[i] + 4 * k, m)) return false;
+				thread = m->thread;
+				when = m->clock;
+				any = true;
+			}
+			m = &c->read;
+			mine.flags = 0;
+			if (m->program && m->thread != mine.thread && !is_before(leader, m, mine.thread))
+				mine.flags = MARK_WARPS;
+			c->read = mine;
+		}
+	return true;
+}
+
+bool sim_proxied(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offset, uint64_t bytes)
+{
+	sim_program *p = w->program;
+	for (uint64_t end = offset + bytes; offset < end; offset += 4) {
+		const sim_mark *m = &p->cells[offset / 4].write;
+		uint32_t from = m->thread / SIM_LANES;
+		if (m->program != p->number + 1 || from >= p->nwarps) continue;
+		if (p->warps[from].fenced[m->thread % SIM_LANES] > m->clock || m->clock < w->proxied[from]) continue;
+		char where[320];
+		sim_place(p->code, &p->code->code[m->pc], where, sizeof where);
+		return sim_report(w, in, lane,
+			"fence.proxy.async stands behind the store (of every thread that stores) and in front of the "
+			"barrier",
+			"shared memory at offset %" PRIu64 " is read by an asynchronous engine; thread %u wrote it at "
+			"%s, and no fence.proxy.async is between",
+			offset, m->thread, where);
+	}
+	return true;
 }
 
 bool sim_races(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes,
@@ -225,13 +350,8 @@ bool sim_races(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const a
 			unsigned n = 4 - (offset & 3) < bytes - done ? (unsigned)(4 - (offset & 3)) : bytes - done;
 			uint32_t some = ((1u << n) - 1) << (offset & 3);
 			sim_cell *c = r ? NULL : &p->cells[offset / 4];
-			if (!r && writes && p->npending && p->pending[offset / 4]) {
-				good = sim_report(w, in, i, "a wait for the copy, and a barrier, must stand in front",
-					"shared memory at offset %" PRIu64
-					" is written while a copy into it is under way",
-					offset);
+			if (!r && writes && (p->npending | p->nreading) && !(good = is_free(w, in, i, p, offset)))
 				break;
-			}
 			if (r) {
 				sim_page *next = page_of(r, offset);
 				if (next != page) {
@@ -241,7 +361,9 @@ bool sim_races(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const a
 				}
 				if (page) c = &page->cells[offset % PAGE_BYTES / 4];
 			}
-			if (c) good = touch(w, in, i, c, some, reads, writes, atomic, r, offset);
+			if (c)
+				good = touch(w, in, i, c, some, reads, writes, atomic, r, offset,
+					SIM_LANES * w->index + i, w->clock);
 			done += n;
 			offset += n;
 		}

@@ -2,7 +2,9 @@
  *
  *	PTX text --text.c--> tokens --parse.c, decode*.c--> sim_code --cfg.c--> joins
  *	sim_code + arguments + grid --launch.c--> programs --program.c--> warps --warp.c--> instructions
- *	instructions: lanes_*.c (arithmetic), access.c atomic.c (memory), exchange.c (between lanes), call.c (host)
+ *	launch.c: a cluster of programs at a time --cluster.c--> turns of its programs' warps
+ *	instructions: lanes_*.c (arithmetic), access.c atomic.c (memory), exchange.c (between lanes), call.c (host),
+ *	async.c mbarrier.c bulk.c warpgroup.c (what goes on beside the threads)
  *	shadow.c: which bits are defined; memory.c: what may be touched; report.c: what went wrong, in words
  *
  * A warp is simulated 32 lanes at a time: a register is 32 neighbouring values, a predicate one word with a bit a lane,
@@ -28,6 +30,12 @@ enum {
 	SIM_LOCAL_BASE = 64,
 	SIM_MAX_WARPS = 32,
 	SIM_BARRIERS = 16,
+	SIM_CLUSTER = 16,    /* programs of one */
+	SIM_RANK_SHIFT = 24, /* a shared address holds the program's rank in its cluster from this bit on */
+	/* Whose clocks there are: the warps', the warpgroups' matrix engines', the mbarriers'. */
+	SIM_CLOCK_GROUP = SIM_MAX_WARPS,
+	SIM_CLOCK_MBARRIER = SIM_CLOCK_GROUP + SIM_MAX_WARPS / 4,
+	SIM_CLOCKS = 128,
 	SIM_VECTOR = 8,     /* registers of one access */
 	SIM_REGISTERS = 16, /* of one instruction */
 	SIM_NO_PC = -1
@@ -87,6 +95,7 @@ struct sim_instr {
 	uint8_t wide[4];           /* bytes of the registers d, a, b, c where the text may choose them */
 	uint8_t space, rounding, mode, shadow;
 	bool saturates, constant, exchanges, is_volatile, acquires, releases;
+	bool in_cluster;     /* .shared::cluster */
 	uint8_t class;       /* blk_sim_class */
 	uint16_t guard;      /* predicate; 0: none */
 	uint32_t d, a, b, c; /* units of registers, or numbers of predicates */
@@ -94,6 +103,8 @@ struct sim_instr {
 	uint32_t regs[SIM_REGISTERS];
 	int64_t offset;        /* of an address */
 	int64_t source_offset; /* of a copy's second one */
+	int64_t bar_offset;    /* of the mbarrier that a copy tells */
+	uint32_t extra;        /* number of its sim_product, or unit of the mbarrier's address */
 	int32_t target, join;  /* of a branch: where to; where its paths meet or SIM_NO_PC */
 	const sim_op *op;
 	union {
@@ -105,7 +116,19 @@ struct sim_instr {
 	uint32_t file, source_line;
 };
 
+/* wgmma.mma_async: D = scale A B {+ D}. */
+typedef struct sim_product {
+	uint32_t *units; /* of D */
+	uint16_t nunits, n, k;
+	uint8_t d, a, b;                 /* scalars */
+	bool tf32, a_in_registers;       /* then instr->regs[0..3], else instr->a is its descriptor; instr->b is b's */
+	bool negates_a, negates_b;       /* imm-scale */
+	bool transposes_a, transposes_b; /* the operand lies with its rows side by side */
+	bool saturates, overwrites;      /* scale-d is 0; else it is the predicate instr->c, negated by exchanges */
+} sim_product;
+
 typedef struct sim_constant { /* a unit that holds one value in all lanes */
+	bool is_shared;       /* an address in shared memory: the program's rank is added */
 	uint32_t unit;
 	uint8_t bytes;
 	uint64_t bits;
@@ -127,6 +150,20 @@ typedef enum sim_special {
 	SPECIAL_NCTAID_Z,
 	SPECIAL_LANEID,
 	SPECIAL_WARPID,
+	SPECIAL_CLUSTERID_X,
+	SPECIAL_CLUSTERID_Y,
+	SPECIAL_CLUSTERID_Z,
+	SPECIAL_NCLUSTERID_X,
+	SPECIAL_NCLUSTERID_Y,
+	SPECIAL_NCLUSTERID_Z,
+	SPECIAL_CLUSTER_CTAID_X,
+	SPECIAL_CLUSTER_CTAID_Y,
+	SPECIAL_CLUSTER_CTAID_Z,
+	SPECIAL_CLUSTER_NCTAID_X,
+	SPECIAL_CLUSTER_NCTAID_Y,
+	SPECIAL_CLUSTER_NCTAID_Z,
+	SPECIAL_CLUSTER_CTARANK,
+	SPECIAL_CLUSTER_NCTARANK,
 	SPECIAL_COUNT
 } sim_special;
 
@@ -139,6 +176,7 @@ typedef struct sim_variable { /* a .global, .const, .shared or .local one */
 typedef struct sim_parameter {
 	char *name;
 	uint8_t bytes;
+	bool is_array;
 	uint32_t unit;
 } sim_parameter;
 
@@ -158,8 +196,12 @@ typedef struct sim_code {
 	size_t nfiles;
 	uint64_t shared_bytes; /* static ones; dynamic ones lie behind */
 	uint64_t shared_align, local_bytes;
-	uint32_t threads[3];
+	uint32_t threads[3], cluster[3]; /* cluster: programs of one; 0: 1 */
+	sim_product *products;
+	size_t nproducts, products_room;
+	uint8_t *matrix_units; /* of each unit: SIM_IS_SUM, SIM_IS_FACTOR of some product; null: no products */
 } sim_code;
+enum { SIM_IS_SUM = 1, SIM_IS_FACTOR = 2 };
 
 /* parse.c: the entry `symbol` of a PTX text.  False: `error` says what and where. */
 bool sim_code_parse(const char *text, const char *symbol, sim_code **, char *error, size_t room);
@@ -189,8 +231,8 @@ typedef struct sim_level { /* lanes that wait for others of their warp */
 
 typedef struct sim_mark {                            /* an access that others must be in order with */
 	uint32_t program : 24, bytes : 4, flags : 4; /* number + 1, 0: none; which of the four */
-	uint32_t thread : 10, pc : 22;
-	uint32_t clock, time; /* of the warp; of the launch's acquires and releases */
+	uint32_t thread : 12, pc : 20;               /* thread / 32: whose clock */
+	uint32_t clock, time;                        /* of the warp; of the launch's acquires and releases */
 } sim_mark;
 typedef struct sim_cell { /* of 4 bytes: their last writer and reader */
 	sim_mark write, read;
@@ -198,9 +240,47 @@ typedef struct sim_cell { /* of 4 bytes: their last writer and reader */
 
 typedef struct sim_pending sim_pending; /* async.c: one that is under way */
 
-typedef enum sim_state { WARP_READY, WARP_AT_BARRIER, WARP_ENDED } sim_state;
+typedef enum sim_state { WARP_READY, WARP_AT_BARRIER, WARP_AT_GROUP, WARP_AT_CLUSTER, WARP_ENDED } sim_state;
+
+typedef struct sim_flight { /* a product that the warp has not waited for */
+	const sim_instr *in;
+	uint32_t group, ticket;
+} sim_flight;
+typedef struct sim_reader { /* its reads of shared memory, once for the warpgroup */
+	const sim_instr *in;
+	uint64_t a, b; /* descriptors */
+	uint32_t ticket;
+} sim_reader;
+typedef struct sim_group {   /* a warpgroup */
+	const sim_instr *at; /* where those of its warps that have arrived wait for the others */
+	uint32_t arrived, ticket;
+	sim_reader *readers;
+	uint32_t nreaders, readers_room;
+} sim_group;
+
+typedef enum sim_mbarrier_verb {
+	SIM_MBARRIER_INIT,
+	SIM_MBARRIER_INVAL,
+	SIM_MBARRIER_ARRIVE,
+	SIM_MBARRIER_DROP,
+	SIM_MBARRIER_EXPECT,
+	SIM_MBARRIER_COMPLETE
+} sim_mbarrier_verb; /* ORDER decode_mbarrier.c */
+
+/* An mbarrier: a phase ends when `pending` arrivals and `bytes` that were announced have come. */
+typedef struct sim_mbarrier {
+	bool alive, published; /* published: the asynchronous engines have been told of it */
+	uint32_t offset;       /* in shared memory */
+	uint32_t expected, pending, phase;
+	int64_t bytes;
+	uint32_t clock;                                  /* phases over, of all barriers that were here */
+	uint32_t maker, made;                            /* who made it: the warp, and its clock then */
+	const sim_instr *made_at, *last;                 /* last: who arrived or announced bytes */
+	uint32_t arriving[SIM_CLOCKS], told[SIM_CLOCKS]; /* what those who arrive know; of all phases that are over */
+} sim_mbarrier;
 
 typedef struct sim_program sim_program;
+typedef struct sim_cluster sim_cluster;
 struct sim_warp {
 	sim_program *program;
 	uint32_t index;
@@ -216,8 +296,23 @@ struct sim_warp {
 	uint64_t steps;
 	sim_pending *copies;
 	uint32_t ncopies, copies_room, group; /* group: the number of the one that is open */
-	uint32_t clock, known[SIM_MAX_WARPS]; /* race.c: its own, and what it knows of the others' */
-	const sim_range *near;                /* the last one that was found */
+	uint32_t clock, known[SIM_CLOCKS];    /* race.c: its own, and what it knows of the others' */
+	uint32_t fenced[SIM_LANES];           /* its clock behind each lane's last fence of the proxies */
+	uint32_t proxied[SIM_CLOCKS];         /* what it knew of others at its own last fence */
+	uint64_t seen;                        /* the cluster's events when it last waited in vain */
+	uint32_t idle;                        /* how often it has since */
+	const sim_instr *waits;               /* where */
+	uint32_t cluster_lanes;               /* that have arrived at the cluster's barrier */
+	uint64_t cluster_passed;
+	/* warpgroup.c: */
+	bool watch; /* it has fenced once: which registers are touched matters */
+	uint32_t fences;
+	uint32_t *touched; /* of each unit of products: how many fences there were when a thread touched it last */
+	sim_flight *flights;
+	uint32_t nflights, flights_room, product_group;
+	uint16_t *flying[2];   /* of each unit: products under way that sum there, that read it */
+	uint32_t bulk_group;   /* bulk.c: the one that is open */
+	const sim_range *near; /* the last one that was found */
 	uint8_t scratch[8 * SIM_LANES];
 };
 
@@ -241,11 +336,31 @@ struct sim_program { /* what one thread of the host simulates; kept from program
 	uint64_t npending;
 	uint32_t all_met; /* the clock at which all warps met last */
 	bool some_met;    /* a barrier was for some warps only */
+	sim_cluster *cluster;
+	uint32_t rank;
+	uint32_t nclocks;
+	sim_mbarrier *mbarriers;
+	uint32_t nmbarriers, mbarriers_room;
+	uint16_t *reading; /* asynchronous reads under way of each 16 bytes of shared memory */
+	uint64_t nreading;
+	sim_group groups[SIM_MAX_WARPS / 4];
 	blk_sim_counters counters;
 	uint64_t random;
 	uint64_t shared_bytes;
 	sim_barrier barriers[SIM_BARRIERS];
 	uint64_t steps;
+};
+
+typedef struct sim_bulk sim_bulk; /* bulk.c: a copy that is under way */
+struct sim_cluster {              /* programs that one thread of the host simulates together */
+	sim_launch *launch;
+	sim_program *programs[SIM_CLUSTER];
+	uint32_t n;
+	uint32_t arrived[SIM_CLUSTER]; /* warps at the cluster's barrier */
+	uint64_t passed;               /* times that all were */
+	uint64_t events;               /* what may let one who waits go on */
+	sim_bulk *copies;
+	uint32_t ncopies, copies_room;
 };
 
 /* One launch: what every program of it reads, and the first problem of any. */
@@ -282,6 +397,9 @@ const sim_range *sim_range_find(const sim_launch *, uint64_t address); /* the on
 uint8_t *sim_memory(sim_warp *, const sim_instr *, unsigned lane, sim_space, uint64_t address, unsigned bytes,
 	bool writes, uint8_t **shadow);
 bool sim_is_global(const sim_instr *, uint64_t address);
+/* The program of the cluster that an address in shared memory belongs to; the address then is without its rank. Null:
+ * reported. */
+sim_program *sim_shared_owner(sim_warp *, const sim_instr *, unsigned lane, uint64_t *address);
 
 /* race.c */
 bool sim_races_begin(sim_launch *); /* false: out of memory; either way sim_races_end() frees */
@@ -293,20 +411,56 @@ void sim_order_programs(sim_warp *, bool acquires, bool releases);
 bool sim_races(sim_warp *, const sim_instr *, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes, bool reads,
 	bool writes, bool atomic);
 
+/* An asynchronous access to shared memory of a program (the warp's, or of its cluster) whose clock is `engine`'s. */
+bool sim_races_async(sim_warp *, const sim_instr *, unsigned lane, sim_program *, uint64_t offset, uint64_t bytes,
+	bool writes, uint32_t engine, uint32_t clock);
+/* The reads of a warpgroup's matrix engine: n pieces of 16 bytes. */
+bool sim_races_product(sim_warp *leader, const sim_instr *, const uint32_t *offsets, uint32_t n, uint32_t clock);
+/* False: what is read was written by a thread, with no fence between the proxies; reported. */
+bool sim_proxied(sim_warp *, const sim_instr *, unsigned lane, uint64_t offset, uint64_t bytes);
+void sim_order_acquire(sim_warp *, const uint32_t *told);
+void sim_order_release(sim_warp *, uint32_t *told);
+
 /* counters.c */
 void sim_count_access(sim_warp *, const sim_instr *, uint32_t mask, const uint64_t address[SIM_LANES], bool writes);
 void sim_count_global(sim_warp *, uint32_t lanes, const uint64_t address[SIM_LANES], unsigned bytes, bool writes);
 void sim_count_shared(sim_warp *, uint32_t lanes, const uint64_t address[SIM_LANES], unsigned bytes);
 void sim_count_add(blk_sim_counters *to, const blk_sim_counters *);
 
-/* program.c: the state that one thread of the host keeps; `sim_program_run` simulates one program. */
-sim_program *sim_program_new(sim_launch *, uint32_t threads); /* null: out of memory */
+/* program.c: the state of one program. */
+sim_program *sim_program_new(sim_cluster *, uint32_t rank, uint32_t threads); /* null: out of memory */
 void sim_program_free(sim_program *);
-void sim_program_run(sim_program *, const uint32_t id[3]);
+void sim_program_start(sim_program *, const uint32_t id[3]);
+
+/* cluster.c: what one thread of the host keeps; `sim_cluster_run` simulates one cluster, whose place among them it is
+ * given. */
+sim_cluster *sim_cluster_new(sim_launch *, uint32_t threads); /* null: out of memory */
+void sim_cluster_free(sim_cluster *);
+void sim_cluster_run(sim_cluster *, const uint32_t id[3]);
+uint32_t sim_cluster_extent(const sim_code *, int dimension);
+uint64_t sim_random(uint64_t *state);
+
+/* mbarrier.c */
+sim_mbarrier *sim_mbarrier_find(sim_program *, uint64_t offset); /* the one at an offset of shared memory, or null */
+/* One that a copy or another program names; null: reported. */
+sim_mbarrier *sim_mbarrier_at(sim_warp *, const sim_instr *, unsigned lane, uint64_t address, sim_program **owner);
+bool sim_mbarrier_arrive(
+	sim_warp *, const sim_instr *, unsigned lane, sim_program *, sim_mbarrier *, uint32_t count, bool completes);
+void sim_mbarrier_bytes(sim_program *, sim_mbarrier *, int64_t more); /* announced: > 0, or come */
+void sim_mbarriers_publish(sim_warp *);
+/* async.c: the copies of these lanes land. */
+bool sim_copies_land(sim_warp *, uint32_t lanes);
+
+/* warpgroup.c */
+/* False: an instruction touches a register that a product under way owns, which has been reported. */
+bool sim_registers_free(sim_warp *, const sim_instr *, uint32_t mask);
+void sim_products_end(sim_program *);
+bool sim_code_products(sim_code *); /* fills in matrix_units; false: out of memory */
 
 /* warp.c: runs until the warp waits, ends, the launch stops or `budget` instructions are done. */
 void sim_warp_run(sim_warp *, uint64_t budget);
 void sim_warp_exit(sim_warp *, uint32_t lanes);
+void sim_warp_yield(sim_warp *); /* its lanes wait for something: those on the other path of a branch may go on */
 void sim_write_lanes(uint8_t *to, const uint8_t *from, uint8_t bytes, uint32_t mask);
 static inline void sim_write_predicate(sim_warp *w, uint32_t d, uint32_t mask, uint32_t value, uint32_t bad)
 {
@@ -320,6 +474,7 @@ uint64_t sim_shadow_read(const sim_warp *, uint32_t unit, uint8_t bytes, unsigne
 void sim_shadow_write(sim_warp *, uint32_t unit, uint8_t bytes, unsigned lane, uint64_t undefined);
 /* After an arithmetic instruction some of whose operands are not all defined. */
 void sim_shadow_result(sim_warp *, const sim_instr *, uint32_t mask, const uint8_t *const operands[3]);
+enum { SHARED_OFFSETS = (1 << SIM_RANK_SHIFT) - 1 };
 static inline void sim_set_defined(sim_warp *w, uint32_t unit, uint32_t mask)
 {
 	w->bad[unit] &= ~mask;
@@ -346,11 +501,16 @@ static inline uint8_t *sim_at(const sim_warp *w, uint32_t unit)
 /* Steps, by what they are about. */
 sim_step sim_step_load, sim_step_store, sim_step_atomic;                      /* access.c atomic.c */
 sim_step sim_step_shuffle, sim_step_vote, sim_step_redux, sim_step_warp_sync; /* exchange.c */
-sim_step sim_step_barrier, sim_step_exit, sim_step_trap, sim_step_fence;      /* program.c */
-sim_step sim_step_logic, sim_step_pack, sim_step_unpack;                      /* warp.c */
-sim_step sim_step_copy, sim_step_copy_commit, sim_step_copy_wait;             /* async.c */
-sim_step sim_step_multiply, sim_step_load_matrix, sim_step_store_matrix;      /* matrix.c */
-sim_step sim_step_print, sim_step_assert;                                     /* call.c */
-sim_lanes sim_lanes_convert, sim_lanes_convert_pair;                          /* lanes_convert.c */
+sim_step sim_step_elect;
+sim_step sim_step_barrier, sim_step_exit, sim_step_trap, sim_step_fence;     /* program.c */
+sim_step sim_step_cluster_arrive, sim_step_cluster_wait, sim_step_map_rank;  /* cluster.c */
+sim_step sim_step_mbarrier, sim_step_mbarrier_wait, sim_step_mbarrier_count; /* mbarrier.c */
+sim_step sim_step_copies_arrive, sim_step_mbarrier_fence, sim_step_proxy_fence;
+sim_step sim_step_product, sim_step_product_fence, sim_step_product_commit, sim_step_product_wait; /* warpgroup.c */
+sim_step sim_step_logic, sim_step_pack, sim_step_unpack;                                           /* warp.c */
+sim_step sim_step_copy, sim_step_copy_commit, sim_step_copy_wait;                                  /* async.c */
+sim_step sim_step_multiply, sim_step_load_matrix, sim_step_store_matrix;                           /* matrix.c */
+sim_step sim_step_print, sim_step_assert;                                                          /* call.c */
+sim_lanes sim_lanes_convert, sim_lanes_convert_pair;                                               /* lanes_convert.c */
 
 #endif

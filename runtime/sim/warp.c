@@ -47,6 +47,17 @@ void sim_warp_exit(sim_warp *w, uint32_t lanes)
 	if (!w->active) next_level(w);
 }
 
+void sim_warp_yield(sim_warp *w)
+{
+	if (!w->depth) return;
+	sim_level *l = &w->stack[w->depth - 1];
+	if (l->join != w->join || l->pc == l->join || !(l->mask & w->alive)) return;
+	const sim_level mine = {w->active, w->pc, w->join};
+	w->active = l->mask & w->alive;
+	w->pc = l->pc;
+	*l = mine;
+}
+
 static void branch(sim_warp *w, const sim_instr *in, uint32_t taken)
 {
 	uint32_t other = w->active & ~taken;
@@ -237,6 +248,7 @@ void sim_warp_run(sim_warp *w, uint64_t budget)
 			}
 		}
 		if (__builtin_expect(counts, 0)) count(w, in, mask);
+		if (__builtin_expect(w->watch, 0) && !sim_registers_free(w, in, mask)) break;
 		switch ((sim_kind)in->kind) {
 		case SIM_ALU: arithmetic(w, in, mask); break;
 		case SIM_COMPARE: compare(w, in, mask); break;

@@ -1,0 +1,295 @@
+/* A cluster of programs, mostly of one: the warps of all take turns until they have ended.
+ *
+ * A warp runs until it waits or its turn is over, so that one that spins lets the others go on.  One that asks an
+ * mbarrier in vain gives its turn back; when all who are not held elsewhere have done so several times and nothing has
+ * happened meanwhile, an asynchronous copy that is still under way lands now, at the latest moment there is.  When
+ * there is none, or the programs have used up their steps, that is the report. */
+#include "sim.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TURN = 20000, /* instructions */
+	PATIENCE = 6
+}; /* questions in vain */
+
+/* splitmix64 */
+uint64_t sim_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+uint32_t sim_cluster_extent(const sim_code *c, int dimension)
+{
+	return c->cluster[dimension] ? c->cluster[dimension] : 1;
+}
+
+sim_cluster *sim_cluster_new(sim_launch *l, uint32_t threads)
+{
+	sim_cluster *c = calloc(1, sizeof *c);
+	if (!c) return NULL;
+	c->launch = l;
+	c->n = 1;
+	for (int i = 0; i < 3; i++) c->n *= sim_cluster_extent(l->code, i);
+	for (uint32_t i = 0; i < c->n; i++)
+		if (!(c->programs[i] = sim_program_new(c, i, threads))) {
+			sim_cluster_free(c);
+			return NULL;
+		}
+	return c;
+}
+
+void sim_cluster_free(sim_cluster *c)
+{
+	if (!c) return;
+	for (uint32_t i = 0; i < c->n; i++) sim_program_free(c->programs[i]);
+	free(c->copies);
+	free(c);
+}
+
+/* ---- When nobody can go on ---- */
+
+static const sim_instr *last_of(const sim_warp *w)
+{
+	const sim_code *c = w->program->code;
+	size_t at = (size_t)w->pc < c->n ? (size_t)w->pc : c->n - 1;
+	return &c->code[at];
+}
+
+static bool out_of_steps(sim_warp *w)
+{
+	return sim_report(w, last_of(w), (unsigned)__builtin_ctz(w->active | 1u << 31),
+		"a loop that does not end, or a lock that nobody gives back",
+		"the program has not ended after %" PRIu64 " instructions", w->program->launch->step_limit);
+}
+
+static bool report_mbarrier(sim_warp *w, uint32_t waiting, uint32_t warps)
+{
+	sim_program *p = w->program;
+	const sim_instr *in = w->waits;
+	unsigned lane = (unsigned)__builtin_ctz(w->active | 1u << 31);
+	uint64_t address =
+		sim_register_read(sim_at(w, in->a), in->wide[1] ? in->wide[1] : 8, lane) + (uint64_t)in->offset;
+	const sim_mbarrier *b = sim_mbarrier_find(p, (address & ((1u << SIM_RANK_SHIFT) - 1)) - SIM_SHARED_BASE);
+	char where[320] = "nobody";
+	if (!b) return sim_report(w, in, lane, NULL, "%u of %u warps wait for ever", waiting, warps);
+	if (b->last) sim_place(p->code, b->last, where, sizeof where);
+	return sim_report(w, in, lane,
+		b->pending || !b->bytes
+			? "every phase needs the arrivals that its init counts; is an arrive missing, is "
+			  "the parity the wrong one, or does a copy name another mbarrier?"
+			: "the bytes that expect_tx announces must be those that the copies bring",
+		"%u of %u warps wait for ever; this one for the mbarrier at offset %u of shared memory, whose phase %u "
+		"needs "
+		"%u more of %u arrivals and %" PRId64 " bytes (last arrival: %s)",
+		waiting, warps, b->offset, b->phase, b->pending, b->expected, b->bytes, where);
+}
+
+/* Those that wait name what for, those that ended are why. */
+static void report_deadlock(sim_cluster *c)
+{
+	uint32_t waiting = 0, ended = 0, warps = 0;
+	sim_warp *worst = NULL;
+	static const uint8_t rank[] = {
+		[WARP_READY] = 4, [WARP_AT_BARRIER] = 3, [WARP_AT_GROUP] = 2, [WARP_AT_CLUSTER] = 1, [WARP_ENDED] = 0};
+	for (uint32_t i = 0; i < c->n; i++)
+		for (uint32_t k = 0; k < c->programs[i]->nwarps; k++) {
+			sim_warp *w = &c->programs[i]->warps[k];
+			warps++;
+			if (w->state == WARP_ENDED)
+				ended++;
+			else
+				waiting++;
+			if (w->state != WARP_ENDED && (!worst || rank[w->state] > rank[worst->state])) worst = w;
+		}
+	if (!worst) return;
+	sim_program *p = worst->program;
+	unsigned lane = (unsigned)__builtin_ctz(worst->active | 1u << 31);
+	const sim_instr *in = worst->state == WARP_AT_CLUSTER ? last_of(worst) : &p->code->code[worst->pc - 1];
+	if (worst->state == WARP_READY && worst->waits && worst->waits->step == sim_step_mbarrier_wait)
+		report_mbarrier(worst, waiting, warps);
+	else if (worst->state == WARP_AT_GROUP)
+		sim_report(worst, in, lane, "a wgmma is for all four warps of a warpgroup",
+			"%u of %u warps wait for ever; this one for the other warps of its warpgroup", waiting, warps);
+	else if (worst->state == WARP_AT_CLUSTER)
+		sim_report(worst, in, lane, "every thread of every program of the cluster must come to its barrier",
+			"%u of %u warps wait for ever at the cluster's barrier, and %u have ended", waiting, warps,
+			ended);
+	else
+		sim_report(worst, in, lane,
+			"every warp of the program must come to a barrier, the same number of times",
+			"%u of %u warps wait at barrier %u for ever: %u have arrived, it waits for %u, and %u have "
+			"ended",
+			waiting, warps, worst->barrier, p->barriers[worst->barrier].arrived,
+			p->barriers[worst->barrier].expected, ended);
+}
+
+/* ---- The cluster's barrier ---- */
+
+/* Warps that have ended have arrived for good. */
+static void pass(sim_cluster *c)
+{
+	bool some = false;
+	for (uint32_t i = 0; i < c->n; i++) some = some || c->arrived[i];
+	if (!some) return;
+	for (uint32_t i = 0; i < c->n; i++)
+		for (uint32_t k = 0; k < c->programs[i]->nwarps; k++)
+			if (!(c->arrived[i] >> k & 1) && c->programs[i]->warps[k].state != WARP_ENDED) return;
+	memset(c->arrived, 0, sizeof c->arrived);
+	c->passed++;
+	c->events++;
+	for (uint32_t i = 0; i < c->n; i++) {
+		sim_program *p = c->programs[i];
+		uint32_t all = p->nwarps == 32 ? SIM_ALL : (UINT32_C(1) << p->nwarps) - 1;
+		sim_order_barrier(p, all);
+		for (uint32_t k = 0; k < p->nwarps; k++)
+			if (p->warps[k].state == WARP_AT_CLUSTER) p->warps[k].state = WARP_READY;
+	}
+}
+
+static bool whole_warp(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	if (mask == w->alive) return true;
+	return sim_report(w, in, (unsigned)__builtin_ctz(mask),
+		"a barrier must not stand where only some threads of a warp come",
+		"the cluster's barrier is reached by some threads of a warp only: lanes 0x%08x of 0x%08x", mask,
+		w->alive);
+}
+
+/* Lanes may come one after another where the text does not say .aligned. */
+bool sim_step_cluster_arrive(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	sim_program *p = w->program;
+	if (in->exchanges && !whole_warp(w, in, mask)) return false;
+	if (w->cluster_lanes & mask)
+		return sim_report(w, in, (unsigned)__builtin_ctz(w->cluster_lanes & mask), NULL,
+			"a thread arrives twice at the cluster's barrier and has not waited there");
+	w->cluster_lanes |= mask;
+	w->cluster_passed = p->cluster->passed;
+	if (w->alive & ~w->cluster_lanes) return true;
+	p->cluster->arrived[p->rank] |= UINT32_C(1) << w->index;
+	p->cluster->events++;
+	pass(p->cluster);
+	return true;
+}
+
+bool sim_step_cluster_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	sim_cluster *c = w->program->cluster;
+	if (in->exchanges && !whole_warp(w, in, mask)) return false;
+	if (mask & ~w->cluster_lanes)
+		return sim_report(w, in, (unsigned)__builtin_ctz(mask & ~w->cluster_lanes),
+			"barrier.cluster.arrive comes first",
+			"a thread waits at the cluster's barrier and has not arrived there");
+	if (c->passed > w->cluster_passed) {
+		w->cluster_lanes &= ~mask;
+		return true;
+	}
+	w->pc--; /* asks again */
+	if (mask == w->alive)
+		w->state = WARP_AT_CLUSTER;
+	else
+		sim_warp_yield(w);
+	w->waits = in;
+	return false;
+}
+
+/* The same place in the shared memory of another program. */
+bool sim_step_map_rank(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	const sim_cluster *c = w->program->cluster;
+	uint32_t bad = (w->bad[in->a] | w->bad[in->b]) & mask;
+	if (bad) return sim_report(w, in, (unsigned)__builtin_ctz(bad), NULL, "an address or a rank is undefined");
+	for (uint32_t m = mask; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		uint64_t a = sim_register_read(sim_at(w, in->a), in->wide[0], i);
+		uint32_t rank = ((const uint32_t *)sim_at(w, in->b))[i];
+		if (rank >= c->n) return sim_report(w, in, i, NULL, "program %u of a cluster that has %u", rank, c->n);
+		uint64_t window = a & SIM_SHARED_WINDOW;
+		sim_register_write(sim_at(w, in->d), in->wide[0], i,
+			window | (a & SHARED_OFFSETS) | (uint64_t)rank << SIM_RANK_SHIFT);
+	}
+	sim_set_defined(w, in->d, mask);
+	return true;
+}
+
+/* ---- Turns ---- */
+
+typedef struct round {
+	uint64_t steps;
+	bool any, ended, hopes; /* some warp ran; all have ended; some warp may go on by itself */
+} round;
+
+static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random, round *r)
+{
+	uint64_t before = w->steps, budget = *random ? 1 + sim_random(random) % 64 : TURN;
+	w->waits = NULL;
+	sim_warp_run(w, budget);
+	r->any = true;
+	r->steps += w->steps - before;
+	if (atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) return false;
+	if (r->steps > c->launch->step_limit * c->n) return out_of_steps(w);
+	if (!w->waits || w->seen != c->events) w->idle = 0;
+	w->seen = c->events;
+	if (w->state == WARP_ENDED) pass(c);
+	if (w->waits)
+		w->idle++;
+	else if (w->state == WARP_READY)
+		sched_yield(); /* it may wait for a program of another thread */
+	return true;
+}
+
+static bool run_program(sim_cluster *c, sim_program *p, round *r)
+{
+	uint32_t first = p->random ? (uint32_t)(sim_random(&p->random) % p->nwarps) : 0;
+	for (uint32_t k = 0; k < p->nwarps; k++) {
+		sim_warp *w = &p->warps[(first + k) % p->nwarps];
+		r->ended = r->ended && w->state == WARP_ENDED;
+		if (w->state != WARP_READY) continue;
+		if (!take_turn(c, w, &p->random, r)) return false;
+	}
+	for (uint32_t k = 0; k < p->nwarps; k++) {
+		const sim_warp *w = &p->warps[k];
+		if (w->state == WARP_READY && (w->idle < PATIENCE || w->seen != c->events)) r->hopes = true;
+	}
+	return true;
+}
+
+void sim_cluster_run(sim_cluster *c, const uint32_t id[3])
+{
+	const sim_code *code = c->launch->code;
+	uint32_t x = sim_cluster_extent(code, 0), y = sim_cluster_extent(code, 1), z = sim_cluster_extent(code, 2);
+	c->events = c->passed = 0;
+	c->ncopies = 0;
+	memset(c->arrived, 0, sizeof c->arrived);
+	for (uint32_t i = 0; i < c->n; i++) {
+		const uint32_t at[3] = {id[0] * x + i % x, id[1] * y + i / x % y, id[2] * z + i / x / y};
+		sim_program_start(c->programs[i], at);
+	}
+	round r = {0};
+	for (;;) {
+		r.any = r.hopes = false;
+		r.ended = true;
+		for (uint32_t i = 0; i < c->n; i++)
+			if (!run_program(c, c->programs[i], &r)) return;
+		if (r.ended) break;
+		if (r.hopes) continue;
+		if (atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) return;
+		uint64_t events = c->events;
+		bool some = false; /* a barrier may have let one go since it was looked at */
+		for (uint32_t i = 0; i < c->n; i++)
+			for (uint32_t k = 0; k < c->programs[i]->nwarps; k++) {
+				const sim_warp *w = &c->programs[i]->warps[k];
+				some = some || (w->state == WARP_READY && (w->idle < PATIENCE || w->seen != events));
+			}
+		if (some) continue;
+		report_deadlock(c);
+		return;
+	}
+}

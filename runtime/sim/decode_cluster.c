@@ -1,0 +1,53 @@
+/* barrier.cluster and mapa: what programs of one cluster do together. */
+#include "parse.h"
+
+#include <string.h>
+
+/* barrier.cluster.arrive{.release}{.aligned}, barrier.cluster.wait{.acquire}{.aligned} */
+static bool barriers(parser *p)
+{
+	bool aligned = false, arrives = strcmp(p->parts[2], "arrive") == 0;
+	if (!arrives && strcmp(p->parts[2], "wait") != 0) return decode_unknown(p);
+	for (size_t i = 3; i < p->nparts; i++) {
+		const char *s = p->parts[i];
+		if (strcmp(s, "aligned") == 0)
+			aligned = true;
+		else if (strcmp(s, "release") != 0 && strcmp(s, "acquire") != 0 && strcmp(s, "relaxed") != 0)
+			return decode_unknown(p);
+	}
+	sim_instr *in = decode_new(p, SIM_STEP);
+	if (!in) return false;
+	in->step = arrives ? sim_step_cluster_arrive : sim_step_cluster_wait;
+	in->exchanges = aligned;
+	return true;
+}
+
+/* mapa{.shared::cluster}.u32 d, a, rank */
+static bool maps(parser *p)
+{
+	const operand *o = p->operands;
+	scalar type;
+	bool shared = p->nparts == 3 && strcmp(p->parts[1], "shared::cluster") == 0;
+	if ((p->nparts != 2 && !shared) || !decode_type(p->parts[p->nparts - 1], &type)) return decode_unknown(p);
+	uint8_t bytes = (uint8_t)scalar_bytes(type);
+	uint32_t a, rank;
+	if (p->noperands != 3 || o[0].kind != OPERAND_REGISTER || o[0].bytes != bytes || (bytes != 4 && bytes != 8))
+		return decode_wrong(p, "wrong operands");
+	if (!decode_unit(p, &o[1], bytes, &a) || !decode_unit(p, &o[2], 4, &rank)) return false;
+	sim_instr *in = decode_new(p, SIM_STEP);
+	if (!in) return false;
+	in->step = sim_step_map_rank;
+	in->d = o[0].unit;
+	in->a = a;
+	in->b = rank;
+	in->wide[0] = bytes;
+	return true;
+}
+
+bool decode_cluster(parser *p)
+{
+	if (strcmp(p->parts[0], "mapa") == 0) return maps(p);
+	if (strcmp(p->parts[0], "barrier") == 0 && p->nparts > 2 && strcmp(p->parts[1], "cluster") == 0)
+		return barriers(p);
+	return false;
+}
