@@ -141,7 +141,9 @@ layout layout_mma_operand(ir_type shape, bool is_b, unsigned elements_per_regist
 	for (unsigned i = 0; i < 2; i++) deal(&l, LAYOUT_LANE, k, lgw + i);
 	for (unsigned i = 0; i < 3; i++) deal(&l, LAYOUT_LANE, other, i);
 	deal_warps(&l, w, is_b ? IR_MAX_RANK : other, is_b ? other : IR_MAX_RANK);
-	deal_rest(&l, (uint8_t[]){(uint8_t)k, (uint8_t)other, 0});
+	/* b has columns before more of k: its four matrices, too, are then [16, 16], for elements of 16 bits, and one
+	 * step's. */
+	deal_rest(&l, (uint8_t[]){(uint8_t)column, (uint8_t)row, 0});
 	return l;
 }
 

@@ -103,45 +103,37 @@ static void store_pass(lower *l, const layout_plan *p, const side *s, unsigned p
 	}
 }
 
-static void load_pass(lower *l, const side *s, unsigned pass, ir_type t, tile out)
+/* Words of up to four matrices, from rows that the lanes name. */
+static void load_matrices(lower *l, const layout_plan *p, LLVMValueRef offset, words *w)
 {
-	unsigned n = 1u << s->lg_vector, bytes = ir_element_bytes(t);
-	for (uint32_t r = 0; r < s->nregisters; r++) {
-		if (!starts_access(s, pass, r)) continue;
-		LLVMValueRef v[16];
-		words w = lower_word_shape(t, n);
-		lower_shared_load(l, lower_plan_offset(l, s->map, s->base, bytes, r), n * bytes, &w);
-		lower_unpack(l, t, n, v, &w);
-		for (unsigned k = 0; k < n; k++) out.at[r | layout_spread(s->bit, s->lg_vector, k)] = v[k];
-	}
+	LLVMTypeRef types[] = {l->i32, l->i32, l->i32, l->i32};
+	*w = (words){.n = 1u << p->lg_matrices, .bits = 32};
+	LLVMTypeRef type = w->n == 1 ? l->i32 : LLVMStructTypeInContext(l->context, types, w->n, false);
+	const char *name = arena_printf(l->arena, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%u%s.b16.p3", w->n,
+		p->matrices == LAYOUT_MATRICES_TRANSPOSED ? ".trans" : "");
+	LLVMValueRef address = lower_shared_address(l, offset), made = lower_intrinsic(l, name, type, 1, &address);
+	for (unsigned i = 0; i < w->n; i++)
+		w->at[i] = w->n == 1 ? made : LLVMBuildExtractValue(l->builder, made, i, "");
 }
 
-/* Words of up to four matrices, from rows that the lanes name. */
-static void load_matrices(lower *l, const layout_plan *p, const side *s, unsigned pass, ir_type t, tile out)
+/* The access whose first register is r. */
+static void load_access(lower *l, const layout_plan *p, const side *s, ir_type t, uint32_t r, tile out)
 {
 	unsigned n = 1u << s->lg_vector, bytes = ir_element_bytes(t);
-	words w = {.n = 1u << p->lg_matrices, .bits = 32};
-	LLVMTypeRef types[] = {l->i32, l->i32, l->i32, l->i32};
-	LLVMTypeRef type = w.n == 1 ? l->i32 : LLVMStructTypeInContext(l->context, types, w.n, false);
-	const char *name = arena_printf(l->arena, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%u%s.b16.p3", w.n,
-		p->matrices == LAYOUT_MATRICES_TRANSPOSED ? ".trans" : "");
-	for (uint32_t r = 0; r < s->nregisters; r++) {
-		if (!starts_access(s, pass, r)) continue;
-		LLVMValueRef v[16], address = lower_shared_address(l, lower_plan_offset(l, s->map, s->base, bytes, r));
-		LLVMValueRef made = lower_intrinsic(l, name, type, 1, &address);
-		for (unsigned i = 0; i < w.n; i++)
-			w.at[i] = w.n == 1 ? made : LLVMBuildExtractValue(l->builder, made, i, "");
-		lower_unpack(l, t, n, v, &w);
-		for (unsigned k = 0; k < n; k++) out.at[r | layout_spread(s->bit, s->lg_vector, k)] = v[k];
-	}
+	LLVMValueRef v[16], offset = lower_plan_offset(l, s->map, s->base, bytes, r);
+	words w = lower_word_shape(t, n);
+	if (p->matrices)
+		load_matrices(l, p, offset, &w);
+	else
+		lower_shared_load(l, offset, n * bytes, &w);
+	lower_unpack(l, t, n, v, &w);
+	for (unsigned k = 0; k < n; k++) out.at[r | layout_spread(s->bit, s->lg_vector, k)] = v[k];
 }
 
 static void load_all(lower *l, const layout_plan *p, const side *s, unsigned pass, ir_type t, tile out)
 {
-	if (p->matrices)
-		load_matrices(l, p, s, pass, t, out);
-	else
-		load_pass(l, s, pass, t, out);
+	for (uint32_t r = 0; r < s->nregisters; r++)
+		if (starts_access(s, pass, r)) load_access(l, p, s, t, r, out);
 }
 
 /* The same where only some threads load: the others keep what they have. */
@@ -181,6 +173,13 @@ void lower_plan_load(lower *l, const layout_plan *p, LLVMValueRef base, ir_type 
 {
 	side load = {&p->load, p->load_bit, p->lg_vector_load, p->pass_load, p->lg_passes, out.n, base};
 	load_all(l, p, &load, 0, t, out);
+}
+
+void lower_plan_load_one(lower *l, const layout_plan *p, LLVMValueRef base, ir_type t, uint32_t r, tile out)
+{
+	side load = {&p->load, p->load_bit, p->lg_vector_load, p->pass_load, p->lg_passes, out.n, base};
+	uint32_t inside = layout_spread(p->load_bit, p->lg_vector_load, (1u << p->lg_vector_load) - 1);
+	if (!out.at[r]) load_access(l, p, &load, t, r & ~inside, out);
 }
 
 static void by_shared(lower *l, ir_op *o, const layout_plan *p, ir_type t, tile in, tile out)

@@ -16,6 +16,7 @@
 
 typedef struct operand {
 	tile v;
+	late_tile late; /* where what v lacks is */
 	const layout *y;
 	scalar type;
 	unsigned k;               /* its dimension of k; the other one is the sum's row or column */
@@ -69,6 +70,12 @@ static uint32_t register_for(const operand *o, uint32_t batch, uint32_t other, u
 	return register_at(o->register_of, flat);
 }
 
+static LLVMValueRef element_at(lower *l, const operand *o, uint32_t r)
+{
+	if (!o->v.at[r]) lower_plan_load_one(l, o->late.plan, o->late.base, ir_scalar_type(o->type), r, o->v);
+	return o->v.at[r];
+}
+
 static LLVMTypeRef word_type(lower *l, scalar s)
 {
 	return s == SCALAR_F64 ? l->f64 : l->i32;
@@ -87,7 +94,8 @@ static void make_word(product *p, operand *o, uint32_t r)
 	unsigned n = p->form->elements;
 	uint32_t shift = layout_shift(o->y, o->k);
 	for (unsigned i = 0; i < n; i++)
-		element[i] = i < p->k ? o->v.at[r | register_at(o->register_of, i << shift)] : lower_zero(l, t);
+		element[i] =
+			i < p->k ? element_at(l, o, r | register_at(o->register_of, i << shift)) : lower_zero(l, t);
 	LLVMValueRef v = element[0], rest = NULL;
 	if (o->type == SCALAR_F32) {
 		v = round_tf32(l, element[0]);
@@ -165,22 +173,38 @@ static void multiply(
 	for (unsigned i = 0; i < nsum; i++) sum[i] = LLVMBuildExtractValue(l->builder, made, i, "");
 }
 
+/* What an instruction takes; [1] the rest of an f32. */
+typedef struct fragments {
+	LLVMValueRef a[2][4], b[2][2];
+} fragments;
+
+static bool in_two_parts(const product *p)
+{
+	return p->form->precision == IR_TF32X3 && p->a.type == SCALAR_F32;
+}
+
+static void fetch(product *p, uint32_t r, uint32_t k, fragments *f)
+{
+	unsigned rows = p->form->m / 8, steps = p->form->k / (4 * p->form->elements);
+	place w = place_of(p->y, r);
+	for (unsigned part = 0; part <= in_two_parts(p); part++)
+		for (unsigned i = 0; i < steps; i++) {
+			uint32_t here = k + i * 4 * p->form->elements;
+			for (unsigned half = 0; half < rows; half++)
+				f->a[part][i * rows + half] = word(p, &p->a, part, w.batch, w.row + 8 * half, here);
+			f->b[part][i] = word(p, &p->b, part, w.batch, w.column, here);
+		}
+}
+
 /* One instruction: k from `k` on, the part of the sum whose first register is r. */
 static void step(product *p, uint32_t r, uint32_t k)
 {
 	unsigned rows = p->form->m / 8, nsum = 2 * rows, steps = p->form->k / (4 * p->form->elements);
 	unsigned column_shift = layout_shift(p->y, p->y->rank - 1u), row_shift = layout_shift(p->y, p->y->rank - 2u);
-	LLVMValueRef a[2][4], b[2][2], sum[4];
+	LLVMValueRef sum[4];
 	uint32_t at[4];
-	place w = place_of(p->y, r);
-	bool split = p->form->precision == IR_TF32X3 && p->a.type == SCALAR_F32;
-	for (unsigned part = 0; part <= split; part++)
-		for (unsigned i = 0; i < steps; i++) {
-			uint32_t here = k + i * 4 * p->form->elements;
-			for (unsigned half = 0; half < rows; half++)
-				a[part][i * rows + half] = word(p, &p->a, part, w.batch, w.row + 8 * half, here);
-			b[part][i] = word(p, &p->b, part, w.batch, w.column, here);
-		}
+	fragments f;
+	fetch(p, r, k, &f);
 	for (unsigned i = 0; i < nsum; i++) { /* what the tile lacks is computed for nobody */
 		uint32_t row = 8 * (i >> 1), column = i & 1;
 		bool exists = !(row >> p->y->lg[p->y->rank - 2u] || column >> p->y->lg[p->y->rank - 1u]);
@@ -188,11 +212,11 @@ static void step(product *p, uint32_t r, uint32_t k)
 			       : UINT32_MAX;
 		sum[i] = exists ? p->sum.at[at[i]] : LLVMConstNull(LLVMTypeOf(p->sum.at[r]));
 	}
-	if (split) {
-		multiply(p, rows * steps, a[1], steps, b[0], nsum, sum);
-		multiply(p, rows * steps, a[0], steps, b[1], nsum, sum);
+	if (in_two_parts(p)) {
+		multiply(p, rows * steps, f.a[1], steps, f.b[0], nsum, sum);
+		multiply(p, rows * steps, f.a[0], steps, f.b[1], nsum, sum);
 	}
-	multiply(p, rows * steps, a[0], steps, b[0], nsum, sum);
+	multiply(p, rows * steps, f.a[0], steps, f.b[0], nsum, sum);
 	for (unsigned i = 0; i < nsum; i++)
 		if (at[i] != UINT32_MAX) p->sum.at[at[i]] = sum[i];
 }
@@ -204,11 +228,23 @@ static bool starts(const product *p, uint32_t r)
 	return !(w.column & 7) && !(w.row & (p->form->m - 1u));
 }
 
+static void fetch_all(product *p, uint32_t k)
+{
+	fragments f;
+	for (uint32_t r = 0; r < p->sum.n; r++)
+		if (starts(p, r)) fetch(p, r, k, &f);
+}
+
+/* The fragments of a step are loaded before the instructions of the step in front of it, so that one waits for the
+ * other only once. */
 static void by_instructions(product *p)
 {
-	for (uint32_t k = 0; k < p->k; k += p->form->k)
+	fetch_all(p, 0);
+	for (uint32_t k = 0; k < p->k; k += p->form->k) {
+		if (k + p->form->k < p->k) fetch_all(p, k + p->form->k);
 		for (uint32_t r = 0; r < p->sum.n; r++)
 			if (starts(p, r)) step(p, r, k);
+	}
 }
 
 /* ---- full precision ---- */
@@ -230,8 +266,8 @@ static LLVMValueRef fetched(product *p, operand *o, bool is_b, place w, uint32_t
 	uint32_t r = register_for(o, w.batch, is_b ? w.column & ~1u : w.row, k & ~3u);
 	uint32_t column = is_b ? w.column & 1 : 0, slot = 2 * r + column;
 	if (!known[slot])
-		known[slot] =
-			lower_shuffle(p->l, "idx", ir_scalar_type(o->type), o->v.at[r], lane_of(p, is_b, k, column));
+		known[slot] = lower_shuffle(
+			p->l, "idx", ir_scalar_type(o->type), element_at(p->l, o, r), lane_of(p, is_b, k, column));
 	return known[slot];
 }
 
@@ -257,7 +293,8 @@ static void by_shuffles(product *p)
 static void open_operand(product *p, const ir_op *dot, unsigned i, operand *o)
 {
 	const ir_value *v = ir_arg(dot, i);
-	*o = (operand){.v = lower_arg(p->l, dot, i), .y = v->layout, .type = v->type.elem};
+	*o = (operand){.late = lower_late(p->l, v), .y = v->layout, .type = v->type.elem};
+	o->v = o->late.plan ? lower_new_tile(p->l, v) : lower_arg(p->l, dot, i);
 	o->k = v->type.rank - (i == 0 ? 1u : 2u);
 	index_registers(o->y, o->register_of);
 	for (unsigned part = 0; part < 2; part++) o->word[part] = ARENA_ARRAY(p->l->arena, LLVMValueRef, o->v.n);

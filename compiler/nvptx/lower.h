@@ -70,6 +70,7 @@ typedef struct lower {
 	unsigned shared_align;   /* bytes that its first address is a multiple of */
 	LLVMValueRef warpgroup;  /* lower_warpgroup()'s answer */
 	tile *values;            /* by ir_value.id */
+	struct late_tile *late;  /* the same: tiles that lie in shared memory still */
 	VEC(tid_value) tid_values;
 	VEC(owner_value) owners; /* lower_owner()'s answers */
 	unsigned tid_bits;
@@ -221,12 +222,21 @@ void lower_assert(lower *, ir_op *);
 LLVMValueRef lower_plan_offset(lower *, const layout_map *, LLVMValueRef base, unsigned element_bytes, uint32_t reg);
 void lower_plan_load(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile out);
 void lower_plan_store(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile in);
+/* The same of the access that holds register r, if it has not been made. */
+void lower_plan_load_one(lower *, const layout_plan *, LLVMValueRef base, ir_type element, uint32_t r, tile out);
 
 /* ---- ring.c ---- */
 void lower_async_copy(lower *, ir_op *);
 void lower_async_commit(lower *, ir_op *);
 void lower_async_wait(lower *, ir_op *);
 void lower_ring_read(lower *, ir_op *);
+void lower_permute(lower *, ir_op *);
+/* A tile that its only user, a dot, loads piece by piece: where it lies.  Null plan: it is in registers. */
+typedef struct late_tile {
+	const layout_plan *plan;
+	LLVMValueRef base;
+} late_tile;
+late_tile lower_late(const lower *, const ir_value *);
 
 /* ---- shapes.c, inline_asm.c ---- */
 void lower_join(lower *, ir_op *);

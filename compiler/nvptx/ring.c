@@ -69,15 +69,44 @@ void lower_async_wait(lower *l, ir_op *o)
 	lower_barrier(l);
 }
 
+late_tile lower_late(const lower *l, const ir_value *v)
+{
+	return l->late[v->id];
+}
+
+/* A dot of the same round reads its fragments itself, those of a step of k while it multiplies the step before: no copy
+ * goes into this slot before the next round's barrier. */
+static bool only_for_dot(ir_op *o)
+{
+	const ir_use *u = ir_result(o)->uses;
+	if (!u || u->next || u->user->block != o->block) return false;
+	if (u->user->kind == IR_PERMUTE) return only_for_dot(u->user);
+	return u->user->kind == IR_DOT && (u->user->args[0] == u || u->user->args[1] == u);
+}
+
+void lower_permute(lower *l, ir_op *o)
+{
+	late_tile late = lower_late(l, ir_arg(o, 0));
+	if (late.plan)
+		l->late[ir_result(o)->id] = late; /* the registers stay what they are */
+	else
+		lower_shape_op(l, o);
+}
+
 void lower_ring_read(lower *l, ir_op *o)
 {
 	const ir_op *ring = ir_arg(o, 0)->def;
-	tile out = lower_new_tile(l, ir_result(o));
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
 	if (!ring_plan(ring, plan)) {
 		lower_fail(l, o, "a ring that nobody reads");
 		return;
 	}
-	lower_plan_load(l, plan, slot_offset(l, o, plan), ir_element(ir_result(o)->type), out);
+	LLVMValueRef base = slot_offset(l, o, plan);
+	if (only_for_dot(o)) {
+		l->late[ir_result(o)->id] = (late_tile){plan, base};
+		return;
+	}
+	tile out = lower_new_tile(l, ir_result(o));
+	lower_plan_load(l, plan, base, ir_element(ir_result(o)->type), out);
 	lower_set(l, ir_result(o), out);
 }

@@ -64,7 +64,7 @@ static void test_fragments(void **state)
 	layout a = layout_mma_operand(tile(2, 64, 32, 0), false, 2, (mma_warps){1, 2, 2});
 	layout b = layout_mma_operand(tile(2, 32, 64, 0), true, 2, (mma_warps){1, 2, 2});
 	check_text(&a, "reg (0,1)(8,0)(0,8)(0,16)(32,0) lane (0,2)(0,4)(1,0)(2,0)(4,0) warp (16,0)(0,0)");
-	check_text(&b, "reg (1,0)(8,0)(16,0)(0,16)(0,32) lane (2,0)(4,0)(0,1)(0,2)(0,4) warp (0,0)(0,8)");
+	check_text(&b, "reg (1,0)(8,0)(0,16)(0,32)(16,0) lane (2,0)(4,0)(0,1)(0,2)(0,4) warp (0,0)(0,8)");
 	assert_int_equal(layout_free_mask(&a, LAYOUT_WARP), 2);
 	assert_int_equal(layout_free_mask(&b, LAYOUT_WARP), 1);
 }
