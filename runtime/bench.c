@@ -46,7 +46,7 @@ static blk_status run_kernel(void *context)
 static blk_status run_variant(void *context)
 {
 	const variant_run *r = context;
-	return r->device->backend->launch(r->device, r->variant, NULL, r->grid, r->bits);
+	return launch_variant(r->device, r->variant, NULL, r->grid, r->bits);
 }
 
 static size_t flush_bytes(const blk_device *d)

@@ -5,6 +5,7 @@
  */
 #include "internal.h"
 #include "cuda_api.h"
+#include "support/scalar.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -28,6 +29,9 @@ static blk_status load_driver(const cuda_api **out)
 	*(void **)&api->name = dlsym(api->library, #name);                                                             \
 	if (!api->name) missing = #name;
 	CUDA_CALLS(X)
+#undef X
+#define X(name, parameters) *(void **)&api->name = dlsym(api->library, #name);
+	CUDA_LATER_CALLS(X)
 #undef X
 	if (missing) {
 		dlclose(api->library);
@@ -371,10 +375,36 @@ static void cuda_unload(blk_device *d, variant *v)
 	v->module = NULL;
 }
 
-static blk_status cuda_launch(blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits)
+/* ORDER SCALARS: the driver's name for a type, or for one of as many bytes where it has none. */
+static const uint8_t map_types[] = {CUDA_MAP_U8, CUDA_MAP_U8, CUDA_MAP_U16, CUDA_MAP_I32, CUDA_MAP_I64, CUDA_MAP_U8,
+	CUDA_MAP_U16, CUDA_MAP_U32, CUDA_MAP_U64, CUDA_MAP_U8, CUDA_MAP_U8, CUDA_MAP_F16, CUDA_MAP_BF16, CUDA_MAP_F32,
+	CUDA_MAP_F64};
+_Static_assert(sizeof map_types == SCALAR_COUNT, "ORDER SCALARS");
+
+/* Needs no context: a map is made of numbers only. */
+static blk_status cuda_encode(blk_device *d, const tensor_map_request *q, tensor_map *out)
 {
-	void *parameters[SIGNATURE_PARAMETERS];
+	static const unsigned steps[TENSOR_MAP_RANK] = {1, 1, 1, 1, 1};
+	static const uint8_t swizzles[] = {CUDA_MAP_SWIZZLE_0, CUDA_MAP_SWIZZLE_32, CUDA_MAP_SWIZZLE_64, 0,
+		CUDA_MAP_SWIZZLE_128}; /* by units of 32 bytes */
+	CUtensorMap map;
+	CUresult r;
+	if (!d->cuda->cuTensorMapEncodeTiled)
+		return error_set(BLK_ERROR_DRIVER, "the CUDA driver is too old: it has no cuTensorMapEncodeTiled");
+	blk_status status = CALL(d, cuTensorMapEncodeTiled, &map, map_types[q->type], q->rank,
+		(void *)(uintptr_t)q->address, q->extent, q->stride + 1, q->box, steps, CUDA_MAP_PLAIN,
+		swizzles[q->swizzle / 32], CUDA_MAP_L2_256, CUDA_MAP_ZEROS);
+	_Static_assert(sizeof map == sizeof *out, "a tensor map has 128 bytes");
+	if (!status) memcpy(out, &map, sizeof *out);
+	return status;
+}
+
+static blk_status cuda_launch(
+	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps)
+{
+	void *parameters[SIGNATURE_PARAMETERS + SIGNATURE_MAPS];
 	for (uint32_t i = 0; i < v->sig->nparameters; i++) parameters[i] = &bits[i];
+	for (uint32_t i = 0; i < v->sig->nmaps; i++) parameters[v->sig->nparameters + i] = (void *)&maps[i];
 	CUresult r;
 	int entered = enter(d);
 	if (entered < 0) return BLK_ERROR_DRIVER;
@@ -495,7 +525,7 @@ static blk_status find_device(blk_device *d, int ordinal, void *context, CUdevic
 
 static const backend cuda_backend = {cuda_close, cuda_sync, cuda_allocate, cuda_release, cuda_write, cuda_read,
 	cuda_fill, cuda_copy, cuda_load, cuda_unload, cuda_launch, cuda_describe, cuda_stream_create, cuda_stream_sync,
-	cuda_stream_free, cuda_event_create, cuda_event_record, cuda_event_elapsed, cuda_event_free};
+	cuda_stream_free, cuda_event_create, cuda_event_record, cuda_event_elapsed, cuda_event_free, cuda_encode, NULL};
 
 blk_status cuda_open(blk_device *d, int ordinal, void *context, const cuda_api *given)
 {

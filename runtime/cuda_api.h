@@ -6,6 +6,7 @@
 #define BLK_CUDA_API_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifndef CUDA_VERSION /* cuda.h, when a test includes it first, brings its own */
 typedef int CUresult, CUdevice;
@@ -17,6 +18,11 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUlinkState_st *CUlinkState;
 typedef int CUdevice_attribute, CUfunction_attribute, CUjit_option, CUjitInputType;
+typedef int CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+	CUtensorMapFloatOOBfill;
+typedef struct CUtensorMap_st {
+	_Alignas(64) uint64_t opaque[16];
+} CUtensorMap;
 #endif
 
 /*      name  parameters */
@@ -67,6 +73,14 @@ typedef int CUdevice_attribute, CUfunction_attribute, CUjit_option, CUjitInputTy
 				  unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,          \
 				  void **parameters, void **extra))
 
+/* What drivers before 12.0 lack: null there. */
+#define CUDA_LATER_CALLS(X)                                                                                            \
+	X(cuTensorMapEncodeTiled,                                                                                      \
+		(CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void *address, const uint64_t *extents,   \
+			const uint64_t *strides, const unsigned *box, const unsigned *steps,                           \
+			CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,                                  \
+			CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill))
+
 /*      ours  value  cuda.h's */
 #define CUDA_NUMBERS(X)                                                                                                \
 	X(CUDA_OK, 0, CUDA_SUCCESS)                                                                                    \
@@ -98,7 +112,24 @@ typedef int CUdevice_attribute, CUfunction_attribute, CUjit_option, CUjitInputTy
 	X(CUDA_JIT_ERROR_LOG, 5, CU_JIT_ERROR_LOG_BUFFER)                                                              \
 	X(CUDA_JIT_ERROR_BYTES, 6, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)                                                 \
 	X(CUDA_JIT_LINE_INFO, 13, CU_JIT_GENERATE_LINE_INFO)                                                           \
-	X(CUDA_INPUT_PTX, 1, CU_JIT_INPUT_PTX)
+	X(CUDA_INPUT_PTX, 1, CU_JIT_INPUT_PTX)                                                                         \
+	X(CUDA_MAP_U8, 0, CU_TENSOR_MAP_DATA_TYPE_UINT8)                                                               \
+	X(CUDA_MAP_U16, 1, CU_TENSOR_MAP_DATA_TYPE_UINT16)                                                             \
+	X(CUDA_MAP_U32, 2, CU_TENSOR_MAP_DATA_TYPE_UINT32)                                                             \
+	X(CUDA_MAP_I32, 3, CU_TENSOR_MAP_DATA_TYPE_INT32)                                                              \
+	X(CUDA_MAP_U64, 4, CU_TENSOR_MAP_DATA_TYPE_UINT64)                                                             \
+	X(CUDA_MAP_I64, 5, CU_TENSOR_MAP_DATA_TYPE_INT64)                                                              \
+	X(CUDA_MAP_F16, 6, CU_TENSOR_MAP_DATA_TYPE_FLOAT16)                                                            \
+	X(CUDA_MAP_F32, 7, CU_TENSOR_MAP_DATA_TYPE_FLOAT32)                                                            \
+	X(CUDA_MAP_F64, 8, CU_TENSOR_MAP_DATA_TYPE_FLOAT64)                                                            \
+	X(CUDA_MAP_BF16, 9, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16)                                                          \
+	X(CUDA_MAP_PLAIN, 0, CU_TENSOR_MAP_INTERLEAVE_NONE)                                                            \
+	X(CUDA_MAP_SWIZZLE_0, 0, CU_TENSOR_MAP_SWIZZLE_NONE)                                                           \
+	X(CUDA_MAP_SWIZZLE_32, 1, CU_TENSOR_MAP_SWIZZLE_32B)                                                           \
+	X(CUDA_MAP_SWIZZLE_64, 2, CU_TENSOR_MAP_SWIZZLE_64B)                                                           \
+	X(CUDA_MAP_SWIZZLE_128, 3, CU_TENSOR_MAP_SWIZZLE_128B)                                                         \
+	X(CUDA_MAP_L2_256, 3, CU_TENSOR_MAP_L2_PROMOTION_L2_256B)                                                      \
+	X(CUDA_MAP_ZEROS, 0, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
 
 enum {
 #define X(ours, value, theirs) ours = value,
@@ -110,6 +141,7 @@ typedef struct cuda_api {
 	void *library;
 #define X(name, parameters) CUresult(*name) parameters;
 	CUDA_CALLS(X)
+	CUDA_LATER_CALLS(X)
 #undef X
 } cuda_api;
 

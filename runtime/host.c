@@ -165,8 +165,10 @@ static void host_unload(blk_device *d, variant *v)
 	v->module = NULL;
 }
 
-static blk_status host_launch(blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits)
+static blk_status host_launch(
+	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps)
 {
+	(void)maps;
 	char text[1024] = "";
 	(void)stream;
 	int status =
@@ -220,7 +222,7 @@ static uint64_t cache_size(void)
 
 static const backend host_backend = {host_close, host_sync, host_allocate, host_release, host_write, host_read,
 	host_fill, host_copy, host_load, host_unload, host_launch, host_describe, host_stream_create, host_stream_sync,
-	host_stream_free, host_event_create, host_event_record, host_event_elapsed, host_event_free, host_evict};
+	host_stream_free, host_event_create, host_event_record, host_event_elapsed, host_event_free, NULL, host_evict};
 
 blk_status host_open(blk_device *d)
 {

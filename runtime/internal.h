@@ -11,6 +11,7 @@
 #include "compiler.h"
 #include "package.h"
 #include "signature.h"
+#include "tensor_map.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -137,6 +138,7 @@ typedef struct variant {
 	bool from_cache;
 	uint32_t threads, shared;
 	void *module, *function; /* the backend's */
+	tensor_map_cache *maps;  /* null: the code takes none */
 } variant;
 
 /* Open-addressed by key; slots are written once, under the kernel's lock, and read without one. */
@@ -188,7 +190,9 @@ struct backend {
 	blk_status (*load)(
 		blk_device *, variant *, unsigned kind, const void *code, size_t bytes, void **linked, size_t *nlinked);
 	void (*unload)(blk_device *, variant *);
-	blk_status (*launch)(blk_device *, const variant *, void *stream, const uint32_t grid[3], uint64_t *bits);
+	/* `maps`: as many as the signature lists. */
+	blk_status (*launch)(blk_device *, const variant *, void *stream, const uint32_t grid[3], uint64_t *bits,
+		const tensor_map *maps);
 	blk_status (*describe)(blk_device *, const variant *, blk_info *); /* registers, occupancy */
 	blk_status (*stream_create)(blk_device *, void **);
 	blk_status (*stream_sync)(blk_device *, void *);
@@ -197,6 +201,7 @@ struct backend {
 	blk_status (*event_record)(blk_device *, blk_event *, void *stream);
 	blk_status (*event_elapsed)(blk_device *, blk_event *start, blk_event *end, double *ms);
 	void (*event_free)(blk_device *, blk_event *);
+	blk_status (*encode)(blk_device *, const tensor_map_request *, tensor_map *); /* null: no code takes maps */
 	void (*evict)(uint64_t address, size_t bytes); /* from all caches; null: only a flush helps */
 };
 
@@ -242,6 +247,14 @@ blk_status launch_arguments(const blk_kernel *, const blk_arg *, size_t n, uint6
 /* `sig`: whose grid clause, as a tuned configuration has its own. */
 blk_status launch_grid(const blk_kernel *, const signature *sig, const uint64_t *bits, const blk_grid *given,
 	uint32_t grid[3], bool *empty);
+
+/* One variant, whatever a launch would choose. */
+blk_status launch_variant(blk_device *, const variant *, void *stream, const uint32_t grid[3], uint64_t *bits);
+
+/* tensor_map.c: what a variant's code takes beside the user's arguments.  `maps` has room for SIGNATURE_MAPS. */
+blk_status tensor_maps_prepare(variant *); /* when code has been loaded */
+void tensor_maps_free(variant *);
+blk_status tensor_maps_get(blk_device *, const variant *, const uint64_t *bits, tensor_map *maps);
 
 /* variant.c: the code for a combination, made if need be. */
 blk_status variant_get(blk_kernel *, uint64_t key, variant **);

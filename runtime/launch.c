@@ -3,6 +3,8 @@
  * launched before allocates nothing on this road. */
 #include "internal.h"
 
+#include <stdlib.h>
+
 static blk_status wrong_count(const blk_kernel *k, size_t n)
 {
 	return error_set(BLK_ERROR_TYPE, "kernel %s takes %u argument%s, not %zu", k->sig->kernel, k->nparameters,
@@ -136,6 +138,32 @@ blk_status launch_grid(const blk_kernel *k, const signature *sig, const uint64_t
 	return check_limits(k, grid);
 }
 
+blk_status launch_variant(blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits)
+{
+	tensor_map maps[SIGNATURE_MAPS];
+	blk_status status = v->maps ? tensor_maps_get(d, v, bits, maps) : BLK_OK;
+	return status ? status : d->backend->launch(d, v, stream, grid, bits, maps);
+}
+
+/* For arguments of which no tensor map can be made: the code for those of which nothing is promised has none.  Its
+ * failure, or that it has some after all, is the first failure. */
+static blk_status launch_without_maps(
+	blk_kernel *k, void *on, const blk_grid *given, uint64_t *bits, blk_status first, char *why)
+{
+	uint32_t grid[3];
+	bool empty;
+	variant *v;
+	blk_status status = variant_get(k, 0, &v);
+	if (!status && v->maps) status = first;
+	if (status) {
+		error_give(why);
+		return first;
+	}
+	free(why);
+	if ((status = launch_grid(k, v->sig, bits, given, grid, &empty)) || empty) return status;
+	return k->head.device->backend->launch(k->head.device, v, on, grid, bits, NULL);
+}
+
 static blk_status launch(blk_kernel *k, void *on, const blk_grid *given, const blk_arg *args, size_t n)
 {
 	uint64_t bits[SIGNATURE_PARAMETERS], key;
@@ -151,7 +179,11 @@ static blk_status launch(blk_kernel *k, void *on, const blk_grid *given, const b
 		if ((status = launch_grid(k, k->sig, bits, given, grid, &empty)) || empty) return status;
 		if ((status = variant_get(k, key, &v))) return status;
 	}
-	return k->head.device->backend->launch(k->head.device, v, on, grid, bits);
+	blk_device *d = k->head.device;
+	if (__builtin_expect(v->maps == NULL, 1)) return d->backend->launch(d, v, on, grid, bits, NULL);
+	tensor_map maps[SIGNATURE_MAPS];
+	if (!(status = tensor_maps_get(d, v, bits, maps))) return d->backend->launch(d, v, on, grid, bits, maps);
+	return launch_without_maps(k, on, given, bits, status, error_take());
 }
 
 blk_status blk_launch(blk_kernel *k, blk_stream *stream, const blk_grid *given, const blk_arg *args, size_t n)

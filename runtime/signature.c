@@ -75,6 +75,7 @@ typedef struct reader {
 	signature_token *tokens; /* room for every word of the text */
 	uint32_t ntokens;
 	bool written[SIGNATURE_PARAMETERS];
+	bool addresses;      /* the expression at hand may use pointers */
 	const char *trouble; /* what is wrong with the line at hand */
 } reader;
 
@@ -129,7 +130,8 @@ static bool read_token(reader *r, const char *word, signature_token *t)
 		}
 	if (word[0] == 'p' && read_unsigned(word + 1, &t->parameter)) {
 		t->op = OP_PARAMETER;
-		if (t->parameter >= r->sig->nparameters || r->sig->parameters[t->parameter].code == BLK_TYPE_POINTER)
+		bool is_known = t->parameter < r->sig->nparameters;
+		if (!is_known || (!r->addresses && r->sig->parameters[t->parameter].code == BLK_TYPE_POINTER))
 			return r->trouble = "it uses no numeric parameter", false;
 		return true;
 	}
@@ -229,6 +231,49 @@ static bool read_cost(reader *r, char *line)
 	return r->trouble = "a cost of neither bytes nor flops", false;
 }
 
+/* The next part of a map's line, up to a semicolon. */
+static bool read_part(reader *r, char **rest, signature_expression *e)
+{
+	char *part = *rest;
+	if (!part) return r->trouble = "a tensor map lacks an expression", false;
+	char *end = strchr(part, ';');
+	if (end) *end = 0;
+	*rest = end ? end + 1 : NULL;
+	return read_expression(r, part, e);
+}
+
+/* "f16 128 64 64 ; address ; extents ; strides": element, swizzle, box, and as many expressions as follow from that. */
+static bool read_map(reader *r, char *line)
+{
+	signature *s = r->sig;
+	if (s->nmaps == SIGNATURE_MAPS) return r->trouble = "more than 16 tensor maps", false;
+	signature_map *m = &s->maps[s->nmaps];
+	char *rest = strchr(line, ';');
+	if (rest) *rest++ = 0;
+	scalar element;
+	uint32_t swizzle;
+	char *name = next_word(&line);
+	if (!name || !scalar_parse(name, &element)) return r->trouble = "a tensor map of an unknown type", false;
+	if (!read_unsigned(next_word(&line), &swizzle) ||
+		(swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128))
+		return r->trouble = "a tensor map of an unknown swizzle", false;
+	m->element = (uint8_t)element;
+	m->swizzle = (uint8_t)swizzle;
+	for (char *word; (word = next_word(&line)); m->rank++)
+		if (m->rank == SIGNATURE_MAP_RANK || !read_unsigned(word, &m->box[m->rank]) || !m->box[m->rank] ||
+			m->box[m->rank] > 256)
+			return r->trouble = "a tensor map without a box", false;
+	if (!m->rank) return r->trouble = "a tensor map without a box", false;
+	r->addresses = true;
+	bool good = read_part(r, &rest, &m->address);
+	r->addresses = false;
+	for (unsigned i = 0; good && i < m->rank; i++) good = read_part(r, &rest, &m->extent[i]);
+	for (unsigned i = 1; good && i < m->rank; i++) good = read_part(r, &rest, &m->stride[i]);
+	if (good && rest) return r->trouble = "a tensor map has too many expressions", false;
+	s->nmaps += good;
+	return good;
+}
+
 static bool read_line(reader *r, char *line)
 {
 	signature *s = r->sig;
@@ -255,6 +300,7 @@ static bool read_line(reader *r, char *line)
 	if (strcmp(fact, "const") == 0) return read_constant(r, line);
 	if (strcmp(fact, "grid") == 0) return read_grid(r, line);
 	if (strcmp(fact, "cost") == 0) return read_cost(r, line);
+	if (strcmp(fact, "map") == 0) return read_map(r, line);
 	if (strcmp(fact, "written") == 0) {
 		uint32_t i;
 		if (!read_unsigned(next_word(&line), &i) || i >= SIGNATURE_PARAMETERS)
@@ -268,21 +314,24 @@ static bool read_line(reader *r, char *line)
 	return true;
 }
 
-/* One block: the struct, room for a parameter , a constant and a configuration a line and a token for every two bytes,
- * two copies of the text: one to keep, one to cut up. */
+/* One block: the struct, room for a parameter, a map, a constant and a configuration a line and a token for every two
+ * bytes, two copies of the text: one to keep, one to cut up. */
 static signature *allocate(const char *text, size_t bytes, reader *r)
 {
 	size_t lines = 1;
 	for (size_t i = 0; i < bytes; i++) lines += text[i] == '\n';
 	size_t tokens = bytes / 2 + 1;
 	size_t parameters = lines < SIGNATURE_PARAMETERS ? lines : SIGNATURE_PARAMETERS;
-	size_t size = sizeof(signature) + tokens * sizeof(signature_token) + lines * sizeof(signature_constant) +
-		      lines * sizeof(const char *) + parameters * sizeof(signature_parameter) + 2 * (bytes + 1);
+	size_t maps = lines < SIGNATURE_MAPS ? lines : SIGNATURE_MAPS;
+	size_t size = sizeof(signature) + tokens * sizeof(signature_token) + maps * sizeof(signature_map) +
+		      lines * sizeof(signature_constant) + lines * sizeof(const char *) +
+		      parameters * sizeof(signature_parameter) + 2 * (bytes + 1);
 	signature *s = calloc(1, size);
 	if (!s) return NULL;
 	r->sig = s;
 	r->tokens = (signature_token *)(s + 1);
-	s->constants = (signature_constant *)(r->tokens + tokens);
+	s->maps = (signature_map *)(r->tokens + tokens);
+	s->constants = (signature_constant *)(s->maps + maps);
 	s->parameters = (signature_parameter *)(s->constants + lines);
 	s->configurations = (const char **)(s->parameters + parameters);
 	char *copy = (char *)(s->configurations + lines);
@@ -439,7 +488,8 @@ bool signature_integer(
 		else if (t->op == OP_NUM_SMS)
 			result.v = num_sms;
 		else if (t->op == OP_PARAMETER) {
-			scalar type = (scalar)s->parameters[t->parameter].code;
+			uint8_t code = s->parameters[t->parameter].code;
+			scalar type = code == BLK_TYPE_POINTER ? SCALAR_U64 : (scalar)code;
 			uint64_t b = bits[t->parameter];
 			result.v = scalar_is_float(type) ? saturate(scalar_to_double(type, b))
 							 : scalar_sign_extend(type, b);

@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-enum { SIGNATURE_PARAMETERS = 256, SIGNATURE_DEPTH = 256 }; /* most parameters of a kernel, most of an operand stack */
+/* most parameters of a kernel, most of an operand stack, most tensor maps: 128 bytes each of 4096 for parameters */
+enum { SIGNATURE_PARAMETERS = 256, SIGNATURE_DEPTH = 256, SIGNATURE_MAPS = 16, SIGNATURE_MAP_RANK = 5 };
 
 typedef struct signature_token { /* one word of a postfix expression */
 	uint8_t op;              /* signature.c's OPS */
@@ -37,6 +38,14 @@ typedef struct signature_constant {
 	const char *name, *type, *value;
 } signature_constant;
 
+/* A tensor map, which the host makes for each launch and passes behind the arguments (tensor_map.h). Dimension 0 is the
+ * innermost; its stride is the element's size. */
+typedef struct signature_map {
+	uint8_t element, swizzle, rank;
+	uint32_t box[SIGNATURE_MAP_RANK];
+	signature_expression address, extent[SIGNATURE_MAP_RANK], stride[SIGNATURE_MAP_RANK]; /* strides: bytes */
+} signature_map;
+
 typedef struct signature {
 	const char *text; /* as it came */
 	const char *kernel, *symbol, *target, *autotune;
@@ -44,7 +53,8 @@ typedef struct signature {
 	signature_parameter *parameters;
 	signature_constant *constants;
 	const char **configurations; /* of the autotune clause: "BM=64,num_warps=4" */
-	uint32_t nparameters, nconstants, nconfigurations;
+	signature_map *maps;
+	uint32_t nparameters, nconstants, nconfigurations, nmaps;
 	uint32_t ngrid; /* 0: no grid clause */
 	signature_expression grid[3];
 	signature_expression cost_bytes, cost_flops;

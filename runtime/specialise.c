@@ -277,6 +277,7 @@ static blk_status load_entry(blk_device *d, variant *v, const cache_entry *e)
 	if (status) return status;
 	if (ptx && !(v->ptx = strdup(ptx->bytes))) return error_memory();
 	v->from_cache = true;
+	if ((status = tensor_maps_prepare(v))) return status;
 	return d->backend->load(d, v, codes[d->info.kind].kind, code->bytes, code->nbytes, &linked, &nlinked);
 }
 
@@ -284,6 +285,7 @@ static blk_status load_entry(blk_device *d, variant *v, const cache_entry *e)
 static void reset(blk_device *d, variant *v)
 {
 	d->backend->unload(d, v);
+	tensor_maps_free(v);
 	signature_free(v->sig);
 	free(v->ptx);
 	*v = (variant){.key = v->key};
@@ -314,6 +316,7 @@ static blk_status load_and_store(blk_kernel *k, const cache_key *key, variant *v
 	blk_status status = signature_parse(signature_text, strlen(signature_text), &v->sig);
 	if (status) return status;
 	if (kind == BLKC_EMIT_PTX && !(v->ptx = strdup(code))) return error_memory();
+	if ((status = tensor_maps_prepare(v))) return status;
 	status = d->backend->load(d, v, kind, code, bytes, &linked, &nlinked);
 	if (!status && key) {
 		parts p = {0};

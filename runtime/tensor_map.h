@@ -28,4 +28,11 @@ typedef struct tensor_map_request {
 
 static_assert(sizeof(tensor_map_request) == TENSOR_MAP_BYTES, "a simulated map is its request");
 
+/* What is passed to a kernel. */
+typedef struct tensor_map {
+	_Alignas(64) uint8_t bytes[TENSOR_MAP_BYTES];
+} tensor_map;
+
+typedef struct tensor_map_cache tensor_map_cache; /* tensor_map.c */
+
 #endif

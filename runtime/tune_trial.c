@@ -206,7 +206,7 @@ static blk_status run_once(trial *t, uint32_t i)
 	if ((status = can_reside(t, i))) return status;
 	tune_running(j, i, tune_best_ms(j));
 	uint64_t start = tune_now_ns();
-	status = t->device->backend->launch(t->device, j->variants[i], NULL, grid, j->bits);
+	status = launch_variant(t->device, j->variants[i], NULL, grid, j->bits);
 	if (!status) status = t->device->backend->sync(t->device);
 	j->results[i].whole_ms = (double)(tune_now_ns() - start) * 1e-6;
 	tune_running(j, TUNE_NONE, 0);

@@ -49,6 +49,7 @@ static variant_table *with_room(blk_kernel *k)
 void variant_free(blk_device *d, variant *v)
 {
 	d->backend->unload(d, v);
+	tensor_maps_free(v);
 	signature_free(v->sig);
 	free(v->ptx);
 	free(v);

@@ -232,9 +232,16 @@ static void sim_close(blk_device *d)
 	host_close(d);
 }
 
+static blk_status sim_encode(blk_device *d, const tensor_map_request *request, tensor_map *out)
+{
+	(void)d;
+	memcpy(out, request, sizeof *out);
+	return BLK_OK;
+}
+
 static const backend sim_backend = {sim_close, host_sync, sim_allocate, sim_release, sim_write, sim_read, sim_fill,
 	sim_copy, sim_load, sim_unload, sim_launch_kernel, sim_describe, host_stream_create, host_stream_sync,
-	host_stream_free, host_event_create, host_event_record, host_event_elapsed, host_event_free};
+	host_stream_free, host_event_create, host_event_record, host_event_elapsed, host_event_free, sim_encode, NULL};
 
 blk_status sim_open(blk_device *d, const char *target)
 {

@@ -20,6 +20,7 @@ struct sim_device {
 };
 
 /* launch.c */
-blk_status sim_launch_kernel(blk_device *, const variant *, void *stream, const uint32_t grid[3], uint64_t *bits);
+blk_status sim_launch_kernel(
+	blk_device *, const variant *, void *stream, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps);
 
 #endif

@@ -166,7 +166,8 @@ static void put_back(const sim_launch *l, const uint8_t *saved)
 	}
 }
 
-blk_status sim_launch_kernel(blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits)
+blk_status sim_launch_kernel(
+	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps)
 {
 	const signature *s = v->sig;
 	const char *names[SIGNATURE_PARAMETERS];
@@ -180,6 +181,8 @@ blk_status sim_launch_kernel(blk_device *d, const variant *v, void *stream, cons
 		.names = names,
 		.arguments = bits,
 		.nparameters = s->nparameters,
+		.maps = maps,
+		.nmaps = s->nmaps,
 		.grid = {grid[0], grid[1], grid[2]},
 		.shared_bytes = ((const sim_code *)v->module)->shared_bytes + v->shared,
 		.step_limit = STEP_LIMIT,

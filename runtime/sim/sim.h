@@ -22,6 +22,7 @@
 
 #include "../../compiler/support/scalar.h"
 #include "../blk.h"
+#include "../tensor_map.h"
 
 enum {
 	SIM_LANES = 32,
@@ -370,6 +371,8 @@ struct sim_launch {
 	const char *const *names; /* of the kernel's parameters, in the source's words */
 	const uint64_t *arguments;
 	uint32_t nparameters, grid[3];
+	const tensor_map *maps; /* parameters behind the arguments: requests (tensor_map.h) */
+	uint32_t nmaps;
 	sim_range *ranges; /* by address */
 	size_t nranges;
 	uint64_t shared_bytes, step_limit;

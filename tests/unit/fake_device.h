@@ -31,6 +31,14 @@ typedef struct fake_driver {
 	bool loads_ptx; /* the loader compiles what is no cubin */
 	unsigned wrong_threads, fault_threads;
 	bool lost;
+	int encodes, refuse_maps; /* tensor maps made; refuse_maps: the driver takes no request */
+	unsigned takes_maps;      /* behind the four arguments */
+	CUtensorMap maps[4];      /* of the last launch */
+	struct {
+		int type, interleave, swizzle, promotion, fill;
+		unsigned rank, box[5], steps[5];
+		uint64_t address, extents[5], strides[4];
+	} map; /* the last request */
 } fake_driver;
 
 static fake_driver fake;
@@ -346,6 +354,30 @@ static CUresult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunct
 	*n = 2048 / threads / 2;
 	return 0;
 }
+static CUresult fake_cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, unsigned rank, void *address,
+	const uint64_t *extents, const uint64_t *strides, const unsigned *box, const unsigned *steps,
+	CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+	CUtensorMapFloatOOBfill fill)
+{
+	STEP();
+	if (fake.refuse_maps) return 1;
+	fake.encodes++;
+	memset(&fake.map, 0, sizeof fake.map);
+	fake.map.type = type, fake.map.interleave = interleave, fake.map.swizzle = swizzle;
+	fake.map.promotion = promotion, fake.map.fill = fill;
+	fake.map.rank = rank;
+	fake.map.address = (uint64_t)(uintptr_t)address;
+	for (unsigned i = 0; i < rank; i++) {
+		fake.map.extents[i] = extents[i];
+		fake.map.box[i] = box[i];
+		fake.map.steps[i] = steps[i];
+		if (i + 1 < rank) fake.map.strides[i] = strides[i];
+	}
+	memset(map, fake.encodes, sizeof *map);
+	map->opaque[0] = fake.map.address;
+	map->opaque[1] = extents[0];
+	return 0;
+}
 static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
 	unsigned bz, unsigned shared, CUstream stream, void **parameters, void **extra)
 {
@@ -356,6 +388,7 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
 	fake.threads = bx;
 	fake.shared = shared;
 	fake.stream = stream;
+	for (unsigned i = 0; i < fake.takes_maps; i++) memcpy(&fake.maps[i], parameters[4 + i], sizeof fake.maps[i]);
 	for (int i = 0; i < 4; i++) memcpy(&fake.values[i], parameters[i], 8);
 	float *z = (float *)(uintptr_t)fake.values[0], *x = (float *)(uintptr_t)fake.values[1],
 	      *y = (float *)(uintptr_t)fake.values[2];
@@ -366,7 +399,7 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
 
 static const cuda_api fake_api = {.library = NULL,
 #define X(name, parameters) .name = fake_##name,
-	CUDA_CALLS(X)
+	CUDA_CALLS(X) CUDA_LATER_CALLS(X)
 #undef X
 };
 
@@ -441,6 +474,8 @@ static void fake_kernel(fake_result *f, const blkc_request *q, const char *line)
 	}
 	memcpy(text, line, n);
 	fake_substitute(q, text);
+	for (char *map; (!q->emit || !q->npromises) && (map = strstr(text, "\nmap "));)
+		memmove(map, strchr(map + 1, '\n'), strlen(strchr(map + 1, '\n')) + 1);
 	blkc_kernel *k = &f->kernels[f->r.nkernels++];
 	k->signature = fake_keep(f, text);
 	k->name = fake_keep(f, strdup(name));

@@ -15,6 +15,7 @@
 #define X(name, parameters)                                                                                            \
 	_Static_assert(__builtin_types_compatible_p(__typeof__(&name), __typeof__(((cuda_api *)0)->name)), #name);
 CUDA_CALLS(X)
+CUDA_LATER_CALLS(X)
 #undef X
 #define X(ours, value, theirs) _Static_assert((int)ours == (int)theirs, #ours);
 CUDA_NUMBERS(X)

@@ -19,6 +19,52 @@ static signature *parse(const char *text)
 	return s;
 }
 
+static void test_tensor_maps(void **state)
+{
+	(void)state;
+	signature *s = parse(
+		"kernel k\nparam z *f32\nparam x *const f16\nparam m i32\nparam n i64\n"
+		"map f16 128 64 256 ; p1 p2 2 * + ; p3 ; p2 ; p3 2 *\nmap f32 0 4 8 1 ; p0 ; 4 ; 8 ; 1 ; 16 ; 32\n");
+	assert_non_null(s);
+	assert_int_equal(s->nmaps, 2);
+	assert_int_equal(s->maps[0].element, BLK_TYPE_F16);
+	assert_int_equal(s->maps[0].swizzle, 128);
+	assert_int_equal(s->maps[0].rank, 2);
+	assert_int_equal(s->maps[0].box[0], 64);
+	assert_int_equal(s->maps[0].box[1], 256);
+	assert_int_equal(s->maps[1].rank, 3);
+	const uint64_t bits[] = {UINT64_C(0x7f0000001000), UINT64_C(0x8000000000000100), 7, 1000};
+	int64_t v;
+	assert_true(signature_integer(s, &s->maps[0].address, bits, 1, &v));
+	assert_true((uint64_t)v == UINT64_C(0x800000000000010e)); /* a pointer is all of its 64 bits */
+	assert_true(signature_integer(s, &s->maps[0].extent[0], bits, 1, &v) && v == 1000);
+	assert_true(signature_integer(s, &s->maps[0].extent[1], bits, 1, &v) && v == 7);
+	assert_true(signature_integer(s, &s->maps[0].stride[1], bits, 1, &v) && v == 2000);
+	assert_true(signature_integer(s, &s->maps[1].stride[2], bits, 1, &v) && v == 32);
+	signature_free(s);
+	static const struct {
+		const char *line, *says;
+	} wrong[] = {{"map", "unknown type"}, {"map f99 128 64 64 ; p0", "unknown type"},
+		{"map f16 96 64 64 ; p0 ; 1 ; 1 ; 16", "unknown swizzle"}, {"map f16 128 ; p0", "without a box"},
+		{"map f16 128 64 257 ; p0 ; 1 ; 1 ; 16", "without a box"},
+		{"map f16 0 8 1 1 1 1 1 ; p0", "without a box"}, {"map f16 128 64 64", "lacks an expression"},
+		{"map f16 128 64 64 ; p0 ; 1 ; 1", "lacks an expression"},
+		{"map f16 128 64 64 ; p0 ; 1 ; 1 ; 16 ; 1", "too many expressions"},
+		{"map f16 128 64 64 ; p0 ; p0 ; 1 ; 16", "no numeric parameter"},
+		{"map f16 128 64 64 ; p9 ; 1 ; 1 ; 16", "no numeric parameter"},
+		{"map f16 128 64 64 ; ; 1 ; 1 ; 16", "no single value"}};
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		char text[256];
+		snprintf(text, sizeof text, "kernel k\nparam z *f32\n%s\n", wrong[i].line);
+		assert_null(parse(text));
+		if (!strstr(blk_error(), wrong[i].says)) fail_msg("%s: %s", wrong[i].line, blk_error());
+	}
+	char many[4096] = "kernel k\nparam z *f32\n";
+	for (unsigned i = 0; i < 17; i++) strcat(many, "map f16 0 8 1 ; p0 ; 8 ; 1 ; 16\n");
+	assert_null(parse(many));
+	assert_non_null(strstr(blk_error(), "more than 16 tensor maps"));
+}
+
 static void test_reads_every_fact(void **state)
 {
 	(void)state;
@@ -310,8 +356,8 @@ static void test_defines_of_a_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_defines_of_a_kernel),
-		cmocka_unit_test(test_reads_every_fact), cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_refuses), cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_reads_every_fact), cmocka_unit_test(test_tensor_maps),
+		cmocka_unit_test(test_defaults), cmocka_unit_test(test_refuses), cmocka_unit_test(test_hostile_text),
 		cmocka_unit_test(test_integer_values), cmocka_unit_test(test_float_values)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

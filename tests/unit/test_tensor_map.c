@@ -1,0 +1,237 @@
+/* Tensor maps from a signature's lines to the driver: what is asked of it, how often, and what happens when no map can
+ * be made.  Driver and compiler are fake_device.h's, whose code takes maps where something is promised. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fake_device.h"
+
+#include <pthread.h>
+#include <cmocka.h>
+
+#define OK(call) check((call), BLK_OK, "", #call, __LINE__)
+#define FAILS(status, says, call) check((call), (status), (says), #call, __LINE__)
+static void check(blk_status got, blk_status wanted, const char *says, const char *what, int line)
+{
+	if (got != wanted || (wanted && !strstr(blk_error(), says)))
+		fail_msg("line %d: %s: status %d, not %d; says: %s", line, what, got, wanted, blk_error());
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	setenv("BLK_CACHE", "off", 1);
+	fake_reset();
+	fake.takes_maps = 2;
+	return 0;
+}
+
+/* x as an array of n / 64 rows of n columns from its second row on, z as a row of 64: the first has a stride that only
+ * some n give 16 bytes. */
+#define MAPS FAKE_ADD "map f32 128 32 64 ; p1 p3 4 * + ; p3 ; p3 64 / ; p3 4 *\nmap i16 64 32 1 ; p0 ; 64 ; 1 ; 128\n"
+
+typedef struct place {
+	blk_device *d;
+	blk_module *m;
+	blk_kernel *k;
+	blk_buffer *z, *x, *y;
+} place;
+
+static place open_place(const cuda_api *api, const char *source)
+{
+	place p = {0};
+	device_seams seams = {.cuda = api, .compiler = &fake_compiler};
+	OK(device_open_with("cuda", &seams, &p.d));
+	OK(blk_module_source(p.d, "maps.blk", source, NULL, 0, &p.m));
+	OK(blk_kernel_find(p.m, NULL, &p.k));
+	OK(blk_buffer_create(p.d, 65536, &p.z));
+	OK(blk_buffer_create(p.d, 65536, &p.x));
+	OK(blk_buffer_create(p.d, 65536, &p.y));
+	return p;
+}
+
+static void close_place(place *p)
+{
+	blk_device_close(p->d);
+	if (fake_leak()) fail_msg("left behind: %s", fake_leak());
+}
+
+static blk_status launch_with(place *p, const blk_buffer *x, int32_t n)
+{
+	const blk_arg args[] = {blk_buf(p->z), blk_buf((blk_buffer *)x), blk_buf(p->y), blk_i32(n)};
+	return blk_launch(p->k, NULL, NULL, args, 4);
+}
+
+static void test_request(void **state)
+{
+	(void)state;
+	place p = open_place(&fake_api, MAPS);
+	OK(launch_with(&p, p.x, 1024));
+	assert_int_equal(fake.encodes, 2);
+	assert_int_equal(fake.map.type, CUDA_MAP_U16); /* there is no i16 */
+	assert_int_equal(fake.map.swizzle, CUDA_MAP_SWIZZLE_64);
+	assert_int_equal(fake.map.rank, 2);
+	assert_true(fake.map.address == p.z->address);
+	assert_true(fake.map.extents[0] == 64 && fake.map.extents[1] == 1 && fake.map.strides[0] == 128);
+	assert_true(fake.maps[1].opaque[0] == p.z->address && fake.maps[1].opaque[1] == 64);
+	assert_true(fake.maps[0].opaque[0] == p.x->address + 4096 && fake.maps[0].opaque[1] == 1024);
+	OK(launch_with(&p, p.x, 2048));
+	assert_int_equal(fake.encodes, 3); /* only the first has changed */
+	assert_int_equal(fake.map.type, CUDA_MAP_F32);
+	assert_int_equal(fake.map.interleave, CUDA_MAP_PLAIN);
+	assert_int_equal(fake.map.swizzle, CUDA_MAP_SWIZZLE_128);
+	assert_int_equal(fake.map.promotion, CUDA_MAP_L2_256);
+	assert_int_equal(fake.map.fill, CUDA_MAP_ZEROS);
+	assert_true(fake.map.address == p.x->address + 8192);
+	assert_true(fake.map.extents[0] == 2048 && fake.map.extents[1] == 32 && fake.map.strides[0] == 8192);
+	assert_true(fake.map.box[0] == 32 && fake.map.box[1] == 64);
+	assert_true(fake.map.steps[0] == 1 && fake.map.steps[1] == 1);
+	assert_true(fake.maps[0].opaque[0] == p.x->address + 8192);
+	close_place(&p);
+}
+
+static void test_kept_by_value(void **state)
+{
+	(void)state;
+	place p = open_place(&fake_api, MAPS);
+	const int32_t rows[] = {1024, 2048, 3072, 4096, 5120};
+	for (int round = 0; round < 3; round++)
+		for (int i = 0; i < 4; i++) OK(launch_with(&p, p.x, rows[i]));
+	assert_int_equal(fake.encodes, 5);
+	OK(launch_with(&p, p.x, rows[4])); /* takes the oldest place */
+	assert_int_equal(fake.encodes, 6);
+	OK(launch_with(&p, p.x, rows[3]));
+	assert_int_equal(fake.encodes, 6);
+	OK(launch_with(&p, p.x, rows[0]));
+	assert_int_equal(fake.encodes, 7);
+	assert_true(fake.maps[0].opaque[0] == p.x->address + 4096);
+	OK(launch_with(&p, p.y, rows[0]));
+	assert_int_equal(fake.encodes, 8); /* another buffer */
+	assert_true(fake.maps[0].opaque[0] == p.y->address + 4096);
+	close_place(&p);
+}
+
+/* n = 16 leaves no row; n = 1 is no multiple of 16: neither can have a map, both are right without one. */
+static void test_way_out(void **state)
+{
+	(void)state;
+	place p = open_place(&fake_api, MAPS);
+	OK(launch_with(&p, p.x, 1024));
+	fake.takes_maps = 0; /* the next code has none */
+	OK(launch_with(&p, p.x, 16));
+	assert_int_equal(fake_request[0], 0); /* compiled without a promise */
+	assert_int_equal(fake.encodes, 2);
+	assert_int_equal(fake.launches, 2);
+	int compiles = fake_compiles;
+	OK(launch_with(&p, p.x, 16));
+	assert_int_equal(fake_compiles, compiles);
+	OK(launch_with(&p, p.x, 1000)); /* 1000 * 4 bytes are a stride, but nothing promised says so here */
+	assert_int_equal(fake.launches, 4);
+	fake.refuse_maps = 1;
+	OK(launch_with(&p, p.x, 2048));
+	assert_int_equal(fake.launches, 5);
+	assert_string_equal(blk_error(), "");
+	close_place(&p);
+}
+
+static void test_old_driver(void **state)
+{
+	(void)state;
+	cuda_api old = fake_api;
+	old.cuTensorMapEncodeTiled = NULL;
+	fake.takes_maps = 0;
+	place p = open_place(&old, MAPS);
+	OK(launch_with(&p, p.x, 1024));
+	assert_int_equal(fake.launches, 1);
+	close_place(&p);
+	/* code that takes maps whatever is promised, as a .ptx file's */
+	fake_reset();
+	const char ptx[] = "// blk: kernel add\n// blk: symbol add\n// blk: target sm_90a\n// blk: param z *f32\n"
+			   "// blk: param x *const f32\n// blk: param y *const f32\n// blk: param n i32\n"
+			   "// blk: grid 0 1\n// blk: map f32 128 32 64 ; p1 ; p3 ; p3 64 / ; p3 4 *\n.version 8.0\n";
+	device_seams seams = {.cuda = &old, .compiler = &fake_compiler};
+	OK(device_open_with("cuda", &seams, &p.d));
+	OK(blk_module_source(p.d, "maps.ptx", ptx, NULL, 0, &p.m));
+	OK(blk_kernel_find(p.m, NULL, &p.k));
+	OK(blk_buffer_create(p.d, 65536, &p.z));
+	OK(blk_buffer_create(p.d, 65536, &p.x));
+	OK(blk_buffer_create(p.d, 65536, &p.y));
+	FAILS(BLK_ERROR_DRIVER, "it has no cuTensorMapEncodeTiled", launch_with(&p, p.x, 1024));
+	FAILS(BLK_ERROR_ARGUMENT, "kernel add: no tensor map 0 can be made of these arguments: an extent is below 1",
+		launch_with(&p, p.x, 60));
+	FAILS(BLK_ERROR_ARGUMENT, "a stride is below 1, too large, or no multiple of 16", launch_with(&p, p.x, 1023));
+	assert_int_equal(fake.launches, 0);
+	close_place(&p);
+}
+
+static void test_failures_leave_nothing(void **state)
+{
+	(void)state;
+	for (int at = 1; at < 200; at++) {
+		setup(NULL);
+		place p = open_place(&fake_api, MAPS);
+		fake.fail_at = fake.calls + at;
+		fake.fail_with = CUDA_OUT_OF_MEMORY;
+		blk_status status = launch_with(&p, p.x, 1024);
+		bool reached = fake.failed_call != NULL;
+		if (status) assert_non_null(strstr(blk_error(), "CUDA_ERROR_OUT_OF_MEMORY"));
+		fake.fail_at = 0;
+		OK(launch_with(&p, p.x, 1024));
+		close_place(&p);
+		if (!reached) return;
+	}
+	fail_msg("a launch of 200 calls");
+}
+
+typedef struct worker {
+	place *p;
+	int32_t n;
+	int failures;
+} worker;
+
+/* Straight at the cache: the fake driver is not made for threads, but encodes nothing for requests that are known. */
+static void *work(void *context)
+{
+	worker *w = context;
+	for (int i = 0; i < 2000; i++) {
+		tensor_map maps[SIGNATURE_MAPS];
+		variant *v;
+		uint64_t address;
+		const uint64_t bits[] = {w->p->z->address, w->p->x->address, w->p->y->address, (uint64_t)w->n};
+		bool good =
+			variant_get(w->p->k, 0xf, &v) == BLK_OK && tensor_maps_get(w->p->d, v, bits, maps) == BLK_OK;
+		memcpy(&address, maps[0].bytes, sizeof address);
+		w->failures += !good || address != w->p->x->address + 4 * (uint64_t)w->n;
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	(void)state;
+	place p = open_place(&fake_api, MAPS);
+	worker w[4];
+	pthread_t t[4];
+	for (int i = 0; i < 4; i++) {
+		w[i] = (worker){&p, 1024 * (i + 1), 0};
+		OK(launch_with(&p, p.x, w[i].n));
+	}
+	for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&t[i], NULL, work, &w[i]), 0);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(t[i], NULL);
+		assert_int_equal(w[i].failures, 0);
+	}
+	assert_int_equal(fake.encodes, 5);
+	close_place(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_request, setup),
+		cmocka_unit_test_setup(test_kept_by_value, setup), cmocka_unit_test_setup(test_way_out, setup),
+		cmocka_unit_test_setup(test_old_driver, setup),
+		cmocka_unit_test_setup(test_failures_leave_nothing, setup),
+		cmocka_unit_test_setup(test_threads, setup)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
