@@ -80,6 +80,8 @@ typedef struct blkc_kernel {
 	 *   target sm_90a
 	 *   param NAME TYPE [align N|div N|one] (run-time, in order; TYPE "*f32" "*const f16" "i32" ..)
 	 *   const NAME TYPE VALUE              (bound const parameters)
+	 *   map ELEMENT SWIZZLE BOX.. ; ADDRESS ; EXTENT.. ; STRIDE..  (a tensor map, passed as 128 bytes behind the
+	 * parameters, a line each; POSTFIX expressions, of pointers too in ADDRESS; docs/nvptx.md)
 	 *   written I                          (index of a run-time parameter whose buffer the kernel may write; a line
 	 * each) grid I POSTFIX                     (I = 0..2; absent: the host must pass a grid) cost bytes|flops
 	 * POSTFIX num_warps N / num_stages N / num_ctas N / threads N / shared N / maxnreg N max_registers N /

@@ -49,6 +49,7 @@ static const pass_row gpu_passes[] = {
 	{"dce", pass_dce},
 	{"select_wgmma", pass_select_wgmma},
 	{"assign_layouts", pass_assign_layouts},
+	{"bulk_layouts", pass_bulk_layouts},
 	{"pipeline", pass_pipeline},
 	{"cse", pass_cse},
 	{"licm", pass_licm},
@@ -127,12 +128,18 @@ static bool run_passes(compile *c, pass_context *p, ir_func *f, const pass_row *
 	return true;
 }
 
+static void add_map(ir_op *o, void *context)
+{
+	if (o->kind == IR_TENSOR_MAP) text_printf(context, "map %s\n", o->text);
+}
+
 /* What only the finished code knows, added to the signature that sema began. */
 static void finish_signature(compile *c, ir_func *f, text *signature, uint64_t scratch_bytes)
 {
 	text_printf(signature, "target %s\n", c->target->name);
 	for (uint32_t i = 0; i < f->nparams; i++)
 		if (f->params[i].type.pointer && ir_param_written(f, i)) text_printf(signature, "written %u\n", i);
+	ir_walk(f->body, add_map, signature); /* in the order of the kernel's parameters for them: nvptx.c */
 	if (c->target->kind == TARGET_NVPTX)
 		text_printf(signature, "threads %u\nshared %u\n", 32 * f->num_warps, f->shared_bytes);
 	else

@@ -20,6 +20,7 @@ typedef enum explain_kind {
 	EXPLAIN_REDUCTION,
 	EXPLAIN_BARRIER,
 	EXPLAIN_COPY,     /* a loop's load that runs ahead, through a ring */
+	EXPLAIN_BULK,     /* a block by a tensor map */
 	EXPLAIN_EXCHANGE, /* any other operation that needs shared memory */
 	EXPLAIN_KINDS
 } explain_kind;
@@ -58,7 +59,8 @@ typedef struct explain_row {
 	uint32_t passes;      /* halves of the tile, one after another, where its scratch would be too large */
 	explain_bank store, load;
 
-	uint32_t stages; /* of a ring; its accesses are above; how: "matrix loads" or null */
+	uint32_t swizzle; /* of a block: bytes; its copies are the accesses above; how: "load", "store" */
+	uint32_t stages;  /* of a ring; its accesses are above; how: "matrix loads" or null */
 
 	/* reductions: bits of the axis combined inside threads, between lanes and between warps */
 	uint32_t in_registers, between_lanes, between_warps;

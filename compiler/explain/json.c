@@ -113,6 +113,12 @@ static void put_row(json *j, const explain_row *r)
 		truth(j, "masked", r->masked);
 		string(j, "read_by", r->how);
 	}
+	if (r->kind == EXPLAIN_BULK) {
+		string(j, "how", r->how);
+		number(j, "copies", r->accesses);
+		number(j, "copy_bytes", r->access_bytes);
+		number(j, "swizzle", r->swizzle);
+	}
 	number(j, "shuffles", r->shuffles);
 	number(j, "barriers", r->barriers);
 	number(j, "shared_bytes", r->shared_bytes);

@@ -2,6 +2,7 @@
 #include "explain.h"
 
 #include "../passes/access.h"
+#include "../passes/bulk.h"
 #include "../passes/scratch.h"
 
 #include <stdlib.h>
@@ -15,6 +16,7 @@ const char *const explain_kind_names[] = {
 	[EXPLAIN_REDUCTION] = "reduction",
 	[EXPLAIN_BARRIER] = "barrier",
 	[EXPLAIN_COPY] = "copy ahead",
+	[EXPLAIN_BULK] = "tensor copy",
 	[EXPLAIN_EXCHANGE] = "exchange",
 };
 
@@ -172,6 +174,8 @@ static explain_kind kind_of(const ir_op *o)
 	case IR_CONVERT_LAYOUT: return EXPLAIN_CONVERSION;
 	case IR_REDUCE: return EXPLAIN_REDUCTION;
 	case IR_RING: return EXPLAIN_COPY;
+	case IR_BULK_LOAD:
+	case IR_BULK_STORE: return EXPLAIN_BULK;
 	case IR_ASYNC_WAIT:
 	case IR_CTA_BARRIER:
 	case IR_DEBUG_BARRIER: return EXPLAIN_BARRIER;
@@ -197,6 +201,21 @@ static void record_ring(recorder *r, const ir_op *o, explain_row *row)
 	}
 }
 
+static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
+{
+	bool load = o->kind == IR_BULK_LOAD;
+	const ir_value *tile = load ? o->results[0] : ir_arg(o, 1);
+	bulk_shape s;
+	bulk_shape_of(tile->type, &s);
+	row->name = explain_base(r->func, ir_arg(ir_arg(o, 0)->def, 0));
+	row->type = ir_type_name(r->arena, tile->type);
+	row->how = load ? "load" : "store";
+	row->accesses = s.panels * s.pieces;
+	row->access_bytes = s.copy_bytes;
+	row->swizzle = s.swizzle;
+	row->barriers = load ? 2 : 1;
+}
+
 static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 {
 	explain_row row = {.kind = kind_of(o), .at = o->at, .loops = loops, .shared_bytes = o->shared_bytes};
@@ -207,6 +226,7 @@ static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 	case EXPLAIN_CONVERSION: record_conversion(r, o, &row); break;
 	case EXPLAIN_REDUCTION: record_reduction(r, o, &row); break;
 	case EXPLAIN_COPY: record_ring(r, o, &row); break;
+	case EXPLAIN_BULK: record_block_copy(r, o, &row); break;
 	case EXPLAIN_BARRIER:
 		row.barriers = 1;
 		if (o->kind == IR_CTA_BARRIER && o->next) row.how = explain_kind_names[kind_of(o->next)];

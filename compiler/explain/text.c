@@ -136,6 +136,12 @@ static void put_row(writer *w, const explain_row *row)
 			row->masked ? ", masked" : "", row->how ? ", " : "", row->how ? row->how : "",
 			row->shared_bytes);
 		break;
+	case EXPLAIN_BULK:
+		text_printf(w->out, ": %s by a tensor map, %u %s of %u bytes, by one thread", row->how, row->accesses,
+			plural(row->accesses, "copy", "copies"), row->access_bytes);
+		if (row->swizzle) text_printf(w->out, ", swizzled in %u bytes", row->swizzle);
+		put_barriers(w, row);
+		break;
 	case EXPLAIN_EXCHANGE:
 		text_puts(w->out, ": between threads");
 		put_barriers(w, row);

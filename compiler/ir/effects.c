@@ -59,7 +59,7 @@ static void follow_result(roots *r, const ir_value *v)
 	default:
 		if (o->nargs > 0 && ir_arg(o, 0)->type.pointer &&
 			(ir_has(o, IR_SHAPE) || o->kind == IR_PTR_ADD || o->kind == IR_HINT ||
-				o->kind == IR_CONVERT_LAYOUT))
+				o->kind == IR_TENSOR_MAP || o->kind == IR_CONVERT_LAYOUT))
 			follow(r, ir_arg(o, 0));
 		else
 			r->unknown = true;

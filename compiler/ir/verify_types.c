@@ -234,6 +234,32 @@ static bool tensor_access(const ir_op *o, text *why)
 	return true;
 }
 
+/* map [value] indices. */
+static bool bulk_access(const ir_op *o, text *why)
+{
+	unsigned first = o->kind == IR_BULK_LOAD ? 1 : 2;
+	if (o->nargs < first) return ir_verify_fail(why, "%u operands", o->nargs);
+	const ir_op *map = ir_arg(o, 0)->def;
+	ir_type block = first == 1 ? o->results[0]->type : type(o, 1);
+	if (!map || map->kind != IR_TENSOR_MAP) return ir_verify_fail(why, "the first operand is no tensor map");
+	if (first == 2 && type(o, 0).pointer == IR_CONST_POINTER)
+		return ir_verify_fail(why, "writes through %s", name(why, type(o, 0)));
+	if (block.pointer || block.elem != type(o, 0).elem || o->nargs != first + block.rank || !block.rank)
+		return ir_verify_fail(why, "%u operands for a block of type %s", o->nargs, name(why, block));
+	for (unsigned i = first; i < o->nargs; i++)
+		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "index", why)) return false;
+	return true;
+}
+
+static bool tensor_map(const ir_op *o, text *why)
+{
+	const ir_value *base = ir_arg(o, 0);
+	if (base->def || base->block->parent || !base->type.pointer)
+		return ir_verify_fail(why, "a map of something else than a pointer parameter");
+	if (!o->text) return ir_verify_fail(why, "no text");
+	return same(o, o->results[0]->type, base->type, "result", why);
+}
+
 /* Types of `values[from..]` against those of n other values. */
 static bool types_match(
 	ir_use *const *args, unsigned have, ir_value *const *wanted, unsigned n, const char *what, text *why)
@@ -624,6 +650,9 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_TENSOR_LOAD:
 	case IR_TENSOR_STORE:
 	case IR_TENSOR_ATOMIC_ADD: return tensor_access(o, why);
+	case IR_TENSOR_MAP: return tensor_map(o, why);
+	case IR_BULK_LOAD:
+	case IR_BULK_STORE: return bulk_access(o, why);
 	case IR_REDUCE:
 	case IR_SCAN: return reduction(o, why);
 	case IR_SORT: return sort(o, why);

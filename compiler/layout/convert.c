@@ -345,7 +345,7 @@ static void offsets_of_bits(const layout *shared, uint32_t offset[32])
 			offset[__builtin_ctz(col[i])] = UINT32_C(1) << i ^ offset[lg2(col[i])];
 }
 
-static void place_offsets(const layout *l, const uint32_t offset[32], layout_map *out)
+static void place_offsets(const layout *l, const uint32_t *offset, layout_map *out)
 {
 	memset(out, 0, sizeof *out);
 	memcpy(out->nin, l->nin, sizeof out->nin);
@@ -425,7 +425,7 @@ static bool plan_matrices(layout_plan *p, const layout *src, const layout *dst, 
 
 /* Lanes name rows; registers beyond a word's count matrices. */
 static void load_matrices(layout_plan *p, const layout *dst, const matrix_shape *m, unsigned lg_element,
-	uint32_t passes, const uint32_t offset[32])
+	uint32_t passes, const uint32_t *offset)
 {
 	unsigned n = 0;
 	uint32_t *lane = p->load.col[LAYOUT_LANE];
@@ -495,6 +495,28 @@ void layout_plan_store(const layout *src, const layout *shared, unsigned element
 	p->lg_vector_store = (uint8_t)access_bits(&p->store, 4 - lg2(element_bytes), p->store_bit);
 	p->store_free_lane = layout_free_mask(src, LAYOUT_LANE);
 	p->store_free_warp = layout_free_mask(src, LAYOUT_WARP);
+	p->bytes = element_bytes << shared->nin[LAYOUT_OFFSET];
+}
+
+/* ---- tiles that others laid out ---- */
+
+void layout_plan_load(const layout *shared, const layout *l, unsigned element_bytes, layout_plan *p)
+{
+	unsigned lg_element = lg2(element_bytes);
+	matrix_shape m = {0};
+	layout_map offsets;
+	layout bits = *shared, chunks = *shared; /* as if a thread had stored 16 bytes: rows of a matrix */
+	chunks.nin[LAYOUT_REG] = (uint8_t)(4 - lg_element);
+	memset(p, 0, sizeof *p);
+	p->kind = LAYOUT_CTA_SHARED;
+	p->shared = *shared;
+	for (unsigned i = 0; i < bits.nin[LAYOUT_OFFSET]; i++) bits.col[LAYOUT_OFFSET][i] = UINT32_C(1) << i;
+	layout_invert_and_compose(shared, &bits, &offsets);
+	place_offsets(l, offsets.col[LAYOUT_OFFSET], &p->load);
+	if (plan_matrices(p, &chunks, l, lg_element, &m))
+		load_matrices(p, l, &m, lg_element, 0, offsets.col[LAYOUT_OFFSET]);
+	else
+		p->lg_vector_load = (uint8_t)access_bits(&p->load, 4 - lg_element, p->load_bit);
 	p->bytes = element_bytes << shared->nin[LAYOUT_OFFSET];
 }
 

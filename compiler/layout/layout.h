@@ -198,6 +198,8 @@ typedef struct layout_plan {
 void layout_plan_conversion(const layout *src, const layout *dst, unsigned element_bytes, layout_plan *);
 /* The storing half of a plan, for a given layout of shared memory. */
 void layout_plan_store(const layout *src, const layout *shared, unsigned element_bytes, layout_plan *);
+/* The loading half, for a tile that others laid out by `shared` (offset -> element). */
+void layout_plan_load(const layout *shared, const layout *l, unsigned element_bytes, layout_plan *);
 /* Columns applied to a result register: which v[] it comes from, and what its source lane is XORed with. */
 uint32_t layout_plan_register(const layout_plan *, uint32_t result_register);
 uint32_t layout_plan_lane_xor(const layout_plan *, uint32_t result_register);

@@ -6,6 +6,7 @@
  * scan.c, sort.c, exchange.c  the same, along an axis in order
  * shapes.c  join, split, gather, histogram       inline_asm.c  the user's PTX
  * dot.c, wgmma.c  products of matrices           ring.c    copies that run ahead
+ * bulk.c  blocks by tensor maps
  * atomic.c  atomics                              debug.c    prints, asserts
  * localise.c  huge functions
  * ptx.c, ptxas.c, sass.c, tool.c  text, assembler, disassembler
@@ -65,12 +66,13 @@ typedef struct lower {
 #undef TYPE
 	LLVMTypeRef global, shared, generic;
 	LLVMValueRef function, tid;
-	LLVMBasicBlockRef entry; /* ends in a branch; run-time parts of coordinates go before it */
-	LLVMValueRef smem;       /* the CTA's dynamic shared memory; null until used */
-	unsigned shared_align;   /* bytes that its first address is a multiple of */
-	LLVMValueRef warpgroup;  /* lower_warpgroup()'s answer */
-	tile *values;            /* by ir_value.id */
-	struct late_tile *late;  /* the same: tiles that lie in shared memory still */
+	LLVMBasicBlockRef entry;  /* ends in a branch; run-time parts of coordinates go before it */
+	LLVMValueRef smem;        /* the CTA's dynamic shared memory; null until used */
+	unsigned shared_align;    /* bytes that its first address is a multiple of */
+	uint32_t nmaps, next_map; /* tensor maps: parameters behind the user's; those that have been lowered */
+	LLVMValueRef warpgroup;   /* lower_warpgroup()'s answer */
+	tile *values;             /* by ir_value.id */
+	struct late_tile *late;   /* the same: tiles that lie in shared memory still */
 	VEC(tid_value) tid_values;
 	VEC(owner_value) owners; /* lower_owner()'s answers */
 	unsigned tid_bits;
@@ -224,6 +226,11 @@ void lower_plan_load(lower *, const layout_plan *, LLVMValueRef base, ir_type el
 void lower_plan_store(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile in);
 /* The same of the access that holds register r, if it has not been made. */
 void lower_plan_load_one(lower *, const layout_plan *, LLVMValueRef base, ir_type element, uint32_t r, tile out);
+
+/* ---- bulk.c ---- */
+void lower_tensor_map(lower *, ir_op *);
+void lower_bulk_load(lower *, ir_op *);
+void lower_bulk_store(lower *, ir_op *);
 
 /* ---- ring.c ---- */
 void lower_async_copy(lower *, ir_op *);

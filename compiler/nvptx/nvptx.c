@@ -129,12 +129,33 @@ static LLVMTypeRef param_type(lower *l, ir_type t)
 	return !t.pointer && t.elem == SCALAR_BOOL ? l->i8 : lower_type(l, t);
 }
 
+static void count_map(ir_op *o, void *context)
+{
+	lower *l = context;
+	l->nmaps += o->kind == IR_TENSOR_MAP;
+}
+
+/* The host's tensor maps: 128 bytes each, read where they were passed (grid_constant: no copy in local memory, which
+ * the copy engine could not read). */
+static void map_attributes(lower *l, LLVMAttributeIndex at)
+{
+	LLVMTypeRef bytes = LLVMArrayType2(l->i8, 128);
+	LLVMAddAttributeAtIndex(l->function, at, LLVMCreateTypeAttribute(l->context, attribute_kind("byval"), bytes));
+	enum_attribute(l, at, "align", 64);
+	LLVMAddAttributeAtIndex(
+		l->function, at, LLVMCreateStringAttribute(l->context, "nvvm.grid_constant", 18, "", 0));
+}
+
 static void make_function(lower *l)
 {
 	const ir_func *f = l->func;
-	LLVMTypeRef *types = ARENA_ARRAY(l->arena, LLVMTypeRef, f->nparams + 1);
+	ir_walk(f->body, count_map, l);
+	LLVMTypeRef *types = ARENA_ARRAY(l->arena, LLVMTypeRef, f->nparams + l->nmaps + 1);
 	for (uint32_t i = 0; i < f->nparams; i++) types[i] = param_type(l, f->params[i].type);
-	l->function = LLVMAddFunction(l->module, f->name, LLVMFunctionType(l->none, types, f->nparams, false));
+	for (uint32_t i = 0; i < l->nmaps; i++) types[f->nparams + i] = l->generic;
+	l->function =
+		LLVMAddFunction(l->module, f->name, LLVMFunctionType(l->none, types, f->nparams + l->nmaps, false));
+	for (uint32_t i = 0; i < l->nmaps; i++) map_attributes(l, f->nparams + i + 1);
 	LLVMSetFunctionCallConv(l->function, 71); /* ptx_kernel */
 	enum_attribute(l, LLVMAttributeFunctionIndex, "nounwind", 0);
 	string_attribute(l, "nvvm.reqntid", arena_printf(l->arena, "%u,1,1", 32 * f->num_warps));

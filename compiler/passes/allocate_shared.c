@@ -157,7 +157,9 @@ static const char *purpose(const ir_op *o)
 	if (is_atomic(o)) return "handing on what this atomic returns";
 	switch (o->kind) {
 	case IR_REDUCE: return "this reduction";
-	case IR_LOAD: return "this load";
+	case IR_LOAD:
+	case IR_BULK_LOAD: return "this load";
+	case IR_BULK_STORE: return "this store";
 	case IR_GATHER: return "the tile that this gathers from";
 	case IR_HISTOGRAM: return "this histogram";
 	case IR_WGMMA: return "the operands of this product";

@@ -204,6 +204,15 @@ static void of_dot(const assigner *a, const ir_op *o, mma_layouts *out)
 	mma_layouts_of(o, mma_form_of(a->access.context->target, o), a->func->num_warps, out);
 }
 
+/* From shared memory any layout can be read: 16 bytes a thread. */
+static const layout *of_block(assigner *a, const ir_value *v)
+{
+	uint8_t order[IR_MAX_RANK];
+	for (unsigned i = 0; i < v->type.rank; i++) order[i] = (uint8_t)(v->type.rank - 1u - i);
+	layout l = layout_coalesced(v->type, 4 - lg2(scalar_bytes(v->type.elem)), order, a->func->num_warps);
+	return intern(a, &l);
+}
+
 static const layout *of_result(assigner *a, const ir_op *o)
 {
 	mma_layouts product;
@@ -214,6 +223,7 @@ static const layout *of_result(assigner *a, const ir_op *o)
 	case IR_SPLIT: return of_split(a, o);
 	case IR_GATHER: return of_gather(a, o);
 	case IR_HISTOGRAM: return or_default(a, NULL, o->results[0]);
+	case IR_BULK_LOAD: return of_block(a, o->results[0]);
 	case IR_DOT: of_dot(a, o, &product); return intern(a, &product.sum);
 	case IR_WGMMA: l = layout_wgmma_accumulator(o->results[0]->type, a->func->num_warps); return intern(a, &l);
 	case IR_LOAD:

@@ -10,6 +10,8 @@
  * before it: a conflict check for the write; after it: nothing is pending but that read.  Conversions inside warps
  * have only a warp's barrier inside: everything earlier stays pending, and so does their write.
  *
+ * A bulk store writes its scratch, has a barrier inside, and then thread 0 copies to global memory and waits for that.
+ *
  * Global memory: the language says that a program's accesses happen in program order as by one thread, but different
  * threads make them.  Reads through *const meet no write.  Any two accesses through *T may meet, with these exceptions:
  *   1. scalar loads and stores are all made by thread 0;
@@ -95,7 +97,7 @@ static void clear(pending *p)
 
 static bool touches_changing_memory(const ir_op *o)
 {
-	if (o->kind != IR_LOAD && o->kind != IR_STORE && !is_atomic(o)) return false;
+	if (o->kind != IR_LOAD && o->kind != IR_STORE && o->kind != IR_BULK_STORE && !is_atomic(o)) return false;
 	return ir_arg(o, 0)->type.pointer == IR_POINTER;
 }
 
@@ -237,7 +239,9 @@ static void transfer(placer *p, pending *set, ir_op *o)
 	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */
 	if (o->shared_bytes) add(set, (access){.op = o, .is_shared = true});
 	if (o->shared_bytes && in_warps) add(set, (access){.op = o, .is_shared = true, .writes = true});
-	if (touches_changing_memory(o) && !o->shared_bytes) add(set, (access){.op = o, .writes = writes(o)});
+	bool after_barrier =
+		!o->shared_bytes || o->kind == IR_BULK_STORE; /* its copy starts behind the barrier inside */
+	if (touches_changing_memory(o) && after_barrier) add(set, (access){.op = o, .writes = writes(o)});
 }
 
 /* ---- control flow ---- */

@@ -13,8 +13,10 @@
  *
  * A coordinate is compared once, as an unsigned number: a negative one is then larger than any extent.  The sum of an
  * i32 index and an arange may wrap, but only to a negative number, which is outside as the true one is.  What cannot
- * leave the array is not compared: extents, and indices that are constants. */
-#include "passes.h"
+ * leave the array is not compared: extents, and indices that are constants.
+ *
+ * Where the target copies blocks by tensor maps (tensor_maps.c), accesses that fit take that road instead. */
+#include "bulk.h"
 
 typedef struct block {
 	ir_builder build;
@@ -180,15 +182,21 @@ static void replace(ir_func *f, ir_op *o)
 	ir_erase(o);
 }
 
+typedef struct expansion {
+	pass_context *pass;
+	ir_func *func;
+} expansion;
+
 static void visit(ir_op *o, void *context)
 {
-	if (o->kind == IR_TENSOR_LOAD || o->kind == IR_TENSOR_STORE || o->kind == IR_TENSOR_ATOMIC_ADD)
-		replace(context, o);
+	expansion *e = context;
+	if (o->kind != IR_TENSOR_LOAD && o->kind != IR_TENSOR_STORE && o->kind != IR_TENSOR_ATOMIC_ADD) return;
+	if (!bulk_access_make(e->pass, e->func, o)) replace(e->func, o);
 }
 
 bool pass_expand_tensors(pass_context *p, ir_func *f)
 {
-	(void)p;
-	ir_walk(f->body, visit, f);
+	if (!pass_axis(p, f)) return false; /* about strides and bases, for tensor maps */
+	ir_walk(f->body, visit, &(expansion){p, f});
 	return true;
 }

@@ -1,5 +1,6 @@
 /* Sizes and order of what operations exchange through shared memory.  See scratch.h. */
 #include "scratch.h"
+#include "bulk.h"
 
 #include "wgmma.h"
 
@@ -182,6 +183,7 @@ bool ring_plan(const ir_op *ring, layout_plan *plan)
 
 uint32_t scratch_align(const ir_op *o)
 {
+	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) return BULK_ALIGN;
 	return o->kind == IR_WGMMA || (o->kind == IR_RING && o->attr[1]) ? WGMMA_ALIGN : SCRATCH_ALIGN;
 }
 
@@ -190,6 +192,12 @@ uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
 	if (o->kind == IR_RING) {
 		layout_plan plan;
 		return ring_plan(o, &plan) ? plan.bytes * (uint32_t)o->attr[0] : 0;
+	}
+	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) {
+		bulk_shape s;
+		bool load = o->kind == IR_BULK_LOAD;
+		if (!bulk_shape_of(load ? o->results[0]->type : ir_arg(o, 1)->type, &s)) return 0;
+		return s.bytes + (load ? BULK_BARRIER_BYTES : 0);
 	}
 	if (is_atomic(o)) return o->results[0]->uses ? handed_on_bytes(f, o) : 0;
 	if (o->kind == IR_CONVERT_LAYOUT) {

@@ -13,7 +13,11 @@
  *   sort, flip       exchange_plan, below
  *   gather           the tile that is picked from, row-major; barrier; each thread reads what its index says
  *   wgmma            operands that neither a ring nor registers hold: wgmma.h; barrier; the instruction reads them
- * until the wait behind it histogram        the bins, i32: zeroed by the owners of the result's elements; barrier;
+ * until the wait behind it
+ *   bulk_load        the block as the copy lays it (bulk.h), then the barrier that the copy completes, set up and given
+ *                    up each time; thread 0 starts the copy, everybody waits and reads
+ *   bulk_store       the block: everybody writes; barrier; thread 0 starts the copy and waits until it has happened
+ * histogram        the bins, i32: zeroed by the owners of the result's elements; barrier;
  * shared atomics; barrier; read scalar load      through *T (memory that may change): thread 0 loads, everybody gets
  * its value, so that a race with another program cannot make threads disagree.  One warp: a shuffle from lane 0, no
  * scratch. More: thread 0 writes the value at offset 0; barrier; all read it. atomic           where the old value is

@@ -591,6 +591,82 @@ static void test_operands(void **state)
 	assert_int_equal(check(&a, &b, 2).matrices, LAYOUT_MATRICES);
 }
 
+/* Where a bulk copy of rows puts an element, in bytes, as the PTX manual has it: panels of `wide` bytes, one row after
+ * the other, and the 16-byte chunk of a row flipped by bits 7.. of the address. */
+static uint32_t copied_to(
+	uint32_t row, uint32_t column, uint32_t rows, uint32_t columns, unsigned element, unsigned wide)
+{
+	if (!wide) return (row * columns + column) * element;
+	uint32_t byte = column * element, width = wide;
+	uint32_t address = byte / width * rows * width + row * width + byte % width;
+	return address ^ ((address >> 7 & 7) & (width / 16 - 1)) << 4;
+}
+
+static void check_copied(
+	ir_type shape, const layout *src, const layout *dst, uint32_t rows, unsigned element, unsigned wide)
+{
+	layout shared = layout_swizzled_shared(shape, element, wide);
+	layout_plan p, store;
+	layout_plan_load(&shared, dst, element, &p);
+	layout_plan_store(src, &shared, element, &store);
+	p.store = store.store;
+	p.lg_vector_store = store.lg_vector_store;
+	memcpy(p.store_bit, store.store_bit, sizeof p.store_bit);
+	p.store_free_lane = store.store_free_lane;
+	p.store_free_warp = store.store_free_warp;
+	unsigned threads = 32u << src->nin[LAYOUT_WARP], from = layout_registers(src), to = layout_registers(dst);
+	for (unsigned t = 0; t < threads; t++) {
+		for (unsigned r = 0; r < from; r++) argument[t][r] = layout_apply(src, r, t & 31, t >> 5);
+		for (unsigned r = 0; r < to; r++) result[t][r] = UINT32_MAX;
+	}
+	run_shared(&p, threads, from, to, element);
+	unsigned columns = 1u << dst->lg[dst->rank - 1];
+	for (uint32_t e = 0; e < p.bytes / element; e++)
+		assert_int_equal(
+			scratch[copied_to(e / columns, e % columns, rows, columns, element, wide) / element], e);
+	for (unsigned t = 0; t < threads; t++)
+		for (unsigned r = 0; r < to; r++) assert_int_equal(result[t][r], layout_apply(dst, r, t & 31, t >> 5));
+}
+
+/* Every small block, read and written by coalesced layouts along and across, and by operands of products. */
+static void test_copied_blocks(void **state)
+{
+	(void)state;
+	unsigned matrices = 0;
+	for (unsigned lg_element = 0; lg_element < 4; lg_element++)
+		for (uint32_t rows = 1; rows <= 64; rows *= 2)
+			for (uint32_t columns = 16u >> lg_element; columns <= 256u >> lg_element; columns *= 2)
+				for (unsigned variant = 0; variant < 16; variant++) {
+					unsigned element = 1u << lg_element, warps = 1u << variant % 4;
+					unsigned bytes = columns * element, wide = bytes >= 128  ? 128
+										   : bytes >= 32 ? bytes
+												 : 0;
+					if (bytes > 128 && rows < 8) wide = 0;
+					uint8_t along[] = {1, 0}, across[] = {0, 1};
+					ir_type shape = tile2(rows, columns);
+					layout a =
+						layout_coalesced(shape, variant & 4 ? 0 : 4 - lg_element, along, warps);
+					layout b = layout_coalesced(shape, 4 - lg_element, across, warps);
+					if (variant & 8 && rows >= 8)
+						b = layout_mma_operand(shape, variant & 4,
+							element < 4 ? 4 / element : 1, (mma_warps){1, warps, 1});
+					if (layout_registers(&a) > MAX_REGISTERS ||
+						layout_registers(&b) > MAX_REGISTERS)
+						continue;
+					check_copied(shape, &a, &b, rows, element, wide);
+					check_copied(shape, &b, &a, rows, element, wide);
+					layout_plan p;
+					layout shared = layout_swizzled_shared(shape, element, wide);
+					layout_plan_load(&shared, &b, element, &p);
+					matrices += p.matrices != LAYOUT_NO_MATRICES;
+				}
+	assert_true(matrices > 100);
+	ir_type shape = ir_tile_type(SCALAR_F16, 3, (uint32_t[]){2, 8, 128});
+	layout a = layout_coalesced(shape, 3, (uint8_t[]){2, 1, 0}, 4),
+	       b = layout_coalesced(shape, 0, (uint8_t[]){0, 2, 1}, 4);
+	check_copied(shape, &a, &b, 16, 2, 128);
+}
+
 static void test_contiguous(void **state)
 {
 	(void)state;
@@ -617,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_conflict_free),
 		cmocka_unit_test(test_contiguous),
+		cmocka_unit_test(test_copied_blocks),
 		cmocka_unit_test(test_operands),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,160 @@
+/* Blocks of tensors by bulk copies: thread 0 starts them, the copy engine does the addresses and the bounds.
+ *
+ * In: bulk_load, bulk_store and the maps that they go by.  Out: cp.async.bulk.tensor, and the halves of a layout
+ * conversion between registers and the block in shared memory (bulk.h).
+ * The one idea: what crosses between the threads' view of memory and the copy engine's is fenced by
+ * fence.proxy.async: on the way to a copy by those who wrote, or by thread 0 behind the barrier that ordered them. */
+#include "lower.h"
+
+#include "../passes/bulk.h"
+
+enum { PTX_BULK = 80 }; /* .version of the forms below */
+
+static LLVMValueRef address(lower *l, LLVMValueRef offset)
+{
+	return LLVMBuildPtrToInt(l->builder, lower_shared_address(l, offset), l->i32, "");
+}
+
+/* The code between is thread 0's. */
+static LLVMBasicBlockRef thread_0_begin(lower *l)
+{
+	LLVMBasicBlockRef inside = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 0), "");
+	LLVMBuildCondBr(l->builder, first, inside, after);
+	LLVMPositionBuilderAtEnd(l->builder, inside);
+	return after;
+}
+
+static void thread_0_end(lower *l, LLVMBasicBlockRef after)
+{
+	LLVMBuildBr(l->builder, after);
+	LLVMPositionBuilderAtEnd(l->builder, after);
+}
+
+static void plain(lower *l, const char *code)
+{
+	lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT);
+}
+
+/* The pieces of a block between shared memory at byte `base` (i32) and its place in the array. */
+static void copies(lower *l, const ir_op *o, ir_type block, LLVMValueRef base, LLVMValueRef barrier)
+{
+	bulk_shape s;
+	bool load = barrier != NULL;
+	unsigned rank = block.rank, first = load ? 1 : 2, last = rank - 1;
+	bulk_shape_of(block, &s);
+	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
+	text_printf(&code,
+		load ? "cp.async.bulk.tensor.%uD.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], "
+		       "[$1, {"
+		     : "cp.async.bulk.tensor.%uD.global.shared::cta.tile.bulk_group [$1, {",
+		rank);
+	for (char *p = code.at; *p; p++)
+		if (*p == 'D') *p = 'd';
+	text_puts(&constraints, "r,l");
+	for (unsigned i = 0; i < rank; i++) {
+		text_printf(&code, "%s$%u", i ? ", " : "", 2 + i);
+		text_puts(&constraints, ",r");
+	}
+	text_puts(&code, load ? "}], " : "}], [$0];");
+	if (load) {
+		text_printf(&code, "[$%u];", 2 + rank);
+		text_puts(&constraints, ",r");
+	}
+	for (unsigned panel = 0; panel < s.panels; panel++)
+		for (unsigned piece = 0; piece < s.pieces; piece++) {
+			LLVMValueRef args[3 + IR_MAX_RANK];
+			unsigned n = 0, before = (panel * s.pieces + piece) * s.copy_bytes;
+			args[n++] = address(l, LLVMBuildAdd(l->builder, base, lower_i32(l, before), ""));
+			args[n++] = lower_arg(l, o, 0).at[0];
+			for (unsigned i = rank; i-- > 0;) {
+				LLVMValueRef at = lower_arg(l, o, first + i).at[0];
+				unsigned step = i == last ? panel * s.box[last] : i == s.split ? piece * BULK_BOX : 0;
+				args[n++] = LLVMBuildAdd(l->builder, at, lower_i32(l, step), "");
+			}
+			if (load) args[n++] = barrier;
+			lower_asm(l, code.at, constraints.at, l->none, n, args, LOWER_ASM_EFFECT);
+		}
+}
+
+/* Spins until the barrier's phase of that parity is complete. */
+static void wait(lower *l, LLVMValueRef barrier, LLVMValueRef parity)
+{
+	LLVMBasicBlockRef again = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	LLVMBuildBr(l->builder, again);
+	LLVMPositionBuilderAtEnd(l->builder, again);
+	LLVMValueRef args[] = {barrier, parity};
+	LLVMValueRef done = lower_asm(l,
+		"{\n\t.reg .pred complete;\n\tmbarrier.try_wait.parity.shared::cta.b64 complete, [$1], $2;\n\t"
+		"selp.b32 $0, 1, 0, complete;\n\t}",
+		"=r,r,r", l->i32, 2, args, LOWER_ASM_EFFECT);
+	LLVMValueRef complete = LLVMBuildICmp(l->builder, LLVMIntNE, done, lower_i32(l, 0), "");
+	LLVMBuildCondBr(l->builder, complete, after, again);
+	LLVMPositionBuilderAtEnd(l->builder, after);
+}
+
+static bool prepared(lower *l, const ir_op *o, const bulk_shape *s)
+{
+	if (l->shared_align < BULK_ALIGN) l->shared_align = BULK_ALIGN; /* a copy's swizzle goes by address */
+	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
+	if (o->shared_bytes >= s->bytes && o->shared_offset % BULK_ALIGN == 0) return true;
+	lower_fail(l, o, "no shared memory was set aside for a block");
+	return false;
+}
+
+void lower_bulk_load(lower *l, ir_op *o)
+{
+	ir_type block = ir_result(o)->type;
+	bulk_shape s;
+	if (!bulk_shape_of(block, &s) || !prepared(l, o, &s)) return;
+	LLVMValueRef base = lower_i32(l, o->shared_offset);
+	LLVMValueRef barrier = address(l, lower_i32(l, o->shared_offset + s.bytes));
+	LLVMValueRef expect[] = {barrier, lower_i32(l, s.bytes)};
+	LLVMBasicBlockRef after = thread_0_begin(l);
+	lower_asm(l, "mbarrier.init.shared::cta.b64 [$0], 1;", "r", l->none, 1, &barrier, LOWER_ASM_EFFECT);
+	plain(l, "fence.proxy.async;"); /* the barrier, and what others kept in these bytes before */
+	lower_asm(l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, expect,
+		LOWER_ASM_EFFECT);
+	copies(l, o, block, base, barrier);
+	thread_0_end(l, after);
+	lower_barrier(l); /* the barrier object is there */
+	wait(l, barrier, lower_i32(l, 0));
+	tile out = lower_new_tile(l, ir_result(o));
+	layout shared = bulk_layout(block);
+	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
+	layout_plan_load(&shared, ir_result(o)->layout, ir_element_bytes(block), plan);
+	lower_plan_load(l, plan, base, ir_element(block), out);
+	lower_barrier(l); /* nobody waits any more */
+	after = thread_0_begin(l);
+	lower_asm(l, "mbarrier.inval.shared::cta.b64 [$0];", "r", l->none, 1, &barrier, LOWER_ASM_EFFECT);
+	thread_0_end(l, after);
+	lower_set(l, ir_result(o), out);
+}
+
+void lower_bulk_store(lower *l, ir_op *o)
+{
+	const ir_value *v = ir_arg(o, 1);
+	bulk_shape s;
+	if (!bulk_shape_of(v->type, &s) || !prepared(l, o, &s)) return;
+	LLVMValueRef base = lower_i32(l, o->shared_offset);
+	layout shared = bulk_layout(v->type);
+	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
+	layout_plan_store(v->layout, &shared, ir_element_bytes(v->type), plan);
+	lower_plan_store(l, plan, base, ir_element(v->type), lower_arg(l, o, 1));
+	plain(l, "fence.proxy.async;"); /* of shared memory, and of what this thread stored to global memory before */
+	lower_barrier(l);
+	LLVMBasicBlockRef after = thread_0_begin(l);
+	copies(l, o, v->type, base, NULL);
+	plain(l, "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0;");
+	thread_0_end(l, after);
+}
+
+/* The kernel's parameters behind the user's, in the order of the operations: as the signature lists them. */
+void lower_tensor_map(lower *l, ir_op *o)
+{
+	tile out = lower_new_tile(l, ir_result(o));
+	out.at[0] = LLVMGetParam(l->function, l->func->nparams + l->next_map++);
+	lower_set(l, ir_result(o), out);
+}

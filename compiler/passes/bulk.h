@@ -1,0 +1,32 @@
+/* Bulk copies of blocks through tensor maps: the agreement of the pass that makes them (tensor_maps.c), of scratch.c
+ * and of the lowering.
+ *
+ * In: the type of a block.  Out: how it lies in shared memory and in which pieces it travels.  The one idea: a block is
+ * cut into panels along its last dimension, as wide as the swizzled span (128 bytes, or the whole row where that is
+ * less); a panel's rows lie one after the other, panels one after the other (layout_swizzled_shared); a copy moves a
+ * panel, or where that has more than 256 rows a piece of it.  Fewer than 8 long rows lie one after the other, whole. */
+#ifndef BLK_BULK_H
+#define BLK_BULK_H
+
+#include "passes.h"
+
+enum { BULK_BOX = 256, BULK_COPIES = 16, BULK_BYTES = 96 * 1024, BULK_ALIGN = 1024, BULK_BARRIER_BYTES = 16 };
+
+typedef struct bulk_shape {
+	unsigned swizzle;          /* bytes of the swizzled span; 0: rows lie plainly */
+	unsigned panels, pieces;   /* copies: panels * pieces */
+	unsigned split;            /* the dimension that pieces step */
+	uint32_t box[IR_MAX_RANK]; /* of a copy, in the block's order of dimensions */
+	uint32_t bytes, copy_bytes;
+} bulk_shape;
+
+/* False: no map fits: rank 1, rows that are no multiple of 16 bytes, too many copies. */
+bool bulk_shape_of(ir_type block, bulk_shape *);
+/* Offset in shared memory -> element. */
+layout bulk_layout(ir_type block);
+
+/* tensor_maps.c: an access of a tensor becomes one by a map, where the target can and the host can make the map. False:
+ * nothing was changed. */
+bool bulk_access_make(pass_context *, ir_func *, ir_op *);
+
+#endif

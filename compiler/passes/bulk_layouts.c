@@ -1,0 +1,60 @@
+/* Blocks are read from shared memory in the layout that is wanted.
+ *
+ * In: a mapped function.  Out: a bulk_load whose tile is only converted (and permuted on the way there) has the layout
+ * that the conversion gave, and the conversion is gone.  The one idea: the copy puts a block into shared memory anyway,
+ * from where any layout is one read away; a conversion would go through shared memory again. */
+#include "bulk.h"
+
+static ir_op *only_user(const ir_value *v)
+{
+	return v->uses && !v->uses->next ? v->uses->user : NULL;
+}
+
+static void order_of(const ir_op *permute, uint8_t order[IR_MAX_RANK])
+{
+	for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(permute->attr[0], i);
+}
+
+/* Gives v, a permutation of a load or the load itself, the layout l. */
+static void set_layout(arena *a, ir_value *v, const layout *l)
+{
+	for (;;) {
+		v->layout = l;
+		if (v->def->kind != IR_PERMUTE) return;
+		uint8_t order[IR_MAX_RANK];
+		layout *before = ARENA_NEW(a, layout);
+		order_of(v->def, order);
+		*before = layout_unpermute(l, order);
+		l = before;
+		v = ir_arg(v->def, 0);
+	}
+}
+
+typedef struct found {
+	arena *arena;
+	VEC(ir_op *) loads;
+} found;
+
+static void collect(ir_op *o, void *context)
+{
+	found *f = context;
+	if (o->kind == IR_BULK_LOAD) vec_push(f->arena, &f->loads, o);
+}
+
+static void read_as_wanted(arena *a, ir_op *o)
+{
+	ir_op *user = only_user(o->results[0]);
+	while (user && user->kind == IR_PERMUTE) user = only_user(user->results[0]);
+	if (!user || user->kind != IR_CONVERT_LAYOUT) return;
+	set_layout(a, ir_arg(user, 0), user->results[0]->layout);
+	ir_replace(user->results[0], ir_arg(user, 0));
+	ir_erase(user);
+}
+
+bool pass_bulk_layouts(pass_context *c, ir_func *f)
+{
+	found all = {.arena = c->arena};
+	ir_walk(f->body, collect, &all);
+	for (uint32_t i = 0; i < all.loads.n; i++) read_as_wanted(c->arena, all.loads.at[i]);
+	return true;
+}

@@ -1,0 +1,268 @@
+/* Accesses of tensors become bulk copies by maps that the host makes.
+ *
+ * In: a tensor_load or tensor_store at the tile level.  Out, where everything below holds, a tensor_map at the head of
+ * the function and a bulk_load or bulk_store:
+ *   - the target has such copies (sm_90 on); a load is through *const: the copy does not keep order with stores;
+ *   - one dimension has stride 1; it becomes the last one (a transposed array: a permutation of what is loaded).  The
+ *     other strides are known to be multiples of 16 bytes, and the array's address too;
+ *   - address, extents and strides are made of parameters and constants by arithmetic that the host can repeat;
+ *   - indices are i32; the block fits a few copies (bulk.h).
+ * The one idea: the map is named by text, the line of the launch signature from which the host makes it:
+ *     f16 128 64 64 ; p1 ; p4 ; p3 ; p4 2 *
+ * element, swizzle, box (last dimension first); address; extents; strides in bytes of all but the last dimension.  So
+ * equal maps are equal text, cse keeps one, and nothing of the map is left to optimise for the device.
+ *
+ * Alignment must follow from what the host promised of parameters, not from hints alone.  A launch for which no map
+ * can be made (a negative stride, an extent of 0) then has a way out: the variant without promises. */
+#include "bulk.h"
+
+enum { MOST_TEXT = 400, MOST_DEPTH = 40 };
+
+typedef struct host {
+	arena *arena;
+	ir_func *func;
+} host;
+
+static bool value(const host *h, const ir_value *v, unsigned depth, text *out);
+
+/* The host computes in i64: back to what a narrower type holds. */
+static void wrap(text *out, scalar s)
+{
+	unsigned bits = 8 * scalar_bytes(s);
+	if (bits == 64) return;
+	if (scalar_is_signed(s))
+		text_printf(out, " %u << %u >>", 64 - bits, 64 - bits);
+	else
+		text_printf(out, " %llu &", (unsigned long long)((UINT64_C(1) << bits) - 1));
+}
+
+/* Every number of the one type is one of the other. */
+static bool contains(scalar to, scalar from)
+{
+	if (to == from || scalar_bytes(to) == 8) return true; /* 64-bit ones share their container */
+	return scalar_bytes(to) > scalar_bytes(from) && (scalar_is_signed(to) || !scalar_is_signed(from));
+}
+
+static bool binary(const host *h, const ir_op *o, const char *sign, unsigned depth, text *out)
+{
+	scalar s = (scalar)o->results[0]->type.elem;
+	bool ordered = o->kind == IR_DIV || o->kind == IR_REM || o->kind == IR_MAX || o->kind == IR_MIN;
+	if (ordered && s == SCALAR_U64) return false; /* the host's numbers are signed */
+	if (!value(h, ir_arg(o, 0), depth, out)) return false;
+	text_puts(out, " ");
+	if (!value(h, ir_arg(o, 1), depth, out)) return false;
+	text_printf(out, " %s", sign);
+	wrap(out, s);
+	return true;
+}
+
+static bool converted(const host *h, const ir_op *o, unsigned depth, text *out)
+{
+	scalar from = (scalar)ir_arg(o, 0)->type.elem, to = (scalar)o->results[0]->type.elem;
+	if (!scalar_is_integer(from) || !value(h, ir_arg(o, 0), depth, out)) return false;
+	if (!contains(to, from)) wrap(out, to);
+	return true;
+}
+
+/* An integer scalar as the signature's postfix (blkc.h). */
+static bool value(const host *h, const ir_value *v, unsigned depth, text *out)
+{
+	int64_t n;
+	if (depth == MOST_DEPTH || out->n > MOST_TEXT || v->type.rank || v->type.pointer ||
+		!scalar_is_integer((scalar)v->type.elem))
+		return false;
+	depth++;
+	if (!v->def) {
+		if (v->block != h->func->body) return false;
+		text_printf(out, "p%u", v->index);
+		return true;
+	}
+	const ir_op *o = v->def;
+	if (ir_is_const_int(v, &n)) {
+		text_printf(out, "%lld", (long long)n);
+		return v->type.elem != SCALAR_U64 || n >= 0;
+	}
+	switch (o->kind) {
+	case IR_ADD: return binary(h, o, "+", depth, out);
+	case IR_SUB: return binary(h, o, "-", depth, out);
+	case IR_MUL: return binary(h, o, "*", depth, out);
+	case IR_DIV: return binary(h, o, "/", depth, out);
+	case IR_REM: return binary(h, o, "%", depth, out);
+	case IR_MAX: return binary(h, o, "max", depth, out);
+	case IR_MIN: return binary(h, o, "min", depth, out);
+	case IR_CONVERT: return converted(h, o, depth, out);
+	case IR_HINT: return value(h, ir_arg(o, 0), depth, out);
+	default: return false;
+	}
+}
+
+/* The parameter that an address begins with, and the address; null: no such thing. */
+static ir_value *address(const host *h, ir_value *v, unsigned depth, text *out)
+{
+	if (depth == MOST_DEPTH) return NULL;
+	if (!v->def) {
+		if (v->block != h->func->body) return NULL;
+		text_printf(out, "p%u", v->index);
+		return v;
+	}
+	if (v->def->kind == IR_HINT) return address(h, ir_arg(v->def, 0), depth + 1, out);
+	if (v->def->kind != IR_PTR_ADD) return NULL;
+	ir_value *root = address(h, ir_arg(v->def, 0), depth + 1, out);
+	text_puts(out, " ");
+	if (!root || !value(h, ir_arg(v->def, 1), 0, out)) return NULL;
+	text_printf(out, " %u * +", scalar_bytes((scalar)v->type.elem));
+	return root;
+}
+
+static bool is_one(const ir_value *v)
+{
+	int64_t n;
+	return ir_is_const_int(v, &n) && n == 1;
+}
+
+typedef struct tensor {
+	ir_value *base;
+	ir_value *index[IR_MAX_RANK], *shape[IR_MAX_RANK], *stride[IR_MAX_RANK]; /* the last dimension has stride 1 */
+	ir_type block;
+	unsigned order[IR_MAX_RANK]; /* dimension of the access */
+} tensor;
+
+/* The operands, with a dimension of stride 1 moved to the end. */
+static bool read_access(const ir_op *o, tensor *t)
+{
+	bool loads = o->kind == IR_TENSOR_LOAD;
+	ir_type block = loads ? o->results[0]->type : ir_arg(o, 1)->type;
+	unsigned rank = block.rank, first = loads ? 1 : 2, last = rank;
+	for (unsigned d = rank; d-- > 0 && last == rank;)
+		if (is_one(ir_arg(o, first + 2 * rank + d))) last = d;
+	if (last == rank) return false;
+	t->base = ir_arg(o, 0);
+	t->block = block;
+	for (unsigned i = 0; i < rank; i++) {
+		unsigned d = i + 1 == rank ? last : i < last ? i : i + 1;
+		t->order[i] = d;
+		t->block.dim[i] = block.dim[d];
+		t->index[i] = ir_arg(o, first + d);
+		t->shape[i] = ir_arg(o, first + rank + d);
+		t->stride[i] = ir_arg(o, first + 2 * rank + d);
+	}
+	return true;
+}
+
+static bool aligned(const pass_context *p, const tensor *t)
+{
+	uint64_t bytes = scalar_bytes((scalar)t->block.elem);
+	if (axis_get(p, t->base)->divisibility[0] % 16 != 0) return false;
+	for (unsigned i = 0; i + 1u < t->block.rank; i++)
+		if (axis_get(p, t->stride[i])->divisibility[0] * bytes % 16 != 0) return false;
+	return true;
+}
+
+/* Indices as i32, without building anything: what was widened is taken before. */
+static bool narrow_indices(tensor *t)
+{
+	for (unsigned i = 0; i < t->block.rank; i++) {
+		ir_value *v = t->index[i];
+		int64_t n;
+		while (v->type.elem != SCALAR_I32 && v->def && v->def->kind == IR_CONVERT &&
+			ir_arg(v->def, 0)->type.elem == SCALAR_I32)
+			v = ir_arg(v->def, 0);
+		t->index[i] = v;
+		if (v->type.elem != SCALAR_I32 && !(ir_is_const_int(v, &n) && n == (int32_t)n)) return false;
+	}
+	return true;
+}
+
+static ir_value *map_text(const host *h, const tensor *t, const bulk_shape *s, text *out)
+{
+	unsigned rank = t->block.rank, bytes = scalar_bytes((scalar)t->block.elem);
+	text_printf(out, "%s %u", scalar_name((scalar)t->block.elem), s->swizzle);
+	for (unsigned i = rank; i-- > 0;) text_printf(out, " %u", s->box[i]);
+	text_puts(out, " ; ");
+	ir_value *root = address(h, t->base, 0, out);
+	if (!root || h->func->params[root->index].divisible % 16 != 0) return NULL;
+	for (unsigned i = rank; i-- > 0;) {
+		text_puts(out, " ; ");
+		if (!value(h, t->shape[i], 0, out)) return NULL;
+	}
+	for (unsigned i = rank - 1; i-- > 0;) {
+		text_puts(out, " ; ");
+		if (!value(h, t->stride[i], 0, out)) return NULL;
+		text_printf(out, " %u *", bytes);
+	}
+	return out->n <= MOST_TEXT ? root : NULL;
+}
+
+static ir_value *build_map(ir_func *f, ir_value *root, const char *line, span at)
+{
+	ir_builder head = {.func = f, .block = f->body, .before = f->body->first, .at = at};
+	ir_value *map = ir_build1(&head, IR_TENSOR_MAP, root->type, 1, &root);
+	map->def->text = line;
+	return map;
+}
+
+/* A tile with its dimensions in another order: dimension i of the result is order[i] of v. */
+static ir_value *turned(ir_builder *b, ir_value *v, const unsigned *order)
+{
+	ir_type type = v->type;
+	uint16_t packed[IR_MAX_RANK] = {0};
+	bool moves = false;
+	for (unsigned i = 0; i < type.rank; i++) {
+		type.dim[i] = v->type.dim[order[i]];
+		packed[i] = (uint16_t)order[i];
+		moves |= order[i] != i;
+	}
+	if (!moves) return v;
+	v = ir_build1(b, IR_PERMUTE, type, 1, &v);
+	v->def->attr[0] = ir_pack(type.rank, packed);
+	return v;
+}
+
+static void rewrite(ir_func *f, ir_op *o, const tensor *t, ir_value *map)
+{
+	ir_builder b = {.func = f, .block = o->block, .before = o, .at = o->at};
+	ir_value *args[2 + IR_MAX_RANK];
+	unsigned n = 0, back[IR_MAX_RANK] = {0};
+	for (unsigned i = 0; i < t->block.rank; i++) back[t->order[i]] = i;
+	args[n++] = map;
+	if (o->kind == IR_TENSOR_STORE) args[n++] = turned(&b, ir_arg(o, 1), t->order);
+	for (unsigned i = 0; i < t->block.rank; i++) {
+		int64_t known;
+		ir_value *v = t->index[i];
+		args[n++] = v->type.elem == SCALAR_I32 || !ir_is_const_int(v, &known)
+				    ? v
+				    : ir_constant_int(&b, SCALAR_I32, known);
+	}
+	if (o->kind == IR_TENSOR_STORE)
+		ir_build(&b, IR_BULK_STORE, n, args, 0, NULL, 0);
+	else {
+		ir_value *v = ir_build1(&b, IR_BULK_LOAD, t->block, n, args);
+		v->name = o->results[0]->name;
+		ir_replace(o->results[0], turned(&b, v, back));
+	}
+	ir_erase(o);
+}
+
+static bool in_loop(const ir_op *o)
+{
+	for (const ir_op *around = o->block->parent; around; around = around->block->parent)
+		if (around->kind == IR_FOR || around->kind == IR_WHILE) return true;
+	return false;
+}
+
+bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o)
+{
+	tensor t;
+	bulk_shape s;
+	host h = {p->arena, f};
+	text line = {.arena = p->arena};
+	if (!p->target || p->target->sm < 90 || f->num_ctas != 1) return false;
+	if (o->kind == IR_TENSOR_LOAD ? ir_arg(o, 0)->type.pointer != IR_CONST_POINTER : o->kind != IR_TENSOR_STORE)
+		return false;
+	if (o->kind == IR_TENSOR_LOAD && in_loop(o)) return false; /* pipeline.c lets such a load run ahead */
+	if (!read_access(o, &t) || !bulk_shape_of(t.block, &s) || !aligned(p, &t) || !narrow_indices(&t)) return false;
+	ir_value *root = map_text(&h, &t, &s, &line);
+	if (!root) return false;
+	rewrite(f, o, &t, build_map(f, root, line.at, o->at));
+	return true;
+}

@@ -1,0 +1,213 @@
+/* Tensors by tensor maps: which accesses take them, what the signature says about them, and what the code looks like.
+ */
+#include "compiler/blkc.h"
+#include "runtime/signature.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static const blkc_promise promised[] = {{"c", 16, 0}, {"a", 16, 0}, {"n", 16, 0}};
+static char ir[1 << 18], ptx[1 << 20], sig[1 << 14];
+
+static void compile(
+	const char *target, const blkc_promise *promises, size_t n, const char *parameters, const char *body)
+{
+	static char source[8192];
+	snprintf(source, sizeof source, "kernel k(%s) grid(1) {\n%s\n}\n", parameters, body);
+	blkc_request request = {.size = sizeof request,
+		.name = "test.blk",
+		.text = source,
+		.text_bytes = strlen(source),
+		.target = target,
+		.promises = promises,
+		.npromises = n,
+		.emit = BLKC_EMIT_LAYOUT | BLKC_EMIT_PTX,
+		.no_line_info = 1,
+		.verify_each = 1};
+	blkc_result *r = blkc_compile(&request);
+	assert_non_null(r);
+	if (r->status) fail_msg("%s\n%s", body, r->diagnostics);
+	for (size_t i = 0; i < r->nartifacts; i++)
+		if (r->artifacts[i].kind == BLKC_EMIT_LAYOUT)
+			snprintf(ir, sizeof ir, "%s", (const char *)r->artifacts[i].bytes);
+		else
+			snprintf(ptx, sizeof ptx, "%s", (const char *)r->artifacts[i].bytes);
+	snprintf(sig, sizeof sig, "%s", r->kernels[0].signature);
+	blkc_result_free(r);
+}
+
+static int count(const char *text, const char *word)
+{
+	int n = 0;
+	for (const char *at = text; (at = strstr(at, word)); at += strlen(word)) n++;
+	return n;
+}
+
+#define PARAMETERS "c: *f16, a: *const f16, m: i32, n: i32"
+#define COPY(shape, index)                                                                                             \
+	"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\nC.store(" index ", A.load(" index ", " shape "));"
+
+static void takes(const char *body, int loads, int stores)
+{
+	compile("sm_90a", promised, 3, PARAMETERS, body);
+	if (count(ir, " = bulk_load ") != loads || count(ir, "bulk_store ") != stores)
+		fail_msg("%s\nhas not %d and %d bulk copies:\n%s", body, loads, stores, ir);
+	signature *s;
+	assert_int_equal(signature_parse(sig, strlen(sig), &s), BLK_OK);
+	assert_int_equal(s->nmaps, count(ir, " = tensor_map "));
+	signature_free(s);
+}
+
+static void test_what_takes_maps(void **state)
+{
+	(void)state;
+	takes(COPY("[64, 64]", "[program_id(0) * 64, program_id(1) * 64]"), 1, 1);
+	takes(COPY("[64, 64]", "[m - 5, -3]"), 1, 1);
+	takes(COPY("[1, 8]", "[0, 0]"), 1, 1);
+	takes(COPY("[512, 64]", "[0, 0]"), 1, 1);
+	takes(COPY("[64, 64]", "[program_id(0).to(i64), 0]"), 1, 1);
+	takes(COPY("[64, 64]", "[program_id(0).to(i64) * 64, 0]"), 0, 0); /* may not be an i32 */
+	takes(COPY("[64, 4]", "[0, 0]"), 0, 0);                           /* 8 bytes */
+	takes(COPY("[4, 2048]", "[0, 0]"), 0, 0);                         /* too many copies */
+	takes(COPY("[1024, 64]", "[0, 0]"), 0, 0);                        /* too much */
+	takes("let A = tensor(a, [n]); let C = tensor(c, [n]);\nC.store([0], A.load([0], [64]));", 0, 0);
+	/* a stride of m halves may be anything */
+	takes("let A = tensor(a, [n, m]); let C = tensor(c, [n, n]);\nC.store([0, 0], A.load([0, 0], [64, 64]));", 0,
+		1);
+	/* but m * 8 halves are 16 bytes */
+	takes("let A = tensor(a, [n, m], [m * 8, 1]); let C = tensor(c, [n, n]);\nC.store([0, 0], A.load([0, 0], [64, "
+	      "64]));",
+		1, 1);
+	/* a transposed array, and rank 3 */
+	takes("let A = tensor(a, [m, n], [1, n]); let C = tensor(c, [m, n]);\nC.store([0, 0], A.load([0, 0], [64, "
+	      "32]));",
+		1, 1);
+	takes("let A = tensor(a, [m, m, n]); let C = tensor(c, [m, m, n]);\n"
+	      "C.store([0, 0, 0], A.load([1, 2, 3], [2, 16, 32]));",
+		1, 1);
+	/* the base moves by what the host knows, or does not */
+	takes("let A = tensor(a + 64 * n, [m, n]); let C = tensor(c, [m, n]);\nC.store([0, 0], A.load([0, 0], [64, "
+	      "32]));",
+		1, 1);
+	takes("let A = tensor(a + program_id(0) * 64 * n, [m, n]); let C = tensor(c, [m, n]);\n"
+	      "C.store([0, 0], A.load([0, 0], [64, 32]));",
+		0, 1);
+	takes("let A = tensor(a + 1, [m, n]); let C = tensor(c, [m, n]);\nC.store([0, 0], A.load([0, 0], [64, 32]));",
+		0, 1);
+	/* memory that may change is loaded in order */
+	takes("let C = tensor(c, [m, n]);\nC.store([0, 0], C.load([0, 0], [64, 32]));", 0, 1);
+	takes("let C = tensor(c, [m, n]);\nC.atomic_add([0, 0], full([64, 32], 1.0, f16));", 0, 0);
+}
+
+static void none(const char *target, const blkc_promise *promises, size_t n)
+{
+	compile(target, promises, n, PARAMETERS, COPY("[64, 64]", "[0, 0]"));
+	assert_int_equal(count(ir, "bulk_"), 0);
+	assert_int_equal(count(sig, "map "), 0);
+}
+
+static void test_who_takes_maps(void **state)
+{
+	(void)state;
+	none("sm_80", promised, 3);
+	none("sm_89", promised, 3);
+	none("sm_90a", NULL, 0);
+	none("sm_90a", promised, 2); /* the stride */
+	const blkc_promise less[] = {{"c", 8, 0}, {"a", 8, 0}, {"n", 16, 0}};
+	none("sm_90a", less, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		static const char *const targets[] = {"sm_90", "sm_100a", "sm_120a"};
+		compile(targets[i], promised, 3, PARAMETERS, COPY("[64, 64]", "[0, 0]"));
+		assert_int_equal(count(ir, "bulk_"), 2);
+	}
+	/* what only a hint says has no way out where the launch does not keep it */
+	compile("sm_90a", NULL, 0, PARAMETERS,
+		"let A = tensor(multiple_of(a, 16), [m, 64]); let C = tensor(c, [m, 64]);\n"
+		"C.store([0, 0], A.load([0, 0], [64, 64]));");
+	assert_int_equal(count(ir, "bulk_"), 0);
+}
+
+/* The host's numbers are the kernel's: narrow arithmetic wraps. */
+static void test_host_expressions(void **state)
+{
+	(void)state;
+	compile("sm_90a", promised, 2, "c: *f16, a: *const f16, m: i32, n: u8, k: i64",
+		"let A = tensor(a + 8 * m, [(m + 2147483647) / 2, n.to(i32) - 300, k], "
+		"[(m * 1000000).to(i64) * 8, n.to(i64) * 8, 1]);\n"
+		"let C = tensor(c, [m, 64]); C.store([0, 0], A.load([0, 0, 0], [1, 64, 64]).reshape([64, 64]));");
+	signature *s;
+	assert_int_equal(signature_parse(sig, strlen(sig), &s), BLK_OK);
+	assert_int_equal(s->nmaps, 2);
+	const signature_map *a = s->maps[0].rank == 3 ? &s->maps[0] : &s->maps[1];
+	assert_int_equal(a->rank, 3);
+	const int32_t m = 5000;
+	const uint64_t bits[] = {0, 0x10000, (uint32_t)m, 200, (uint64_t)1 << 33};
+	int64_t v;
+	assert_true(signature_integer(s, &a->address, bits, 1, &v) && v == 0x10000 + 16 * m);
+	assert_true(signature_integer(s, &a->extent[0], bits, 1, &v) && v == INT64_C(1) << 33);
+	assert_true(signature_integer(s, &a->extent[1], bits, 1, &v) && v == -100);
+	assert_true(signature_integer(s, &a->extent[2], bits, 1, &v));
+	assert_int_equal(v, (int32_t)((uint32_t)m + 2147483647u) / 2);
+	assert_true(signature_integer(s, &a->stride[1], bits, 1, &v) && v == 200 * 8 * 2);
+	assert_true(signature_integer(s, &a->stride[2], bits, 1, &v));
+	assert_int_equal(v, (int64_t)(int32_t)((uint32_t)m * 1000000u) * 16);
+	signature_free(s);
+}
+
+static void test_maps_are_merged(void **state)
+{
+	(void)state;
+	compile("sm_90a", promised, 3, PARAMETERS,
+		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"
+		"let x = A.load([0, 0], [64, 64]); let y = A.load([64, 0], [64, 64]); let z = A.load([0, 0], [32, "
+		"64]);\n"
+		"C.store([0, 0], x + y); C.store([64, 0], x); C.store([0, 64], x + sum(z));");
+	assert_int_equal(count(ir, "bulk_load"), 3);
+	assert_int_equal(count(ir, " = tensor_map %a"), 2); /* two boxes */
+	assert_int_equal(count(ir, " = tensor_map %c"), 1);
+	assert_int_equal(count(sig, "\nmap f16 128 64 64 ; p1 ; p3 ; p2 ; "), 1);
+	assert_int_equal(count(sig, "\nmap f16 128 64 32 ; p1 ; p3 ; p2 ; "), 1);
+	assert_int_equal(count(sig, "\nwritten 0\n"), 1);
+	assert_int_equal(count(sig, "\nwritten 1\n"), 0);
+	assert_int_equal(count(ptx, ".param .align 64 .b8 k_param_"), 3);
+	assert_int_equal(count(ptx, ".local"), 0); /* no copy of a map */
+}
+
+static void test_pieces(void **state)
+{
+	(void)state;
+	compile("sm_90a", promised, 3, PARAMETERS, COPY("[64, 64]", "[1, 2]"));
+	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.shared::cluster.global"), 1);
+	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.global.shared::cta"), 1);
+	assert_int_equal(count(ptx, "mbarrier.init"), 1);
+	assert_int_equal(count(ptx, "mbarrier.inval"), 1);
+	assert_int_equal(count(ptx, "\tfence.proxy.async;"), 2);
+	assert_int_equal(count(ptx, "cp.async.bulk.wait_group 0;"), 1);
+	assert_non_null(strstr(ptx, ".extern .shared .align 1024"));
+	assert_non_null(strstr(ptx, ".version 8.0"));
+	assert_int_equal(count(ptx, "ld.global"), 0);
+	assert_int_equal(count(ptx, "st.global"), 0);
+	compile("sm_90a", promised, 3, PARAMETERS, COPY("[512, 64]", "[1, 2]")); /* boxes end at 256 */
+	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.shared::cluster.global"), 2);
+	compile("sm_90a", promised, 3, PARAMETERS, COPY("[16, 256]", "[1, 2]")); /* panels of 128 bytes */
+	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.global.shared::cta"), 4);
+	compile("sm_90a", promised, 3, "c: *f16, a: *const f16, m: i32, n: i32",
+		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"
+		"C.store([0, 0], dot(A.load([0, 0], [64, 32]), A.load([0, 0], [32, 64])).to(f16));");
+	assert_true(count(ptx, "ldmatrix") > 0); /* operands straight from the block */
+	assert_int_equal(count(ir, "convert_layout"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_takes_maps),
+		cmocka_unit_test(test_who_takes_maps), cmocka_unit_test(test_host_expressions),
+		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
