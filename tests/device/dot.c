@@ -1,7 +1,7 @@
 /* dot on every type, extents from 1 to 256, both orders of each operand's memory, batches, accumulators, numbers of
- * warps, and small whole products with a loop over k.  The reference is a sum in double precision of the operands'
- * exact values; a result may differ from it by (K + 8) * u * sum(|a * b|), u the unit of the coarsest rounding that the
- * type and the precision allow, and by the rounding of the result itself. */
+ * warps, small whole products with a loop over k, and dots among other work.  The reference is a sum in double
+ * precision of the operands' exact values; a result may differ from it by (K + 8) * u * sum(|a * b|), u the unit of the
+ * coarsest rounding that the type and the precision allow, and by the rounding of the result itself. */
 #include "device_test.h"
 
 typedef struct kind {
@@ -160,6 +160,11 @@ static void run_tiles(suite *s)
 		for (size_t w = 0; w < 5; w++)
 			for (int order = 0; order < 4; order++)
 				run_tile(s, &kinds[d], (problem){1, 64, 64, 32, order & 1, order >> 1}, warps[w], true);
+	for (size_t d = 0; d < sizeof kinds / sizeof kinds[0]; d++) { /* the largest, once a type and side */
+		bool wide = d & 1, order = d & 2;
+		if (kinds[d].out == SCALAR_F64) continue; /* more registers than a thread has */
+		run_tile(s, &kinds[d], (problem){1, wide ? 128 : 256, wide ? 256 : 128, 32, order, !order}, 16, false);
+	}
 	problem large = {1, 256, 256, 16, false, false}, long_k = {1, 64, 64, 256, true, false};
 	run_tile(s, &kinds[0], large, 8, false);
 	run_tile(s, &kinds[0], long_k, 4, false);
@@ -256,6 +261,267 @@ static void run_loops(suite *s)
 		}
 }
 
+/* ---- programs in which a dot is not alone ---- */
+
+/* A matrix of what is expected and of how far each element may be off. */
+typedef struct matrix {
+	int rows, columns;
+	double *v, *e;
+} matrix;
+
+static matrix new_matrix(int rows, int columns)
+{
+	size_t bytes = (size_t)rows * (size_t)columns * sizeof(double);
+	return (matrix){rows, columns, suite_alloc(bytes), suite_alloc(bytes)};
+}
+
+static void free_matrix(matrix *x)
+{
+	free(x->v);
+	free(x->e);
+}
+
+static size_t place(const matrix *x, int i, int j)
+{
+	return (size_t)i * (size_t)x->columns + (size_t)j;
+}
+
+/* z += x y, or with y transposed. */
+static void add_product(matrix *z, const matrix *x, const matrix *y, bool trans, double u)
+{
+	for (int i = 0; i < z->rows; i++)
+		for (int j = 0; j < z->columns; j++) {
+			double sum = 0, size = 0, error = 0;
+			for (int l = 0; l < x->columns; l++) {
+				size_t p = place(x, i, l), q = trans ? place(y, j, l) : place(y, l, j);
+				sum += x->v[p] * y->v[q];
+				size += (fabs(x->v[p]) + x->e[p]) * (fabs(y->v[q]) + y->e[q]);
+				error += fabs(x->v[p]) * y->e[q] + (fabs(y->v[q]) + y->e[q]) * x->e[p];
+			}
+			size_t at = place(z, i, j);
+			z->v[at] += sum;
+			z->e[at] += error + (x->columns + 8) * u * size + fabs(z->v[at]) * u;
+		}
+}
+
+static void change(matrix *x, double (*f)(double), double slope, double rounding)
+{
+	for (int i = 0; i < x->rows * x->columns; i++) {
+		x->v[i] = f(x->v[i]);
+		x->e[i] = x->e[i] * slope + fabs(x->v[i]) * rounding + (rounding > 0 ? 0x1p-25 : 0);
+	}
+}
+
+static double eighth(double v)
+{
+	return v / 8;
+}
+static double half_of_positive(double v)
+{
+	return v > 0 ? v / 2 : 0;
+}
+static double minus_three(double v)
+{
+	return v - 3;
+}
+static double negated(double v)
+{
+	return -v;
+}
+
+/* Matrices: a [M, n], b [n, N], c [N, n], all of T but where a form says otherwise; z [M, N] f32.  Nothing divides
+ * the tiles of 64 by 64, n in steps of 32. */
+enum { FORM_M = 43, FORM_N = 57, FORM_K = 90 };
+
+typedef struct dot_form {
+	const char *name, *body; /* x, y: tiles of a and b at l; yt: of c, transposed into b's place */
+	bool loop;               /* the body stands in a loop over l */
+	scalar b;                /* of b and c, where it is not T */
+	void (*want)(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding);
+} dot_form;
+
+static void want_product(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding)
+{
+	(void)c, (void)rounding;
+	add_product(z, a, b, false, u);
+}
+
+static void want_negated(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding)
+{
+	want_product(z, a, b, c, u, rounding);
+	change(z, negated, 1, 0);
+}
+
+static void want_two(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding)
+{
+	(void)rounding;
+	add_product(z, a, b, false, u);
+	add_product(z, a, c, true, u);
+}
+
+static void want_positive(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding)
+{
+	(void)c, (void)rounding;
+	change(a, half_of_positive, 1, 0);
+	add_product(z, a, b, false, u);
+}
+
+static void want_shifted(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding)
+{
+	(void)b, (void)rounding;
+	change(c, minus_three, 1, 0);
+	add_product(z, a, c, true, u);
+}
+
+/* (a b / 8, rounded) c, as attention has it */
+static void want_chain(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding)
+{
+	matrix s = new_matrix(FORM_M, FORM_N), t = new_matrix(FORM_N, FORM_N);
+	add_product(&s, a, b, false, u);
+	change(&s, eighth, 0.125, rounding);
+	add_product(&t, c, b, false, u);
+	change(&t, eighth, 0.125, rounding);
+	add_product(z, &s, &t, false, u);
+	free_matrix(&s);
+	free_matrix(&t);
+}
+
+static void want_square(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding)
+{
+	(void)b, (void)c, (void)rounding;
+	matrix own = new_matrix(FORM_M, FORM_M);
+	add_product(&own, a, a, true, u);
+	for (int i = 0; i < FORM_M; i++)
+		for (int j = 0; j < FORM_M && j < FORM_N; j++) {
+			z->v[place(z, i, j)] = own.v[place(&own, i, j)];
+			z->e[place(z, i, j)] = own.e[place(&own, i, j)];
+		}
+	free_matrix(&own);
+}
+
+static void want_copy(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding)
+{
+	(void)a, (void)c, (void)rounding;
+	for (int i = 0; i < FORM_M; i++)
+		for (int j = 0; j < FORM_N; j++) {
+			z->v[place(z, i, j)] = b->v[place(b, i, j)];
+			z->e[place(z, i, j)] = fabs(b->v[place(b, i, j)]) * u;
+		}
+}
+
+static const dot_form dot_forms[] = {
+	{"acc", "s = dot(x, y, s);", true, SCALAR_COUNT, want_product},
+	{"two", "s = dot(x, y, s); r += dot(x, yt);", true, SCALAR_COUNT, want_two},
+	{"two_into_one", "s = dot(x, yt, dot(x, y, s));", true, SCALAR_COUNT, want_two},
+	{"computed", "s += dot((maximum(x.to(f32), 0.0) * 0.5).to(T), y);", true, SCALAR_COUNT, want_positive},
+	{"dequantised",
+		"s = dot(x, (trans(load(c + j[:, None] * n + l[None, :], mask = (j < N)[:, None] & (l < n)[None, :]))"
+		".to(f32) - 3.0).to(T), s);",
+		true, SCALAR_I8, want_shifted},
+	{"if", "if n > 50 { s -= dot(x, y); } else { s += dot(x, y) * 3.0; }", true, SCALAR_COUNT, want_negated},
+	{"if_one_side", "if at < n { s = dot(x, y, s); }", true, SCALAR_COUNT, want_product},
+	{"same_twice", "s = dot(x, trans(x), s);", true, SCALAR_COUNT, want_square},
+	{"while", "var at = 0; while at < n { let l = at + arange(0, 32); s += dot(LOAD_A, LOAD_B); at += 32; }", false,
+		SCALAR_COUNT, want_product},
+	{"one_hot", "let l = arange(0, 64); s = dot((i[:, None] == l[None, :]).to(T), LOAD_B);", false, SCALAR_COUNT,
+		want_copy},
+	{"chain",
+		"var t = zeros([64, 64], f32);\nfor at in range(0, n, 32) {\nlet l = at + arange(0, 32);\n"
+		"s = dot(LOAD_A, LOAD_B, s);\n"
+		"t = dot(load(c + j[:, None] * n + l[None, :], mask = (j < N)[:, None] & (l < n)[None, :]), LOAD_B, "
+		"t);\n}\n"
+		"s = dot((s * 0.125).to(T), (t * 0.125).to(T));",
+		false, SCALAR_COUNT, want_chain},
+};
+
+static void replace(char *out, size_t room, const char *text)
+{
+	static const char *const words[][2] = {
+		{"LOAD_A", "load(a + i[:, None] * n + l[None, :], mask = (i < M)[:, None] & (l < n)[None, :])"},
+		{"LOAD_B", "load(b + l[:, None] * N + j[None, :], mask = (l < n)[:, None] & (j < N)[None, :])"}};
+	size_t at = 0;
+	while (*text && at + 1 < room) {
+		unsigned w = 0;
+		while (w < 2 && strncmp(text, words[w][0], 6) != 0) w++;
+		if (w < 2) {
+			at += (size_t)snprintf(out + at, room - at, "%s", words[w][1]);
+			text += 6;
+		} else {
+			out[at++] = *text++;
+		}
+	}
+	out[at < room ? at : room - 1] = 0;
+}
+
+static void fill(matrix *x, scalar t, const void *elements)
+{
+	for (size_t i = 0; i < (size_t)x->rows * (size_t)x->columns; i++)
+		x->v[i] = scalar_to_double(t, container_at(t, elements, i));
+}
+
+static void run_form(suite *s, const dot_form *f, const kind *d, int warps, int stages)
+{
+	char name[128], text[4096], body[3072];
+	scalar tb = f->b == SCALAR_COUNT ? d->b : f->b;
+	snprintf(name, sizeof name, "form.%s.%s.warps%d.stages%d", f->name, d->name, warps, stages);
+	if (!suite_wants(s, name)) return;
+	char source[3072];
+	snprintf(source, sizeof source,
+		f->loop ? "for at in range(0, n, 32) {\nlet l = at + arange(0, 32);\nlet x = LOAD_A; %s"
+			  "\n%s\n}\n"
+			: "%s%s",
+		!f->loop               ? ""
+		: f->b == SCALAR_COUNT ? "let y = LOAD_B;\nlet yt = trans(load(c + j[:, None] * n + l[None, :], "
+					 "mask = (j < N)[:, None] & (l < n)[None, :]));"
+				       : "",
+		f->body);
+	replace(body, sizeof body, source);
+	snprintf(text, sizeof text,
+		"const T = %s; const M = %d; const N = %d;\n"
+		"kernel k(z: *f32, a: *const %s, b: *const %s, c: *const %s, n: i32) grid(1) "
+		"options(num_warps = %d, num_stages = %d) {\n"
+		"let i = arange(0, 64); let j = arange(0, 64);\n"
+		"var s = zeros([64, 64], f32); var r = zeros([64, 64], f32);\n%s\n"
+		"store(z + i[:, None] * N + j[None, :], s + r, mask = (i < M)[:, None] & (j < N)[None, :]);\n}\n",
+		scalar_name(d->a), FORM_M, FORM_N, scalar_name(d->a), scalar_name(tb), scalar_name(tb), warps, stages,
+		body);
+	matrix a = new_matrix(FORM_M, FORM_K), b = new_matrix(FORM_K, FORM_N), c = new_matrix(FORM_N, FORM_K);
+	matrix z = new_matrix(FORM_M, FORM_N);
+	size_t na = (size_t)FORM_M * FORM_K, nb = (size_t)FORM_K * FORM_N, nz = (size_t)FORM_M * FORM_N;
+	void *ea = random_buffer(d->a, na, 1), *eb = random_buffer(tb, nb, 2), *ec = random_buffer(tb, nb, 3);
+	float *got = suite_alloc(nz * 4);
+	const void *in[] = {ea, eb, ec};
+	size_t bytes[] = {na * scalar_bytes(d->a), nb * scalar_bytes(tb), nb * scalar_bytes(tb)};
+	fill(&a, d->a, ea);
+	fill(&b, tb, eb);
+	fill(&c, tb, ec);
+	f->want(&z, &a, &b, &c, d->u, d->a == SCALAR_F16 ? 0x1p-11 : d->a == SCALAR_BF16 ? 0x1p-8 : 0);
+	bool good = suite_run(s, name, text, NULL, 0, SCALAR_F32, got, nz, in, bytes, 3, FORM_K);
+	int wrong = 0;
+	for (size_t i = 0; good && i < nz; i++)
+		if (!(fabs((double)got[i] - z.v[i]) <= z.e[i]) && wrong++ < 3)
+			printf("%s: element %zu is %.9g, expected %.9g within %.3g\n", name, i, (double)got[i], z.v[i],
+				z.e[i]);
+	if (wrong) printf("%s: %d wrong\n%s\n", name, wrong, text);
+	good && !wrong ? s->passed++ : s->failed++;
+	matrix *all[] = {&a, &b, &c, &z};
+	for (unsigned i = 0; i < 4; i++) free_matrix(all[i]);
+	free(ea);
+	free(eb);
+	free(ec);
+	free(got);
+}
+
+static void run_forms(suite *s)
+{
+	static const size_t types[] = {0, 1, 3}; /* f16, bf16, tf32 */
+	size_t n = sizeof dot_forms / sizeof dot_forms[0];
+	for (size_t f = 0; f < n; f++)
+		for (size_t t = 0; t < 3; t++)
+			if (t == 0 || (f + t) % 2 == 0)
+				run_form(s, &dot_forms[f], &kinds[types[t]], 4 << (f + t) % 2, 1 + (int)(f + t) % 4);
+}
+
 int main(int argc, char **argv)
 {
 	suite s;
@@ -263,5 +529,6 @@ int main(int argc, char **argv)
 	run_tiles(&s);
 	run_batches(&s);
 	run_loops(&s);
+	run_forms(&s);
 	return suite_close(&s);
 }

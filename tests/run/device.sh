@@ -6,7 +6,7 @@ part() { # suite
 	case $1 in
 	elementwise) echo "cast div exp f16" ;;
 	scans) echo "sort histogram gather" ;;
-	dot) echo "tile.f16. tile.i8 loop.tf32." ;;
+	dot) echo "tile.f16. tile.i8 loop.tf32. form." ;;
 	shapes) echo "asm join gather" ;;
 	tiles) echo "reduce argmax tensor" ;;
 	esac
