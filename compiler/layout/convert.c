@@ -486,6 +486,14 @@ void layout_plan_conversion(const layout *src, const layout *dst, unsigned eleme
 	plan_shared(p, src, dst, element_bytes);
 }
 
+void layout_plan_exchange(const layout *src, const layout *dst, unsigned element_bytes, layout_plan *p)
+{
+	memset(p, 0, sizeof *p);
+	layout_nearest_source(src, dst, &p->from);
+	p->kind = LAYOUT_CTA_SHARED;
+	plan_shared(p, src, dst, element_bytes);
+}
+
 void layout_plan_store(const layout *src, const layout *shared, unsigned element_bytes, layout_plan *p)
 {
 	memset(p, 0, sizeof *p);

@@ -196,6 +196,8 @@ typedef struct layout_plan {
 } layout_plan;
 /* element_bytes 1, 2, 4, 8 (bool counts as 1). */
 void layout_plan_conversion(const layout *src, const layout *dst, unsigned element_bytes, layout_plan *);
+/* The same by shared memory whatever the layouts, equal ones included: for tiles that arrive there by themselves. */
+void layout_plan_exchange(const layout *src, const layout *dst, unsigned element_bytes, layout_plan *);
 /* The storing half of a plan, for a given layout of shared memory. */
 void layout_plan_store(const layout *src, const layout *shared, unsigned element_bytes, layout_plan *);
 /* The loading half, for a tile that others laid out by `shared` (offset -> element). */

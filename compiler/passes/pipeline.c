@@ -134,13 +134,20 @@ static void erase_chain(ir_op *last, const ir_op *load)
 
 static void read_ring(pipeline *p, staged *s, ir_value *slot)
 {
-	ir_builder b = {.func = p->func, .block = p->body, .before = s->user, .at = s->load->at};
+	ir_builder b = {.func = p->func, .block = p->body, .at = s->load->at};
 	ir_value *args[] = {s->ring, slot}, *tile = s->load->results[0];
+	b.before = s->user ? s->user : s->load;
 	ir_value *read = ir_build1(&b, IR_RING_READ, tile->type, 2, args);
+	read->name = tile->name;
+	if (!s->user) {
+		read->layout = tile->layout;
+		ir_replace(tile, read);
+		ir_erase(s->load);
+		return;
+	}
 	layout *l = ARENA_NEW(p->context->arena, layout);
 	*l = pipeline_read_layout(s);
 	read->layout = l;
-	read->name = tile->name;
 	ir_value *result = read;
 	ir_op *order[IR_MAX_RANK * 4];
 	unsigned n = 0;
@@ -190,7 +197,7 @@ static void take_from_ring(pipeline *p, staged *s, ir_value *slot)
 static void read_rings(pipeline *p, ir_value *slot)
 {
 	for (unsigned i = 0; i < p->nloads; i++) {
-		if (p->loads[i].user->kind == IR_WGMMA)
+		if (p->loads[i].user && p->loads[i].user->kind == IR_WGMMA)
 			take_from_ring(p, &p->loads[i], slot);
 		else
 			read_ring(p, &p->loads[i], slot);

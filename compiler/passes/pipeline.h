@@ -12,10 +12,11 @@ enum { MOST_LOADS = 16, MOST_PRODUCTS = 8 };
 
 /* A load that becomes copies into a ring. */
 typedef struct staged {
-	ir_op *load, *user;     /* what takes the tile, through permutations: a conversion or a wgmma */
-	unsigned arg;           /* which operand of the wgmma */
-	bool turned;            /* an odd number of permutations between them */
-	unsigned width;         /* elements an access */
+	ir_op *load, *user; /* what takes the tile, through permutations: a conversion or a wgmma; null: anything, as it
+			       lies */
+	unsigned arg;       /* which operand of the wgmma */
+	bool turned;        /* an odd number of permutations between them */
+	unsigned width;     /* elements an access */
 	unsigned swizzle, fast; /* of the ring, see ops.def */
 	uint32_t bytes;         /* of one stage */
 	ir_value *ring;

@@ -3,11 +3,12 @@
  * In: a loop of a mapped function.  Out: its loads that fit, the stages that shared memory holds, and the products for
  * which nobody waits inside.
  *
- * A load fits when it is through *const (nothing writes there, so running ahead changes nothing), has no hints, reads 0
- * where masked out, and is used once, permutations allowed: by a conversion through shared memory in one piece, or by a
- * wgmma that reads it there; its access must be 4, 8 or 16 bytes that lie together in the ring too; its slice must be
- * computed from the loop's counter and carried values by operations inside threads.  The loop counts upwards in i32 by
- * a constant.
+ * A load fits when it is through *const (nothing writes there, so running ahead changes nothing), has no hints, and
+ * reads 0 where masked out.  It is used once, permutations allowed: by a conversion through shared memory in one piece,
+ * or by a wgmma that reads it there.  Or something is computed from it, element by element, that a dot takes: then the
+ * ring is read as the load's threads would have loaded, and the rest stays as it is.  Its access must be 4, 8 or 16
+ * bytes that lie together in the ring too; its slice must be computed from the loop's counter and carried values by
+ * operations inside threads.  The loop counts upwards in i32 by a constant.
  *
  * A round's products stay in flight where all of them read rings and add to sums that this loop carries from product to
  * product and round to round, unseen by anything else.  With four stages the last round's products may even run while a
@@ -45,19 +46,36 @@ layout pipeline_read_layout(const staged *s)
 	return l;
 }
 
+static bool fits_plan(staged *s, const layout_plan *plan, const access_plan *access)
+{
+	unsigned together = 0;
+	if (plan->lg_passes) return false;
+	while (together < plan->lg_vector_store && plan->store_bit[together] == together) together++;
+	s->width = access->width;
+	if (s->width > 1u << together) s->width = 1u << together;
+	s->bytes = plan->bytes;
+	return true;
+}
+
 /* As the scratch of a conversion. */
 static bool fits_conversion(staged *s, const access_plan *access, unsigned element)
 {
-	unsigned together = 0;
 	layout to = pipeline_read_layout(s);
 	layout_plan plan;
 	layout_plan_conversion(s->load->results[0]->layout, &to, element, &plan);
-	if (plan.kind < LAYOUT_WARP_SHARED || plan.lg_passes) return false;
-	while (together < plan.lg_vector_store && plan.store_bit[together] == together) together++;
-	s->width = access->width;
-	if (s->width > 1u << together) s->width = 1u << together;
-	s->bytes = plan.bytes;
-	return true;
+	if (plan.kind < LAYOUT_WARP_SHARED) return false;
+	layout_plan_exchange(s->load->results[0]->layout, &to, element, &plan);
+	return fits_plan(s, &plan, access);
+}
+
+/* As the load itself. */
+static bool fits_itself(staged *s, const access_plan *access, unsigned element)
+{
+	const layout *l = s->load->results[0]->layout;
+	layout_plan plan;
+	s->user = NULL;
+	layout_plan_exchange(l, l, element, &plan);
+	return fits_plan(s, &plan, access);
 }
 
 /* As an operand of a wgmma in shared memory. */
@@ -79,6 +97,21 @@ static bool fits_product(pipeline *p, staged *s, const ir_value *taken, const ac
 	return true;
 }
 
+enum { MOST_STEPS = 8 }; /* operations between a load and a dot that are looked at */
+
+/* Does a dot take what is made, element by element, from the value? */
+static bool leads_to_product(const pipeline *p, const ir_value *v, unsigned steps)
+{
+	for (const ir_use *u = v->uses; u && steps; u = u->next, steps--) {
+		const ir_op *o = u->user;
+		if (o->block != p->body) continue;
+		if (o->kind == IR_DOT || o->kind == IR_WGMMA) return true;
+		if (!ir_has(o, IR_ELEMENTWISE | IR_SHAPE) && o->kind != IR_CONVERT_LAYOUT) continue;
+		if (leads_to_product(p, o->results[0], steps - 1)) return true;
+	}
+	return false;
+}
+
 static bool fits_ring(pipeline *p, staged *s)
 {
 	const ir_value *v = s->load->results[0];
@@ -87,14 +120,15 @@ static bool fits_ring(pipeline *p, staged *s)
 		s->turned ^= ir_unpack(s->user->attr[0], 0) == 1;
 		v = s->user->results[0];
 	}
-	if (!s->user || s->user->block != p->body) return false;
 	unsigned element = scalar_bytes(v->type.elem);
 	access_plan access = access_plan_make(p->context, s->load);
-	if (s->user->kind == IR_WGMMA ? !fits_product(p, s, v, &access)
-				      : s->user->kind != IR_CONVERT_LAYOUT || !fits_conversion(s, &access, element))
-		return false;
+	ir_kind kind = s->user && s->user->block == p->body ? s->user->kind : IR_YIELD;
+	bool fits = kind == IR_WGMMA ? fits_product(p, s, v, &access)
+		    : kind == IR_CONVERT_LAYOUT
+			    ? fits_conversion(s, &access, element)
+			    : leads_to_product(p, v, MOST_STEPS) && fits_itself(s, &access, element);
 	unsigned bytes = s->width * element;
-	return bytes == 4 || bytes == 8 || bytes == 16;
+	return fits && (bytes == 4 || bytes == 8 || bytes == 16);
 }
 
 static void find_loads(pipeline *p)

@@ -174,7 +174,7 @@ bool ring_plan(const ir_op *ring, layout_plan *plan)
 	}
 	for (const ir_use *u = tile->uses; u; u = u->next)
 		if (u->user->kind == IR_RING_READ) {
-			layout_plan_conversion(
+			layout_plan_exchange(
 				tile->layout, u->user->results[0]->layout, ir_element_bytes(tile->type), plan);
 			return true;
 		}

@@ -94,6 +94,27 @@ static void loads_become_copies(void **state)
 	assert_int_equal(count(s, "ring_read"), 2);
 }
 
+/* What a dot's operand is computed from: read as the load lay, computed, converted as before. */
+static void computed_operands(void **state)
+{
+	(void)state;
+	static const char *const forms[][2] = {{"*const f16", "load(" PA ") * 2.0"},
+		{"*const i8", "load(" PA ", mask = (l < n)[None, :]).to(f16)"},
+		{"*const f32", "trans(load(a + (k + i)[:, None] * 64 + i[None, :])).to(f16)"}};
+	for (unsigned i = 0; i < 3; i++) {
+		const char *s = scheduled(product("", forms[i][0], forms[i][1], LOAD_B, "0, n, 32"), "sm_80");
+		assert_int_equal(count(s, "ring_read"), 2);
+		assert_int_equal(count(s, " = load "), 0);
+		assert_int_equal(count(strstr(s, "ring_read"), "convert_layout"), 1);
+	}
+	/* a loop without a product loads when it needs the values */
+	const char *s = scheduled("kernel k(c: *f32, a: *const f32, b: *const f16, n: i32) grid(1) {\n"
+				  "var s = zeros([512], f32); let i = arange(0, 512);\n"
+				  "for k in range(0, n, 512) { s += load(a + k + i) * 2.0; }\nstore(c + i, s);\n}\n",
+		"sm_80");
+	assert_int_equal(count(s, "ring"), 0);
+}
+
 /* `a` stays a load: b alone is copied ahead. */
 static void check_stays(const char *a, const char *load_a)
 {
@@ -109,7 +130,7 @@ static void loads_that_stay(void **state)
 	check_stays("*const f16", "load(" PA ", cache = \"cg\")");  /* wants its own way */
 	check_stays("*const f16", "load(" PA ", volatile = true)"); /* likewise */
 	check_stays("*const f16", "load(" PA ", mask = (l < n)[None, :], other = 1.0)");
-	check_stays("*const f16", "load(" PA ") * 2.0");                     /* is not what the dot takes */
+	check_stays("*const f16", "load(a + k + i).to(f32)[:, None].to(f16) + (l * 0)[None, :].to(f16)"); /* 2 bytes */
 	check_stays("*const f16", "load(a + i[:, None] * 33 + l[None, :])"); /* no 4 bytes aligned */
 	check_stays("*const f16", "load(a + i[:, None] * n + l[None, :] + load(c).to(i32) * 32)"); /* from memory */
 }
@@ -179,7 +200,8 @@ static void shared_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(loads_become_copies), cmocka_unit_test(loads_that_stay),
-		cmocka_unit_test(loops_that_stay), cmocka_unit_test(stages_that_fit), cmocka_unit_test(shared_memory)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(loads_become_copies), cmocka_unit_test(computed_operands),
+		cmocka_unit_test(loads_that_stay), cmocka_unit_test(loops_that_stay), cmocka_unit_test(stages_that_fit),
+		cmocka_unit_test(shared_memory)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
