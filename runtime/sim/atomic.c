@@ -74,7 +74,7 @@ static uint64_t next_value(const sim_instr *in, uint64_t old, uint64_t v, uint64
 		return old;                                                                                            \
 	}
 
-static uint64_t swap(const sim_instr *in, uint8_t *at, uint64_t v, uint64_t other, bool flush)
+uint64_t sim_atomic_swap(const sim_instr *in, uint8_t *at, uint64_t v, uint64_t other, bool flush)
 {
 	switch (in->bytes) {
 	case 2: SWAP_LOOP(uint16_t)
@@ -101,7 +101,7 @@ static bool lane(sim_warp *w, const sim_instr *in, unsigned i, unsigned k, uint6
 	if (!sim_races(w, in, UINT32_C(1) << i, places, in->bytes, true, true, true)) return false;
 	uint64_t v = sim_register_read(sim_at(w, in->regs[k]), in->wide[0], i);
 	uint64_t other = in->mode == ATOMIC_CAS ? sim_register_read(sim_at(w, in->c), in->wide[0], i) : 0;
-	uint64_t old = swap(in, at, v, other, sim_is_global(in, address));
+	uint64_t old = sim_atomic_swap(in, at, v, other, sim_is_global(in, address));
 	if (undefined) memset(shadow, 0, in->bytes);
 	if (in->d == UINT32_MAX) return true;
 	sim_register_write(sim_at(w, in->d), in->wide[0], i, old);

@@ -69,14 +69,22 @@ static bool out_of_steps(sim_warp *w)
 		"the program has not ended after %" PRIu64 " instructions", w->program->launch->step_limit);
 }
 
+/* What a warp asks in vain; null: something else. */
+static const sim_mbarrier *asked(const sim_warp *w)
+{
+	const sim_instr *in = w->waits;
+	if (w->state != WARP_READY || !in || in->step != sim_step_mbarrier_wait) return NULL;
+	unsigned lane = (unsigned)__builtin_ctz(w->active | 1u << 31);
+	uint64_t base = in->wide[1] ? sim_register_read(sim_at(w, in->a), in->wide[1], lane) : 0;
+	return sim_mbarrier_find(w->program, ((base + (uint64_t)in->offset) & SHARED_OFFSETS) - SIM_SHARED_BASE);
+}
+
 static bool report_mbarrier(sim_warp *w, uint32_t waiting, uint32_t warps)
 {
 	sim_program *p = w->program;
 	const sim_instr *in = w->waits;
 	unsigned lane = (unsigned)__builtin_ctz(w->active | 1u << 31);
-	uint64_t address =
-		sim_register_read(sim_at(w, in->a), in->wide[1] ? in->wide[1] : 8, lane) + (uint64_t)in->offset;
-	const sim_mbarrier *b = sim_mbarrier_find(p, (address & ((1u << SIM_RANK_SHIFT) - 1)) - SIM_SHARED_BASE);
+	const sim_mbarrier *b = asked(w);
 	char where[320] = "nobody";
 	if (!b) return sim_report(w, in, lane, NULL, "%u of %u warps wait for ever", waiting, warps);
 	if (b->last) sim_place(p->code, b->last, where, sizeof where);
@@ -91,13 +99,21 @@ static bool report_mbarrier(sim_warp *w, uint32_t waiting, uint32_t warps)
 		waiting, warps, b->offset, b->phase, b->pending, b->expected, b->bytes, where);
 }
 
+/* How much a warp's waiting says about why nobody goes on. */
+static uint32_t telling(const sim_warp *w)
+{
+	static const uint32_t rank[] = {
+		[WARP_READY] = 4, [WARP_AT_BARRIER] = 3, [WARP_AT_GROUP] = 2, [WARP_AT_CLUSTER] = 1, [WARP_ENDED] = 0};
+	const sim_mbarrier *b = asked(w);
+	return b && b->bytes ? 5 : rank[w->state];
+}
+
 /* Those that wait name what for, those that ended are why. */
 static void report_deadlock(sim_cluster *c)
 {
 	uint32_t waiting = 0, ended = 0, warps = 0;
 	sim_warp *worst = NULL;
-	static const uint8_t rank[] = {
-		[WARP_READY] = 4, [WARP_AT_BARRIER] = 3, [WARP_AT_GROUP] = 2, [WARP_AT_CLUSTER] = 1, [WARP_ENDED] = 0};
+	uint32_t best = 0;
 	for (uint32_t i = 0; i < c->n; i++)
 		for (uint32_t k = 0; k < c->programs[i]->nwarps; k++) {
 			sim_warp *w = &c->programs[i]->warps[k];
@@ -106,7 +122,7 @@ static void report_deadlock(sim_cluster *c)
 				ended++;
 			else
 				waiting++;
-			if (w->state != WARP_ENDED && (!worst || rank[w->state] > rank[worst->state])) worst = w;
+			if (telling(w) > best) best = telling(w), worst = w;
 		}
 	if (!worst) return;
 	sim_program *p = worst->program;
@@ -223,7 +239,7 @@ bool sim_step_map_rank(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 typedef struct round {
 	uint64_t steps;
-	bool any, ended, hopes; /* some warp ran; all have ended; some warp may go on by itself */
+	bool ended, hopes; /* all have ended; some warp may go on by itself */
 } round;
 
 static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random, round *r)
@@ -231,7 +247,6 @@ static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random, round *r)
 	uint64_t before = w->steps, budget = *random ? 1 + sim_random(random) % 64 : TURN;
 	w->waits = NULL;
 	sim_warp_run(w, budget);
-	r->any = true;
 	r->steps += w->steps - before;
 	if (atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) return false;
 	if (r->steps > c->launch->step_limit * c->n) return out_of_steps(w);
@@ -250,12 +265,12 @@ static bool run_program(sim_cluster *c, sim_program *p, round *r)
 	uint32_t first = p->random ? (uint32_t)(sim_random(&p->random) % p->nwarps) : 0;
 	for (uint32_t k = 0; k < p->nwarps; k++) {
 		sim_warp *w = &p->warps[(first + k) % p->nwarps];
-		r->ended = r->ended && w->state == WARP_ENDED;
 		if (w->state != WARP_READY) continue;
 		if (!take_turn(c, w, &p->random, r)) return false;
 	}
 	for (uint32_t k = 0; k < p->nwarps; k++) {
 		const sim_warp *w = &p->warps[k];
+		r->ended = r->ended && w->state == WARP_ENDED;
 		if (w->state == WARP_READY && (w->idle < PATIENCE || w->seen != c->events)) r->hopes = true;
 	}
 	return true;
@@ -274,12 +289,13 @@ void sim_cluster_run(sim_cluster *c, const uint32_t id[3])
 	}
 	round r = {0};
 	for (;;) {
-		r.any = r.hopes = false;
+		r.hopes = false;
 		r.ended = true;
 		for (uint32_t i = 0; i < c->n; i++)
 			if (!run_program(c, c->programs[i], &r)) return;
 		if (r.ended) break;
 		if (r.hopes) continue;
+		if (sim_bulk_land_one(c)) continue;
 		if (atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) return;
 		uint64_t events = c->events;
 		bool some = false; /* a barrier may have let one go since it was looked at */
@@ -292,4 +308,5 @@ void sim_cluster_run(sim_cluster *c, const uint32_t id[3])
 		report_deadlock(c);
 		return;
 	}
+	sim_bulk_end(c);
 }

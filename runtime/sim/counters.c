@@ -27,10 +27,12 @@ static blk_sim_class class_of(const sim_instr *in)
 	if (in->step == sim_step_shuffle || in->step == sim_step_vote || in->step == sim_step_redux ||
 		in->step == sim_step_warp_sync)
 		return BLK_SIM_EXCHANGE;
-	if (in->step == sim_step_multiply) return BLK_SIM_MATRIX;
+	if (in->step == sim_step_multiply || in->step == sim_step_product) return BLK_SIM_MATRIX;
 	if (in->step == sim_step_load_matrix || in->step == sim_step_store_matrix) return BLK_SIM_MEMORY;
-	if (in->step == sim_step_copy) return BLK_SIM_MEMORY;
-	if (in->step == sim_step_barrier) return BLK_SIM_BARRIER;
+	if (in->step == sim_step_copy || in->step == sim_step_bulk) return BLK_SIM_MEMORY;
+	if (in->step == sim_step_barrier || in->step == sim_step_mbarrier || in->step == sim_step_mbarrier_wait ||
+		in->step == sim_step_cluster_arrive || in->step == sim_step_cluster_wait)
+		return BLK_SIM_BARRIER;
 	if (in->step == sim_step_logic) return BLK_SIM_PREDICATE;
 	if (in->step == sim_step_pack || in->step == sim_step_unpack) return BLK_SIM_MOVE;
 	return BLK_SIM_BRANCH;

@@ -423,6 +423,7 @@ bool decode_statement(parser *p)
 	if (decode_mbarrier(p) || p->failed) return !p->failed;
 	if (decode_cluster(p) || p->failed) return !p->failed;
 	if (decode_warpgroup(p) || p->failed) return !p->failed;
+	if (decode_bulk(p) || p->failed) return !p->failed;
 	if (decode_async(p) || p->failed) return !p->failed;
 	return p->code->n > before || decode_unknown(p);
 }

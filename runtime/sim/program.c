@@ -28,8 +28,13 @@ static void fill_fixed(sim_program *p)
 	for (size_t i = 0; i < c->nconstants; i++)
 		fill_unit(p, c->constants[i].unit, c->constants[i].bytes,
 			c->constants[i].bits + (c->constants[i].is_shared ? (uint64_t)p->rank << SIM_RANK_SHIFT : 0));
-	for (size_t i = 0; i < c->nparameters && i < l->nparameters; i++)
-		fill_unit(p, c->parameters[i].unit, 8, l->arguments[i]);
+	for (size_t i = 0, map = 0; i < c->nparameters; i++) {
+		const sim_parameter *q = &c->parameters[i];
+		if (q->is_array && map < l->nmaps)
+			fill_unit(p, q->unit, 8, (uint64_t)(uintptr_t)&l->maps[map++]);
+		else if (!q->is_array && i < l->nparameters)
+			fill_unit(p, q->unit, 8, l->arguments[i]);
+	}
 	const struct {
 		sim_special special;
 		uint32_t value;
@@ -181,7 +186,7 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 		memset(w->fenced, 0, sizeof w->fenced);
 		memset(w->proxied, 0, sizeof w->proxied);
 		w->seen = w->idle = 0;
-		w->bulk_group = 0;
+		memset(w->bulk_groups, 0, sizeof w->bulk_groups);
 		w->waits = NULL;
 		w->cluster_lanes = 0;
 		w->cluster_passed = 0;

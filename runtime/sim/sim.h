@@ -311,9 +311,9 @@ struct sim_warp {
 	uint32_t *touched; /* of each unit of products: how many fences there were when a thread touched it last */
 	sim_flight *flights;
 	uint32_t nflights, flights_room, product_group;
-	uint16_t *flying[2];   /* of each unit: products under way that sum there, that read it */
-	uint32_t bulk_group;   /* bulk.c: the one that is open */
-	const sim_range *near; /* the last one that was found */
+	uint16_t *flying[2];             /* of each unit: products under way that sum there, that read it */
+	uint32_t bulk_groups[SIM_LANES]; /* bulk.c: each lane's that is open */
+	const sim_range *near;           /* the last one that was found */
 	uint8_t scratch[8 * SIM_LANES];
 };
 
@@ -451,6 +451,12 @@ bool sim_mbarrier_arrive(
 	sim_warp *, const sim_instr *, unsigned lane, sim_program *, sim_mbarrier *, uint32_t count, bool completes);
 void sim_mbarrier_bytes(sim_program *, sim_mbarrier *, int64_t more); /* announced: > 0, or come */
 void sim_mbarriers_publish(sim_warp *);
+/* bulk.c */
+bool sim_bulk_land_one(sim_cluster *); /* false: none is under way, or a problem was reported */
+void sim_bulk_end(sim_cluster *);      /* all programs have ended */
+/* atomic.c: at = at OP v, atomic among the host's threads, with the instruction's mode, to and bytes. */
+uint64_t sim_atomic_swap(const sim_instr *, uint8_t *at, uint64_t v, uint64_t other, bool flush);
+
 /* async.c: the copies of these lanes land. */
 bool sim_copies_land(sim_warp *, uint32_t lanes);
 
@@ -513,6 +519,7 @@ sim_step sim_step_product, sim_step_product_fence, sim_step_product_commit, sim_
 sim_step sim_step_logic, sim_step_pack, sim_step_unpack;                                           /* warp.c */
 sim_step sim_step_copy, sim_step_copy_commit, sim_step_copy_wait;                                  /* async.c */
 sim_step sim_step_multiply, sim_step_load_matrix, sim_step_store_matrix;                           /* matrix.c */
+sim_step sim_step_bulk, sim_step_bulk_commit, sim_step_bulk_wait;                                  /* bulk.c */
 sim_step sim_step_print, sim_step_assert;                                                          /* call.c */
 sim_lanes sim_lanes_convert, sim_lanes_convert_pair;                                               /* lanes_convert.c */
 

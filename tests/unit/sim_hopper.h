@@ -23,6 +23,7 @@ typedef struct hopper {
 	bool no_fence;                               /* behind the copying */
 	uint64_t seed, steps;                        /* 0: many */
 	tensor_map_request map[3];
+	tensor_map maps[3];
 	char body[HOPPER_TEXT];
 	size_t used;
 	_Alignas(16) uint8_t in[HOPPER_IN], out[HOPPER_OUT], in_shadow[HOPPER_IN], out_shadow[HOPPER_OUT];
@@ -41,8 +42,9 @@ static inline void hopper_add(hopper *h, const char *fmt, ...)
 
 static inline hopper *hopper_new(void)
 {
-	hopper *h = calloc(1, sizeof *h);
+	hopper *h = aligned_alloc(64, (sizeof *h + 63) / 64 * 64);
 	if (!h) abort();
+	memset(h, 0, sizeof *h);
 	return h;
 }
 
@@ -82,14 +84,14 @@ static inline char *hopper_text(const hopper *h)
 /* True: it ran; else `problem` says what was found, or why it was not read. */
 static inline bool hopper_run(hopper *h)
 {
-	static const char *const names[] = {"out", "in", "m0", "m1", "m2"};
+	static const char *const names[] = {"out", "in"};
 	sim_code *code = NULL;
 	char *text = hopper_text(h);
 	bool good = sim_code_parse(text, "k", &code, h->problem, sizeof h->problem);
 	free(text);
 	if (!good) return false;
-	const uint64_t arguments[] = {(uint64_t)(uintptr_t)h->out, (uint64_t)(uintptr_t)h->in,
-		(uint64_t)(uintptr_t)&h->map[0], (uint64_t)(uintptr_t)&h->map[1], (uint64_t)(uintptr_t)&h->map[2]};
+	const uint64_t arguments[] = {(uint64_t)(uintptr_t)h->out, (uint64_t)(uintptr_t)h->in};
+	for (int i = 0; i < 3; i++) memcpy(&h->maps[i], &h->map[i], sizeof h->maps[i]);
 	memset(h->out_shadow, 0xff, sizeof h->out_shadow);
 	sim_range ranges[] = {
 		{.base = arguments[1], .bytes = HOPPER_IN, .shadow = h->in_shadow, .parameter = 1, .read_only = true},
@@ -104,7 +106,9 @@ static inline bool hopper_run(hopper *h)
 		.kernel = "k",
 		.names = names,
 		.arguments = arguments,
-		.nparameters = 5,
+		.nparameters = 2,
+		.maps = h->maps,
+		.nmaps = 3,
 		.grid = {programs, 1, 1},
 		.ranges = ranges,
 		.nranges = 2,
