@@ -42,6 +42,7 @@ static const emit_kind emit_kinds[] = {
 	{"package", ".blkpkg", TOOL_PACKAGE},
 	{"html", NULL, 0},
 };
+static const char stdin_name[] = "<stdin>";
 enum { EMIT_KINDS = sizeof emit_kinds / sizeof emit_kinds[0], LIST_MAX = 256 };
 
 typedef struct command {
@@ -57,7 +58,7 @@ typedef struct command {
 } command;
 
 static const char help[] =
-	"usage: blkc [options] file.blk...\n"
+	"usage: blkc [options] file.blk...        ('-' is standard input)\n"
 	"  -o FILE                 where to write; '-' is standard output (default: file.ptx, or by --emit)\n"
 	"  --emit=KIND[,KIND]      tokens ast tile layout llvm ptx cubin sass explain json header package; for cpu\n"
 	"                          tokens ast tile llvm object asm\n"
@@ -251,16 +252,19 @@ static int set_target(command *c, const char *name)
 	return 0;
 }
 
+static int add_input(command *c, const char *path)
+{
+	if (c->ninputs == LIST_MAX) return usage("more than 256 files: '%s'", path);
+	c->inputs[c->ninputs++] = path;
+	return 0;
+}
+
 static int parse_option(command *c, int argc, char **argv, int *i)
 {
 	char *arg = argv[*i];
 	const char *v;
 	blkc_request *r = &c->request;
-	if (arg[0] != '-' || arg[1] == 0) {
-		if (c->ninputs == LIST_MAX) return usage("more than 256 files: '%s'", arg);
-		c->inputs[c->ninputs++] = arg;
-		return 0;
-	}
+	if (arg[0] != '-' || arg[1] == 0) return add_input(c, arg);
 	if (strncmp(arg, "-D", 2) == 0) {
 		if (!arg[2] && *i + 1 >= argc) return usage("-D needs NAME=VALUE%s", "");
 		return parse_define(c, arg[2] ? arg + 2 : argv[++*i]);
@@ -300,10 +304,13 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* "dir/add.blk" -> "add.ptx", in the current folder as clang and nvcc do. */
-static char *default_output(const char *input, const char *extension)
+/* "dir/add.blk" -> "add.ptx", in the current folder as clang and nvcc do; standard input's one kind goes to standard
+ * output. */
+static char *default_output(const char *input, const char *extension, bool only_kind)
 {
-	const char *name = base_name(input);
+	bool is_stdin = strcmp(input, stdin_name) == 0;
+	if (is_stdin && only_kind) return strdup("-");
+	const char *name = is_stdin ? "stdin" : base_name(input);
 	const char *dot = strrchr(name, '.');
 	int stem = (int)(dot && dot != name ? (size_t)(dot - name) : strlen(name));
 	size_t room = strlen(name) + strlen(extension) + 1;
@@ -325,7 +332,7 @@ static bool write_kind(command *c, const char *input, const blkc_result *r, cons
 			memcpy(all + at, r->artifacts[i].bytes, r->artifacts[i].nbytes);
 			at += r->artifacts[i].nbytes;
 		}
-	if (!c->output || !only_kind) path = default_output(input, kind->extension);
+	if (!c->output || !only_kind) path = default_output(input, kind->extension, only_kind);
 	bool good = all && (path || (c->output && only_kind));
 	if (!good) fprintf(stderr, "blkc: out of memory\n");
 	good = good && write_file(path ? path : c->output, all, total);
@@ -337,7 +344,7 @@ static bool write_kind(command *c, const char *input, const blkc_result *r, cons
 static int write_made(command *c, const char *input, const emit_kind *kind, const void *bytes, size_t n)
 {
 	bool only_kind = (c->emit & (c->emit - 1)) == 0;
-	char *path = c->output && only_kind ? strdup(c->output) : default_output(input, kind->extension);
+	char *path = c->output && only_kind ? strdup(c->output) : default_output(input, kind->extension, only_kind);
 	bool good = path && bytes;
 	if (!good) fprintf(stderr, "blkc: out of memory\n");
 	good = good && write_file(path, bytes, n);
@@ -364,7 +371,37 @@ static int write_tool_kind(command *c, const char *input, const blkc_result *r, 
 	return status;
 }
 
+/* All of standard input, as far as a source may be long and a byte more. */
+static char *read_stdin(size_t *n)
+{
+	enum { LONGEST = (16 << 20) + 1 };
+	char *text = malloc(LONGEST + 1);
+	if (!text) return NULL;
+	*n = fread(text, 1, LONGEST, stdin);
+	if (ferror(stdin)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static int compile_input(command *c, const char *input);
+
 static int compile_file(command *c, const char *input)
+{
+	if (strcmp(input, "-") != 0) return compile_input(c, input);
+	size_t n;
+	char *text = read_stdin(&n);
+	if (!text) return fprintf(stderr, "blkc: cannot read standard input: %s\n", strerror(errno)), 1;
+	c->request.text = text;
+	c->request.text_bytes = n;
+	int status = compile_input(c, stdin_name);
+	c->request.text = NULL;
+	free(text);
+	return status;
+}
+
+static int compile_input(command *c, const char *input)
 {
 	c->request.name = input;
 	blkc_result *r = blkc_compile(&c->request);
@@ -394,7 +431,13 @@ int main(int argc, char **argv)
 		.defines = c.defines,
 		.promises = c.promises,
 		.include_paths = c.include_paths};
+	bool only_files = false; /* after -- */
 	for (int i = 1; i < argc; i++) {
+		if (only_files || strcmp(argv[i], "--") == 0) {
+			if (only_files && add_input(&c, argv[i])) return 2;
+			only_files = true;
+			continue;
+		}
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return fputs(help, stdout), 0;
 		if (strcmp(argv[i], "--version") == 0) return puts(blkc_version()), 0;
 		if (strcmp(argv[i], "--list-targets") == 0) return list_targets();

@@ -329,12 +329,25 @@ static int wrong(compile *c, const char *message)
 	return 2;
 }
 
+static bool is_pass(const char *name)
+{
+	const pass_row *const tables[] = {tile_passes, gpu_passes};
+	if (strcmp(name, "all") == 0) return true;
+	for (int t = 0; t < 2; t++)
+		for (const pass_row *row = tables[t]; row->name; row++)
+			if (strcmp(row->name, name) == 0) return true;
+	return false;
+}
+
 static int check_request(compile *c)
 {
 	const blkc_request *r = c->request;
 	const char *name = r->target ? r->target : "sm_80";
 	c->target = target_find(name);
 	if (!c->target) return wrong(c, arena_printf(&c->arena, "unknown target '%s'; see --list-targets", name));
+	if (r->print_after && !is_pass(r->print_after))
+		return wrong(c, arena_printf(&c->arena, "there is no pass '%s'; --print-after=all prints after each",
+					r->print_after));
 	bool cpu = c->target->kind == TARGET_CPU;
 	if (cpu && r->emit & (BLKC_EMIT_PTX | BLKC_EMIT_CUBIN | BLKC_EMIT_LAYOUT | BLKC_EMIT_SASS | EMIT_RECORD))
 		return wrong(c, "target cpu has no layouts, PTX, cubin or report; emit tile, llvm, asm or object");

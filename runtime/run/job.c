@@ -110,7 +110,8 @@ void job_free(job *j)
 
 int device_open(const char *name, blk_device **out)
 {
-	if (blk_device_open(name, out)) return run_failed();
+	blk_status status = blk_device_open(name, out);
+	if (status) return run_failed() + (status == BLK_ERROR_ARGUMENT); /* 2: a name that is no device's */
 	print_note();
 	return 0;
 }
@@ -135,7 +136,8 @@ int place_open(place *p, const options *o, blk_device *device)
 		return run_failed();
 	}
 	print_note();
-	return blk_kernel_find(p->module, o->kernel, &p->kernel) ? run_failed() : 0;
+	blk_status status = blk_kernel_find(p->module, o->kernel, &p->kernel);
+	return status ? run_failed() + (status == BLK_ERROR_NOT_FOUND) : 0; /* 2: a name that is no kernel's */
 }
 
 static blk_status upload(place *p, const job *j)

@@ -11,6 +11,7 @@
 typedef struct table {
 	struct timespec start;
 	bool terminal, drawn;
+	uint32_t rows;
 } table;
 
 static void progress(void *context, uint32_t done, uint32_t total, double best_ms)
@@ -34,6 +35,7 @@ static int row(void *context, const blk_tune_trial *t)
 	table *b = context;
 	if (b->drawn) fprintf(stderr, "\r\033[K");
 	b->drawn = false;
+	b->rows++;
 	printf("%c %-40s ", t->chosen ? '*' : ' ', t->configuration);
 	if (t->verdict == BLK_TUNE_GOOD)
 		print_quantity(t->ms * 1e-3, "s");
@@ -52,7 +54,10 @@ blk_status tune_kernel(blk_kernel *k, const blk_grid *grid, const blk_arg *args,
 	blk_tune_options o = {.progress = progress, .visit = row, .context = &t, .isolated = 1};
 	blk_status status = blk_kernel_tune(k, grid, args, n, &o, &timed);
 	if (t.drawn) fprintf(stderr, "\r\033[K");
-	if (!status) printf("%" PRIu32 " configurations tried, the others known\n", timed);
+	if (!status && t.rows)
+		printf("%" PRIu32 " configurations tried, the others known\n", timed);
+	else if (!status)
+		printf("nothing to tune: the kernel has no autotune block, or -D binds all that it tunes\n");
 	return status;
 }
 

@@ -120,13 +120,14 @@ run 0 "all together" tuned.blk n=1000,5000 x=f32[n]:randn y=f32[n]:poison --benc
 # Errors: 1
 run 1 "zero grid" $add n=5 x=f32[5] y=f32[5] z=f32[5] --grid=0; says '0 programs along x'
 run 1 "missing file" nowhere.blk; says 'nowhere.blk: No such file'
-run 1 "no such kernel" $add:sub; says 'no kernel "sub"; it has: add'
+run 2 "no such kernel" $add:sub; says 'no kernel "sub"; it has: add'
 run 1 "missing npy" $add n=5 x=@nowhere.npy y=f32[5] z=f32[5]; says 'nowhere.npy: No such file'
 echo rubbish >rubbish.npy
 run 1 "no npy" $add n=5 x=@rubbish.npy y=f32[5] z=f32[5]; says 'it is no .npy file'
 run 1 "unwritable output" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out z=nowhere/z.npy; says 'nowhere/z.npy: No such file'
 run 1 "full disk" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out z=/dev/full; says '/dev/full: No space'
-status 1 "unknown device" "$blkrun" $add --device=gpu; says 'no device is called "gpu"'
+status 0 "nothing to tune" "$blkrun" $add --device=cpu -D BLOCK=64 x=f32[3] y=f32[3] z=f32[3] n=3 --tune; says "^nothing to tune"
+status 2 "unknown device" "$blkrun" $add --device=gpu; says 'no device is called "gpu"'
 echo 'kernel k(x: *f32) grid(1) { store(x, yy); }' >wrong.blk
 run 1 "diagnostics" wrong.blk x=f32[1]; says '^wrong.blk:1:'; says 'error\[E'
 echo 'kernel k(n: i32) grid(1) { device_assert(n == 3, "n must be three"); device_print("n is", n); device_print("no value"); }' >assert.blk

@@ -54,6 +54,16 @@ status 0 "assembles" ${CC:-cc} -c softmax.s -o again.o
 status 0 "-D" "$blkc" $add -D BLOCK=2048 -D num_warps=8 -o d.ptx
 status 1 "-D of an unknown name" "$blkc" $add -D BLOK=2048 -o e.ptx
 [ -e e.ptx ] && bad "an output after an error" || ok
+"$blkc" - <$add >piped.ptx 2>"$dir/err" && [ -s piped.ptx ] && ok || bad "standard input: $(cat "$dir/err")"
+"$blkc" $add -o - | sed 's|//.*||' >named.ptx
+sed 's|//.*||; s|<stdin>|vector_add.blk|' piped.ptx | grep -v '\.file' >piped && grep -v '\.file' named.ptx >named
+cmp -s piped named && [ -s piped ] && ok || bad "standard input compiles to something else"
+echo 'kernel k(x: *f32) grid(1) { store(x, yy); }' | "$blkc" - 2>"$dir/err"
+[ $? = 1 ] && grep -q '^<stdin>:1:' "$dir/err" && ok || bad "an error in standard input: $(cat "$dir/err")"
+"$blkc" - --emit=ptx,tile <$add && [ -s stdin.ptx ] && [ -s stdin.tile ] && ok || bad "stdin.ptx or stdin.tile is missing"
+cp $add ./-odd.blk
+status 0 "a name after --" "$blkc" -o odd.ptx -- -odd.blk
+status 2 "an unknown pass" "$blkc" $add --print-after=nothing; says "no pass 'nothing'"
 status 2 "no file" "$blkc"
 status 2 "unknown option" "$blkc" --frobnicate $add
 status 2 "unknown target" "$blkc" --target=sm_1 $add
