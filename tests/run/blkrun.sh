@@ -71,7 +71,7 @@ says 'simulator of sm_80'; says 'z:'
 status 0 "check against sim" "$blkrun" --device=cpu $add n=1000 x=f32[1000]:randn y=f32[1000]:rand z=f32[1000]:poison --check sim
 status 1 "sim finds" "$blkrun" --device=sim:sm_90a $add n=1000 x=f32[1000] y=f32[1000] z=f32[999]
 says 'vector_add.blk:9: .* written outside z, which has 3996 bytes: at offset 399'; says 'in kernel add, program (0, 0, 0), thread'; says 'hint: '
-status 1 "no such target" "$blkrun" --device=sim:sm_1 $add n=1 x=f32[1] y=f32[1] z=f32[1]
+status 2 "no such target" "$blkrun" --device=sim:sm_1 $add n=1 x=f32[1] y=f32[1] z=f32[1]
 says 'runs no target "sm_1"'
 status 2 "cache of an unknown kind" "$blkrun" --cache=frob
 status 0 "--help" "$blkrun" --help; says usage
@@ -137,7 +137,7 @@ echo 'kernel k(x: *f32) { store(x, 1.0); }' >nogrid.blk
 run 1 "no grid" nogrid.blk x=f32[1]; says 'has no grid clause'
 run 0 "own grid" nogrid.blk x=f32[1] --grid=1
 echo 'kernel a() grid(1) { } kernel b() grid(1) { }' >two.blk
-run 1 "which kernel" two.blk; says 'several kernels, name one: a, b'
+run 2 "which kernel" two.blk; says 'several kernels, name one: a, b'
 run 0 "no parameters" two.blk:b
 
 # The cache
