@@ -15,14 +15,16 @@
  * opposite ways, element by element, are the k smallest of both, a bitonic run that lg k further steps sort.
  *
  * Short networks are straight code.  Long ones (MAX_STRAIGHT) loop over the stages that reach beyond a thread and over
- * the bits of lanes and of warps in them: a line of 16384 elements takes little more code than one of 2048. */
-#include "lower.h"
+ * the bits of lanes and of warps in them: a line of 16384 elements takes little more code than one of 2048.  Sorts of
+ * more keys than a thread can hold in registers (MOST_KEYS) do so in memory: sort_local.c. */
+#include "sort_local.h"
 
 #include "../passes/scratch.h"
 
 #include <string.h>
 
 enum { MAX_STRAIGHT = 6000 }; /* instructions, about */
+enum { MOST_KEYS = 128 };     /* of 32 bits, in registers */
 
 typedef struct network {
 	lower *l;
@@ -293,6 +295,16 @@ static void sort_runs(network *w)
 	if (loops) looping_stages(w);
 }
 
+/* In local memory, when that is the place for them. */
+static bool sort_in_memory(network *w)
+{
+	uint32_t room = w->n * (key_bits(w) / 32);
+	if (room <= MOST_KEYS || w->registers < SORT_CHUNK_BITS || w->lg_k < w->bits) return false;
+	local_sort s = {w->key, w->bits, w->registers, w->lanes, w->index, w->v, w->n, &w->x};
+	lower_sort_local(w->l, &s);
+	return true;
+}
+
 /* Two runs of k, which differ in bit j of the index, become one.  Registers with that bit go; then register bit lg_k is
  * the next bit above. */
 static void halve(network *w, unsigned j)
@@ -346,7 +358,7 @@ void lower_sort(lower *l, ir_op *o)
 	if (o->attr[2]) w.lg_k = (unsigned)__builtin_ctzll((uint64_t)o->attr[2]);
 	w.v = ARENA_ARRAY(l->arena, LLVMValueRef, w.n);
 	for (uint32_t r = 0; r < w.n; r++) w.v[r] = to_key(&w, in.at[r]);
-	sort_runs(&w);
+	if (!sort_in_memory(&w)) sort_runs(&w);
 	for (unsigned j = w.lg_k; j < w.bits; j++) halve(&w, j);
 	set_direction(&w, w.bits);
 	if (w.n != out.n) {
