@@ -153,10 +153,26 @@ static const layout *of_shape_operation(assigner *a, const ir_op *o)
 	return intern(a, &l);
 }
 
+enum { MOST_STEPS = 8 }; /* operations between a load and a product that are looked at */
+
+/* Does a product take what is made, element by element, from the value as an operand?  Each warp reads it then, many
+ * times over: it comes from memory once, in wide accesses. */
+static bool is_multiplied(const ir_value *v, unsigned steps)
+{
+	for (const ir_use *u = v->uses; u && steps; u = u->next, steps--) {
+		const ir_op *o = u->user;
+		if ((o->kind == IR_DOT || o->kind == IR_WGMMA) && (o->args[0] == u || o->args[1] == u)) return true;
+		if (!ir_has(o, IR_ELEMENTWISE) && o->kind != IR_PERMUTE) continue;
+		if (is_multiplied(o->results[0], steps - 1)) return true;
+	}
+	return false;
+}
+
 /* A load that takes the layout in which it is first wanted. */
 static bool floats(assigner *a, const ir_op *load)
 {
-	if (load->attr[2] || !coalesce_is_narrow(&a->access, load)) return false;
+	if (load->attr[2] || !coalesce_is_narrow(&a->access, load) || is_multiplied(load->results[0], MOST_STEPS))
+		return false;
 	for (unsigned i = 0; i < load->nargs; i++)
 		if (natural(a, ir_arg(load, i))) return false;
 	return true;

@@ -123,4 +123,34 @@ for k in 1 2; do
 	status 1 "product without wait or barrier $k" "$blkrun" --device=sim --sim-schedules=4 mutant.ptx $product
 	says 'a race on\|undefined\|under way'
 done
+
+# An operand goes to shared memory in wide accesses and from there by matrix loads, whichever way it lies in memory: four warps, four
+# rounds, four copies and eight matrix loads each, none of which waits for another.
+cat >orders.blk <<'END'
+kernel product(const T: type = f16, const ACC: type = f32, c: *ACC, a: *const T, b: *const T, M: i32, N: i32, K: i32,
+    const TA: bool = false, const TB: bool = false, const BK: i32 = 32)
+    grid(cdiv(M, 64), cdiv(N, 64))
+{
+    let i = program_id(0) * 64 + arange(0, 64);
+    let j = program_id(1) * 64 + arange(0, 64);
+    var acc = zeros([64, 64], ACC);
+    for k in range(0, K, BK) {
+        let l = k + arange(0, BK);
+        let x = TA ? trans(load(a + l[:, None] * M + i[None, :], mask = (l < K)[:, None] & (i < M)[None, :]))
+                   : load(a + i[:, None] * K + l[None, :], mask = (i < M)[:, None] & (l < K)[None, :]);
+        let y = TB ? trans(load(b + j[:, None] * K + l[None, :], mask = (j < N)[:, None] & (l < K)[None, :]))
+                   : load(b + l[:, None] * N + j[None, :], mask = (l < K)[:, None] & (j < N)[None, :]);
+        acc = dot(x, y, acc);
+    }
+    store(c + i[:, None] * N + j[None, :], acc, mask = (i < M)[:, None] & (j < N)[None, :]);
+}
+END
+for ta in false true; do
+	for tb in false true; do
+		status 0 "product with TA=$ta TB=$tb" "$blkrun" --device=sim --counters orders.blk -D TA=$ta -D TB=$tb \
+			c=f32[64,64]:poison a=f16[64,128]:randn b=f16[128,64]:randn M=64 N=64 K=128 --check cpu
+		says '^  shared accesses *192$'
+		says '^  bank conflicts *0$'
+	done
+done
 finish
