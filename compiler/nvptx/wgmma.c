@@ -18,9 +18,10 @@
 
 typedef struct source { /* an operand */
 	wgmma_operand *o;
-	LLVMValueRef low;         /* i32: the descriptor's low word for this warpgroup's first row or column, k = 0 */
-	tile registers;           /* or: the first operand's words, */
-	uint32_t register_of[32]; /* by element */
+	LLVMValueRef low; /* i32: the descriptor's low word for this warpgroup's first row or column, k = 0 */
+	tile registers;   /* or: the first operand's elements, */
+	uint32_t register_of[32];
+	LLVMValueRef (*word)[4]; /* and its words, by instruction: row / 64 * steps of k + step */
 } source;
 
 typedef struct product {
@@ -120,6 +121,32 @@ static void fragment(product *p, uint32_t row, uint32_t k, LLVMValueRef out[4])
 	}
 }
 
+static LLVMValueRef *fragment_at(const product *p, uint32_t row, uint32_t k)
+{
+	return p->a.word[row / 64 * (p->plan.k / p->plan.form->k) + k / p->plan.form->k];
+}
+
+/* Coordinates of dimension `dim` that warps step. */
+static uint32_t by_warps(const layout *y, unsigned dim)
+{
+	uint32_t bits = 0;
+	for (unsigned i = 0; i < y->nin[LAYOUT_WARP]; i++) bits |= layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
+	return bits;
+}
+
+/* Before the fence: behind it nobody may write what an instruction reads. */
+static void open_registers(product *p)
+{
+	source *s = &p->a;
+	uint32_t rows = UINT32_C(1) << (p->y->lg[0] - 6);
+	s->registers = lower_value(p->l, s->o->value);
+	index_registers(s->o->value->layout, s->register_of);
+	s->word = arena_alloc(p->l->arena, rows * (p->plan.k / p->plan.form->k) * sizeof *s->word);
+	for (uint32_t row = 0; row < 64 * rows; row += 64)
+		for (uint32_t k = 0; k < p->plan.k && !(row & by_warps(p->y, 0)); k += p->plan.form->k)
+			fragment(p, row, k, fragment_at(p, row, k));
+}
+
 /* ---- instructions ---- */
 
 static const char *types_of(product *p)
@@ -183,7 +210,7 @@ static void multiply(product *p, uint32_t row, uint32_t column, uint32_t k)
 	put_registers(&code, 0, n);
 	text_puts(&code, ", ");
 	if (held) {
-		fragment(p, row, k, args + n);
+		memcpy(args + n, fragment_at(p, row, k), sizeof *p->a.word);
 		put_registers(&code, 2 * n, more = 4);
 	} else {
 		args[n] = descriptor(p, &p->a, row, k);
@@ -197,14 +224,6 @@ static void multiply(product *p, uint32_t row, uint32_t column, uint32_t k)
 	text_puts(&code, ";");
 	tied(l, code.at, n, sum, more + 1, args, held ? ",r,r,r,r,l" : ",l,l");
 	for (unsigned i = 0; i < n; i++) p->sum.at[at[i]] = sum[i];
-}
-
-/* Coordinates of dimension `dim` that warps step. */
-static uint32_t by_warps(const layout *y, unsigned dim)
-{
-	uint32_t bits = 0;
-	for (unsigned i = 0; i < y->nin[LAYOUT_WARP]; i++) bits |= layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
-	return bits;
 }
 
 void lower_wgmma(lower *l, ir_op *o)
@@ -221,9 +240,7 @@ void lower_wgmma(lower *l, ir_op *o)
 	for (unsigned i = 0; i < 2; i++) {
 		s[i]->o = &p->plan.operand[i];
 		if (s[i]->o->place == WGMMA_SCRATCH) store_operand(p, s[i], o);
-		if (s[i]->o->place != WGMMA_REGISTERS) continue;
-		s[i]->registers = lower_value(l, s[i]->o->value);
-		index_registers(s[i]->o->value->layout, s[i]->register_of);
+		if (s[i]->o->place == WGMMA_REGISTERS) open_registers(p);
 	}
 	if (p->plan.scratch_bytes) barrier_of_proxies(l);
 	for (unsigned i = 0; i < 2; i++)

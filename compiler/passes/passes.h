@@ -32,7 +32,7 @@ bool pass_prepare_dots(pass_context *, ir_func *); /* nvptx: dots become such as
 /* nvptx: dots that the warpgroup's instruction makes. */
 bool pass_select_wgmma(pass_context *, ir_func *);
 /* Why it does not make this dot, in half a sentence; null: it does. */
-const char *wgmma_refusal(const pass_context *, const ir_op *dot, unsigned num_warps);
+const char *wgmma_refusal(const pass_context *, const ir_op *dot);
 /* Whether the first operand of this wgmma shall come from registers: it is computed, or stays the same round a loop. */
 bool wgmma_wants_registers(const pass_context *, const ir_op *wgmma);
 

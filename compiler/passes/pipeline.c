@@ -223,12 +223,15 @@ static void leave_in_flight(pipeline *p, ir_builder *after)
 	}
 }
 
-/* Behind the last product that reads a ring; null: there is none, copies stand at the top. */
+/* Behind the last product that reads a ring; null: there is none, copies stand at the top.  While a product runs that
+ * takes an operand from registers, nothing shall be computed that might be given the same ones: behind its wait. */
 static ir_op *behind_products(const pipeline *p)
 {
-	for (ir_op *o = p->body->last; o; o = o->prev)
-		for (unsigned i = 0; i < p->nloads; i++)
-			if (o->kind == IR_WGMMA && p->loads[i].user == o) return o->next;
+	for (ir_op *o = p->body->last; o; o = o->prev) {
+		unsigned rings = 0;
+		for (unsigned i = 0; i < p->nloads; i++) rings += o->kind == IR_WGMMA && p->loads[i].user == o;
+		if (rings) return rings == 1 && o->next->kind == IR_WGMMA_WAIT ? o->next->next : o->next;
+	}
 	return NULL;
 }
 

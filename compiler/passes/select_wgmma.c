@@ -9,8 +9,13 @@
 #include "passes.h"
 #include "wgmma.h"
 
-/* Of a sum, 32 bits each: with 256 nothing is left, and the assembler gives up running products behind each other. */
-enum { MOST_REGISTERS = 128 };
+/* Registers that a thread may have: 65536 are for all. */
+static uint32_t most_registers(const ir_func *f)
+{
+	uint32_t most = 65536 / (32 * f->num_warps);
+	if (most > 255) most = 255;
+	return f->maxnreg && f->maxnreg < most ? f->maxnreg : most;
+}
 
 /* The load that an operand is, perhaps turned; and which of the operand's dimensions its memory runs along. */
 static const ir_op *loaded(const pass_context *p, const ir_value *v, unsigned *fast)
@@ -23,8 +28,10 @@ static const ir_op *loaded(const pass_context *p, const ir_value *v, unsigned *f
 	return v->def;
 }
 
-const char *wgmma_refusal(const pass_context *p, const ir_op *dot, unsigned num_warps)
+const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 {
+	const ir_func *f = dot->block->func;
+	unsigned num_warps = f->num_warps;
 	ir_type a = ir_arg(dot, 0)->type, b = ir_arg(dot, 1)->type, sum = dot->results[0]->type;
 	const wgmma_form *form = wgmma_form_of(a.elem);
 	wgmma_shape shape;
@@ -35,7 +42,9 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot, unsigned num_
 	if (sum.rank != 2) return "wgmma is used for two dimensions only";
 	if (num_warps < 4) return "wgmma takes four warps together";
 	if (!wgmma_shape_of(sum, num_warps, &shape)) return "wgmma wants 64 rows, and 8 columns for every four warps";
-	if (ir_elements(sum) / (32 * num_warps) > MOST_REGISTERS) return "a thread's part of the sum is too large";
+	/* an instruction has its part of the sum in registers at once, and there must be others */
+	if (ir_elements(sum) / (32 * num_warps) > (most_registers(f) + 1) / 2)
+		return "a thread's part of the sum takes more than half of its registers";
 	if (a.dim[1] < form->k) return "wgmma takes more along k at once";
 	if (!form->turns && (!loaded(p, ir_arg(dot, 1), &fast) || fast != 0))
 		return "wgmma reads operands of this type along k only, and the second one is not loaded so";
@@ -56,7 +65,7 @@ bool wgmma_wants_registers(const pass_context *p, const ir_op *wgmma)
 static void select(ir_op *o, void *context)
 {
 	pass_context *p = context;
-	if (o->kind != IR_DOT || wgmma_refusal(p, o, o->block->func->num_warps)) return;
+	if (o->kind != IR_DOT || wgmma_refusal(p, o)) return;
 	ir_builder b = {.func = o->block->func, .block = o->block, .before = o, .at = o->at};
 	ir_value *args[3] = {ir_arg(o, 0), ir_arg(o, 1), o->nargs > 2 ? ir_arg(o, 2) : NULL}, *result = o->results[0];
 	ir_value *begun = ir_build1(&b, IR_WGMMA, result->type, o->nargs, args);
