@@ -21,6 +21,7 @@ typedef enum explain_kind {
 	EXPLAIN_BARRIER,
 	EXPLAIN_COPY,     /* a loop's load that runs ahead, through a ring */
 	EXPLAIN_BULK,     /* a block by a tensor map */
+	EXPLAIN_PRODUCT,  /* a dot */
 	EXPLAIN_EXCHANGE, /* any other operation that needs shared memory */
 	EXPLAIN_KINDS
 } explain_kind;
@@ -60,7 +61,14 @@ typedef struct explain_row {
 	explain_bank store, load;
 
 	uint32_t swizzle; /* of a block: bytes; its copies are the accesses above; how: "load", "store" */
-	uint32_t stages;  /* of a ring; its accesses are above; how: "matrix loads" or null */
+	uint32_t stages;  /* of a ring; its accesses are above; how: "matrix loads", "wgmma" or null */
+
+	/* products: how is the instruction's name and shape */
+	uint32_t instructions; /* that a warp, or a warpgroup, executes */
+	const char *first,
+		*second;     /* where the operands come from: "registers", "shared memory", "ring"; null: mma.sync */
+	bool flies;          /* nobody waits for it in the loop */
+	const char *why_not; /* wgmma; or, of a load in a loop: copied ahead; or null */
 
 	/* reductions: bits of the axis combined inside threads, between lanes and between warps */
 	uint32_t in_registers, between_lanes, between_warps;

@@ -61,6 +61,7 @@ static void put_access(json *j, const explain_row *r)
 	string(j, "not_wider_because", r->why);
 	string(j, "promise", r->promise);
 	string(j, "caching", r->caching);
+	string(j, "not_ahead_because", r->why_not);
 }
 
 static void put_bank(json *j, const char *name, explain_bank b)
@@ -118,6 +119,14 @@ static void put_row(json *j, const explain_row *r)
 		number(j, "copies", r->accesses);
 		number(j, "copy_bytes", r->access_bytes);
 		number(j, "swizzle", r->swizzle);
+	}
+	if (r->kind == EXPLAIN_PRODUCT) {
+		string(j, "instruction", r->how);
+		number_if(j, "instructions", r->instructions, r->instructions);
+		string(j, "a_from", r->first);
+		string(j, "b_from", r->second);
+		truth(j, "left_running", r->flies);
+		string(j, "not_wgmma_because", r->why_not);
 	}
 	number(j, "shuffles", r->shuffles);
 	number(j, "barriers", r->barriers);

@@ -3,7 +3,9 @@
 
 #include "../passes/access.h"
 #include "../passes/bulk.h"
+#include "../passes/mma.h"
 #include "../passes/scratch.h"
+#include "../passes/wgmma.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@ const char *const explain_kind_names[] = {
 	[EXPLAIN_BARRIER] = "barrier",
 	[EXPLAIN_COPY] = "copy ahead",
 	[EXPLAIN_BULK] = "tensor copy",
+	[EXPLAIN_PRODUCT] = "product",
 	[EXPLAIN_EXCHANGE] = "exchange",
 };
 
@@ -176,6 +179,8 @@ static explain_kind kind_of(const ir_op *o)
 	case IR_RING: return EXPLAIN_COPY;
 	case IR_BULK_LOAD:
 	case IR_BULK_STORE: return EXPLAIN_BULK;
+	case IR_DOT:
+	case IR_WGMMA: return EXPLAIN_PRODUCT;
 	case IR_ASYNC_WAIT:
 	case IR_CTA_BARRIER:
 	case IR_DEBUG_BARRIER: return EXPLAIN_BARRIER;
@@ -191,6 +196,7 @@ static void record_ring(recorder *r, const ir_op *o, explain_row *row)
 	row->type = ir_type_name(r->arena, tile->type);
 	row->stages = (uint32_t)o->attr[0];
 	if (ring_plan(o, &plan) && plan.matrices) row->how = "matrix loads";
+	if (o->attr[1]) row->how = "wgmma";
 	for (const ir_use *u = tile->uses; u; u = u->next) {
 		const ir_op *copy = u->user;
 		if (copy->kind != IR_ASYNC_COPY) continue;
@@ -216,17 +222,71 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 	row->barriers = load ? 2 : 1;
 }
 
+/* ---- products ---- */
+
+static const char *place_of(const wgmma_operand *o)
+{
+	static const char *const names[] = {"registers", "shared memory", "ring"}; /* ORDER wgmma_place */
+	return names[o->place];
+}
+
+static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
+{
+	wgmma_plan plan;
+	if (!wgmma_plan_make(o, r->func->num_warps, &plan)) return;
+	row->how = arena_printf(r->arena, "wgmma m64n%uk%u", plan.shape.n, plan.form->k);
+	row->instructions = plan.shape.rows * plan.shape.columns * (plan.k / plan.form->k);
+	row->first = place_of(&plan.operand[0]);
+	row->second = place_of(&plan.operand[1]);
+	row->barriers = plan.scratch_bytes ? 1 : 0;
+	row->flies = true;
+	for (const ir_use *u = o->results[0]->uses; u; u = u->next) row->flies &= u->user->kind != IR_WGMMA_WAIT;
+	const ir_use *u = o->results[0]->uses;
+	if (u && u->user->nresults) row->name = u->user->results[0]->name;
+}
+
+static void record_dot(recorder *r, const ir_op *o, explain_row *row)
+{
+	const mma_form *form = mma_form_of(r->pass->target, o);
+	if (form && form->name)
+		row->how = arena_printf(r->arena, "mma.sync m%un8k%u", form->m, form->k);
+	else
+		row->how = "shuffles and fma";
+	if (r->pass->target->wgmma) row->why_not = wgmma_refusal(r->pass, o);
+}
+
+static void record_product(recorder *r, const ir_op *o, explain_row *row)
+{
+	row->name = o->results[0]->name;
+	row->type = ir_type_name(r->arena, o->results[0]->type);
+	if (o->kind == IR_WGMMA)
+		record_wgmma(r, o, row);
+	else
+		record_dot(r, o, row);
+}
+
+static const char *note_of(const recorder *r, const ir_op *o)
+{
+	for (uint32_t i = 0; i < r->pass->notes.n; i++)
+		if (r->pass->notes.at[i].op == o) return r->pass->notes.at[i].why;
+	return NULL;
+}
+
 static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 {
 	explain_row row = {.kind = kind_of(o), .at = o->at, .loops = loops, .shared_bytes = o->shared_bytes};
 	switch (row.kind) {
 	case EXPLAIN_LOAD:
 	case EXPLAIN_STORE:
-	case EXPLAIN_ATOMIC: record_access(r, o, &row); break;
+	case EXPLAIN_ATOMIC:
+		record_access(r, o, &row);
+		row.why_not = note_of(r, o);
+		break;
 	case EXPLAIN_CONVERSION: record_conversion(r, o, &row); break;
 	case EXPLAIN_REDUCTION: record_reduction(r, o, &row); break;
 	case EXPLAIN_COPY: record_ring(r, o, &row); break;
 	case EXPLAIN_BULK: record_block_copy(r, o, &row); break;
+	case EXPLAIN_PRODUCT: record_product(r, o, &row); break;
 	case EXPLAIN_BARRIER:
 		row.barriers = 1;
 		if (o->kind == IR_CTA_BARRIER && o->next) row.how = explain_kind_names[kind_of(o->next)];

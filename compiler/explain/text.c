@@ -68,6 +68,7 @@ static void put_access(writer *w, const explain_row *row)
 	put_barriers(w, row);
 	if (row->why && row->warp_bytes) text_printf(out, "\n            not wider: %s", row->why);
 	if (row->promise) text_printf(out, "\n            would help: --specialize=%s", row->promise);
+	if (row->why_not) text_printf(out, "\n            not copied ahead: %s", row->why_not);
 }
 
 static void put_bank(writer *w, const char *what, explain_bank b)
@@ -110,6 +111,16 @@ static void put_reduction(writer *w, const explain_row *row)
 	put_barriers(w, row);
 }
 
+static void put_product(writer *w, const explain_row *row)
+{
+	text_printf(w->out, ": %s", row->how);
+	if (row->instructions) text_printf(w->out, ", %u a warpgroup", row->instructions);
+	if (row->first) text_printf(w->out, ", a from %s, b from %s", row->first, row->second);
+	if (row->first) text_puts(w->out, row->flies ? ", left running" : ", waited for");
+	put_barriers(w, row);
+	if (row->why_not) text_printf(w->out, "\n            not wgmma: %s", row->why_not);
+}
+
 static void put_row(writer *w, const explain_row *row)
 {
 	text_printf(w->out, "        %s", explain_kind_names[row->kind]);
@@ -142,6 +153,7 @@ static void put_row(writer *w, const explain_row *row)
 		if (row->swizzle) text_printf(w->out, ", swizzled in %u bytes", row->swizzle);
 		put_barriers(w, row);
 		break;
+	case EXPLAIN_PRODUCT: put_product(w, row); break;
 	case EXPLAIN_EXCHANGE:
 		text_puts(w->out, ": between threads");
 		put_barriers(w, row);

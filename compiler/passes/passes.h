@@ -8,6 +8,12 @@
 #include "../layout/layout.h"
 #include "../target.h"
 
+/* Why something stayed as it was, for reports. */
+typedef struct pass_note {
+	const ir_op *op;
+	const char *why;
+} pass_note;
+
 typedef struct pass_context {
 	arena *arena;
 	diags *diags;
@@ -15,6 +21,7 @@ typedef struct pass_context {
 	struct axis_info *axis; /* by value id; pass_axis() fills it */
 	uint32_t naxis;
 	const ir_func *axis_of;
+	VEC(pass_note) notes; /* loads of a product that pipeline did not let run ahead */
 } pass_context;
 
 /* tile level, every target */

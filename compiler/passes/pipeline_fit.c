@@ -112,7 +112,8 @@ static bool leads_to_product(const pipeline *p, const ir_value *v, unsigned step
 	return false;
 }
 
-static bool fits_ring(pipeline *p, staged *s)
+/* Half a sentence; null: it fits. */
+static const char *fits_ring(pipeline *p, staged *s)
 {
 	const ir_value *v = s->load->results[0];
 	for (s->user = only_user(v); s->user && s->user->kind == IR_PERMUTE && s->user->block == p->body;
@@ -128,7 +129,21 @@ static bool fits_ring(pipeline *p, staged *s)
 			    ? fits_conversion(s, &access, element)
 			    : leads_to_product(p, v, MOST_STEPS) && fits_itself(s, &access, element);
 	unsigned bytes = s->width * element;
-	return fits && (bytes == 4 || bytes == 8 || bytes == 16);
+	if (!fits) return "what takes it does not read shared memory as copies would write it";
+	return bytes == 4 || bytes == 8 || bytes == 16 ? NULL : "its accesses have less than 4 bytes";
+}
+
+/* For reports: operands of products are what one expects to be copied ahead. */
+static void note(pipeline *p, const ir_op *load, const char *why)
+{
+	if (!leads_to_product(p, load->results[0], MOST_STEPS)) return;
+	vec_push(p->context->arena, &p->context->notes, ((pass_note){.op = load, .why = why}));
+}
+
+static void note_all(pipeline *p, const char *why)
+{
+	for (const ir_op *o = p->body->first; o; o = o->next)
+		if (o->kind == IR_LOAD && !ir_is_scalar(o->results[0])) note(p, o, why);
 }
 
 static void find_loads(pipeline *p)
@@ -136,13 +151,18 @@ static void find_loads(pipeline *p)
 	bool *before = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
 	for (ir_op *o = p->body->first; o && p->nloads < MOST_LOADS; o = o->next) {
 		staged s = {.load = o};
-		if (!reads_plainly(o) || !fits_ring(p, &s)) continue;
+		if (o->kind != IR_LOAD || ir_is_scalar(o->results[0])) continue;
+		const char *why =
+			reads_plainly(o) ? fits_ring(p, &s) : "it is not through *const, or has hints or an other";
 		memcpy(before, p->sliced, p->nvalues);
-		bool good = pipeline_slice(p, ir_arg(o, 0)) && (o->nargs < 2 || pipeline_slice(p, ir_arg(o, 1)));
-		if (good)
+		if (!why && !(pipeline_slice(p, ir_arg(o, 0)) && (o->nargs < 2 || pipeline_slice(p, ir_arg(o, 1)))))
+			why = "its addresses or mask depend on more than the loop's counter and pointers";
+		if (!why) {
 			p->loads[p->nloads++] = s;
-		else
-			memcpy(p->sliced, before, p->nvalues);
+			continue;
+		}
+		note(p, o, why);
+		memcpy(p->sliced, before, p->nvalues);
 	}
 }
 
@@ -233,9 +253,21 @@ static bool choose_stages(pipeline *p)
 
 bool pipeline_fits(pipeline *p)
 {
-	if ((p->loop->attr[0] ? p->loop->attr[0] : p->func->num_stages) < 2 || !counts_upwards(p)) return false;
+	const char *why = NULL;
+	if ((p->loop->attr[0] ? p->loop->attr[0] : p->func->num_stages) < 2)
+		why = "the loop has one stage";
+	else if (!counts_upwards(p))
+		why = "the loop does not count upwards in i32 by a constant";
+	if (why) {
+		note_all(p, why);
+		return false;
+	}
 	find_loads(p);
-	if (!p->nloads || !choose_stages(p)) return false;
+	if (!p->nloads) return false;
+	if (!choose_stages(p)) {
+		note_all(p, "shared memory has no room for two stages");
+		return false;
+	}
 	find_flight(p);
 	p->overlaps = p->nwaits && p->stages >= OVERLAP_STAGES;
 	p->distance = p->stages - 1 - p->overlaps;

@@ -46,11 +46,11 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 	if (ir_elements(sum) / (32 * num_warps) > (most_registers(f) + 1) / 2)
 		return "a thread's part of the sum takes more than half of its registers";
 	if (a.dim[1] < form->k) return "wgmma takes more along k at once";
-	if (!form->turns && (!loaded(p, ir_arg(dot, 1), &fast) || fast != 0))
-		return "wgmma reads operands of this type along k only, and the second one is not loaded so";
 	if (!wgmma_tile_make(a, 1, 1, 0, &tile[0]) || !wgmma_tile_make(b, 0, 0, 0, &tile[1]))
 		return "wgmma takes rows of 32 bytes at least";
 	if (tile[0].bytes + tile[1].bytes > LAYOUT_SCRATCH_MOST) return "the operands are too large for shared memory";
+	if (!form->turns && (!loaded(p, ir_arg(dot, 1), &fast) || fast != 0))
+		return "wgmma reads operands of this type along k only, and the second one is not loaded so";
 	return NULL;
 }
 
