@@ -140,7 +140,8 @@ static bool is_before(const sim_warp *w, const sim_mark *m, uint32_t thread)
 		return m->flags & MARK_PROGRAMS || atomic_load(&l->released[m->program - 1]) > m->time;
 	}
 	if (m->clock < p->all_met && m->thread < SIM_LANES * SIM_MAX_WARPS) return true;
-	if (m->flags & MARK_WARPS) return p->some_met;
+	/* Of several warpgroups' engines only the last one's clock is known here. */
+	if (m->flags & MARK_WARPS) return p->some_met || m->thread >= SIM_LANES * SIM_MAX_WARPS;
 	uint32_t warp = m->thread / SIM_LANES;
 	if (m->thread == thread && warp < SIM_CLOCK_GROUP && !(m->flags & MARK_LANES)) return true;
 	return warp == w->index ? m->clock < w->clock : m->clock < w->known[warp];
