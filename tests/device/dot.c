@@ -200,11 +200,14 @@ static void run_batches(suite *s)
 }
 
 /* A product with a loop over k and masks, on sizes that no tile divides. */
-static void run_loop(suite *s, const kind *d, problem p, int bm, int bn, int bk, int warps)
+typedef enum made { AS_LOADED, A_MADE, B_MADE, BOTH_MADE } made; /* operands that are computed from what is loaded */
+
+static void run_loop(suite *s, const kind *d, problem p, int bm, int bn, int bk, int warps, made how)
 {
 	char name[128], text[2048], at_a[128], at_b[128];
-	snprintf(name, sizeof name, "loop.%s.%dx%dx%d.%s%s.warps%d", d->name, p.m, p.n, p.k, p.trans_a ? "t" : "n",
-		p.trans_b ? "t" : "n", warps);
+	static const char *const tags[] = {"", ".a_made", ".b_made", ".both_made"};
+	snprintf(name, sizeof name, "loop.%s.%dx%dx%d.%s%s.warps%d%s", d->name, p.m, p.n, p.k, p.trans_a ? "t" : "n",
+		p.trans_b ? "t" : "n", warps, tags[how]);
 	if (!suite_wants(s, name)) return;
 	snprintf(text, sizeof text,
 		"kernel k(z: *%s, a: *const %s, b: *const %s, c: *const %s, n: i32) grid(cdiv(%d, %d), cdiv(%d, %d)) "
@@ -212,34 +215,34 @@ static void run_loop(suite *s, const kind *d, problem p, int bm, int bn, int bk,
 		"let i = program_id(0) * %d + arange(0, %d); let j = program_id(1) * %d + arange(0, %d);\n"
 		"var sum = zeros([%d, %d], %s);\nfor at in range(0, n, %d) {\nlet l = at + arange(0, %d);\n"
 		"let x = load(a + (%s), mask = (i < %d)[:, None] & (l < n)[None, :]);\n"
-		"let y = load(b + (%s), mask = (l < n)[:, None] & (j < %d)[None, :]);\nsum += dot(x, y%s);\n}\n"
+		"let y = load(b + (%s), mask = (l < n)[:, None] & (j < %d)[None, :]);\nsum += dot(%s, %s%s);\n}\n"
 		"store(z + i[:, None] * %d + j[None, :], sum, mask = (i < %d)[:, None] & (j < %d)[None, :]);\n}\n",
 		scalar_name(d->out), scalar_name(d->a), scalar_name(d->b), scalar_name(d->out), p.m, bm, p.n, bn, warps,
 		bm, bm, bn, bn, bm, bn, scalar_name(d->out), bk, bk,
 		operand_offsets(at_a, sizeof at_a, "i", "l", p.trans_a ? p.m : p.k, p.trans_a), p.m,
-		operand_offsets(at_b, sizeof at_b, "l", "j", p.trans_b ? p.k : p.n, p.trans_b), p.n, d->options, p.n,
-		p.m, p.n);
+		operand_offsets(at_b, sizeof at_b, "l", "j", p.trans_b ? p.k : p.n, p.trans_b), p.n,
+		how & A_MADE ? "x + x - x" : "x", how & B_MADE ? "y + y - y" : "y", d->options, p.n, p.m, p.n);
 	run(s, d, &p, name, text);
 }
 
 /* Rounds fewer than, as many as and more than the stages; twice over, so that a ring is filled again while it may still
  * be read. */
-static void run_stages(suite *s, const kind *d, int rounds, int stages, int warps)
+static void run_stages(suite *s, const kind *d, int rounds, int stages, int warps, int rows)
 {
 	char name[128], text[2048];
-	problem p = {1, 64, 64, 32 * rounds, false, false};
-	snprintf(name, sizeof name, "stages.%s.rounds%d.stages%d.warps%d", d->name, rounds, stages, warps);
+	problem p = {1, 4 * rows, 64, 32 * rounds, false, false};
+	snprintf(name, sizeof name, "stages.%s.rows%d.rounds%d.stages%d.warps%d", d->name, rows, rounds, stages, warps);
 	if (!suite_wants(s, name)) return;
 	snprintf(text, sizeof text,
 		"kernel k(z: *%s, a: *const %s, b: *const %s, c: *const %s, n: i32) grid(2) "
 		"options(num_warps = %d, num_stages = %d) {\n"
-		"let j = arange(0, 64);\nfor t in range(0, 32, 16) {\n"
-		"let i = program_id(0) * 32 + t + arange(0, 16); var sum = zeros([16, 64], %s);\n"
+		"let j = arange(0, 64);\nfor t in range(0, %d, %d) {\n"
+		"let i = program_id(0) * %d + t + arange(0, %d); var sum = zeros([%d, 64], %s);\n"
 		"for at in range(0, n, 32) {\nlet l = at + arange(0, 32);\n"
 		"sum += dot(load(a + i[:, None] * n + l[None, :]), load(b + l[:, None] * 64 + j[None, :]));\n}\n"
 		"store(z + i[:, None] * 64 + j[None, :], sum);\n}\n}\n",
-		scalar_name(d->out), scalar_name(d->a), scalar_name(d->b), scalar_name(d->out), warps, stages,
-		scalar_name(d->out));
+		scalar_name(d->out), scalar_name(d->a), scalar_name(d->b), scalar_name(d->out), warps, stages, 2 * rows,
+		rows, 2 * rows, rows, rows, scalar_name(d->out));
 	run(s, d, &p, name, text);
 }
 
@@ -250,14 +253,23 @@ static void run_loops(suite *s)
 		for (int rounds = 1; rounds <= 7; rounds += 2)
 			for (int stages = 1; stages <= 5; stages++)
 				if (d == 0 || (rounds + stages) % 3 == 0)
-					run_stages(s, &kinds[staged[d]], rounds, stages, 1 << (rounds + stages) % 4);
+					run_stages(
+						s, &kinds[staged[d]], rounds, stages, 1 << (rounds + stages) % 4, 16);
+	for (int rounds = 1; rounds <= 7; rounds += 2) /* 64 rows are for warpgroups, where there are any */
+		for (int stages = 2; stages <= 5; stages++)
+			run_stages(s, &kinds[(rounds + stages) % 4 == 0], rounds, stages,
+				4 << (rounds / 2 + stages) % 2, 64);
 	for (size_t d = 0; d < sizeof kinds / sizeof kinds[0]; d++)
 		for (int order = 0; order < 4; order++) {
 			problem p = {1, 100, 76, 90, order & 1, order >> 1},
 				even = {1, 128, 192, 160, order & 1, order >> 1};
 			if (kinds[d].out == SCALAR_F16) continue; /* rounds once a step */
-			run_loop(s, &kinds[d], p, 32, 64, 32, 4);
-			run_loop(s, &kinds[d], even, 64, 64, 32, 8);
+			run_loop(s, &kinds[d], p, 32, 64, 32, 4, AS_LOADED);
+			run_loop(s, &kinds[d], even, 64, 64, 32, 8, AS_LOADED);
+			if (d > 1) continue;
+			run_loop(s, &kinds[d], p, 64, 32, 64, 4, AS_LOADED);
+			run_loop(s, &kinds[d], even, 128, 64, 64, 8, AS_LOADED);
+			run_loop(s, &kinds[d], even, 64, 128, 64, 4, A_MADE + (made)((unsigned)order + d) % 3);
 		}
 }
 
