@@ -11,6 +11,12 @@ part() { # suite
 	tiles) echo "reduce argmax tensor" ;;
 	esac
 }
+# What sm_90a does in its own way.
+hopper() { # suite
+	case $1 in
+	dot) echo "tile.f16.64x tile.f16.128 tile.f16.256x16 tile.i8.128 tile.e4m3.128x64 loop.f16. loop.e4m3. stages.f16.rows64" ;;
+	esac
+}
 for t in "$1"/device/*; do
 	[ -x "$t" ] && [ -f "$t" ] || continue
 	for device in cpu sim cuda; do
@@ -23,5 +29,9 @@ for t in "$1"/device/*; do
 		echo "$(basename "$t") on $device:"
 		suite "$t" --device=$device $words
 	done
+	words=$(hopper "$(basename "$t")")
+	[ -n "$words" ] || continue
+	echo "$(basename "$t") on sim:sm_90a:"
+	suite "$t" --device=sim:sm_90a $words
 done
 finish
