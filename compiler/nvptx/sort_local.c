@@ -9,19 +9,16 @@
  * Where a run shall descend, keys are inverted when they are loaded and once more when they are stored. */
 #include "sort_local.h"
 
-enum {
-	CHUNK_BITS = SORT_CHUNK_BITS,
-	CHUNK = 1 << CHUNK_BITS,
-	PIECE = 16,
-	ALIGNED = 4
-}; /* ALIGNED: that many keys and more lie on 16 bytes */
+enum { CHUNK_BITS = SORT_CHUNK_BITS, CHUNK = 1 << CHUNK_BITS, PIECE = 16 };
+enum { MOST = 64 };   /* registers that an exchange between warps has room for: see exchange_plan_make() */
+enum { ALIGNED = 4 }; /* that many keys and more lie on 16 bytes */
 
 typedef struct places {
 	lower *l;
 	const local_sort *s;
 	LLVMTypeRef type;
 	LLVMValueRef array, exchange_buffer; /* in local memory */
-	LLVMValueRef v[CHUNK], other[CHUNK];
+	LLVMValueRef v[MOST], other[MOST];
 } places;
 
 /* ---- loops and memory ---- */
@@ -168,7 +165,7 @@ static void meet_thread(places *p, LLVMValueRef stage, LLVMValueRef j, bool in_l
 	lower *l = p->l;
 	LLVMBuilderRef b = l->builder;
 	const local_sort *s = p->s;
-	uint32_t most = s->x->registers < CHUNK ? s->x->registers : CHUNK, piece = in_lanes ? PIECE : most;
+	uint32_t most = s->x->registers < MOST ? s->x->registers : MOST, piece = in_lanes ? PIECE : most;
 	unsigned start = in_lanes ? s->registers : s->registers + s->lanes - 5;
 	LLVMValueRef distance = LLVMBuildShl(b, lower_i32(l, 1), LLVMBuildSub(b, j, lower_i32(l, start), ""), "");
 	LLVMValueRef zero = lower_i32(l, 0);
