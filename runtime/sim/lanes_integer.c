@@ -35,6 +35,25 @@ static inline u64 divide(bool is_signed, unsigned width, u64 x, u64 y, bool rema
 	X("mul.hi." #T, mul_hi_##T, ANY, T, T, T, none, high)                                                          \
 	X("mad.hi." #T, mad_hi_##T, ANY, T, T, T, T, (u64)(high) + (u64)C)
 
+/* From sm_90 on: no less than 0; and two numbers of 16 bits side by side. */
+#define LESS(x, y) ((x) < (y) ? (x) : (y))
+#define MORE(x, y) ((x) > (y) ? (x) : (y))
+#define BOTH(T, op) ((u32)(u16)(op((T)A, (T)B)) | (u32)(u16)(op((T)(A >> 16), (T)(B >> 16))) << 16)
+#define PLUS(x, y) ((u32)(x) + (u32)(y))
+#define LESS_RELU(x, y) MORE(LESS(x, y), 0)
+#define MORE_RELU(x, y) MORE(MORE(x, y), 0)
+#define SINCE_SM90(X)                                                                                                  \
+	X("min.relu.s32", min_relu_s32, ANY, s32, s32, s32, none, LESS_RELU(A, B))                                     \
+	X("max.relu.s32", max_relu_s32, ANY, s32, s32, s32, none, MORE_RELU(A, B))                                     \
+	X("add.u16x2", add_u16x2, PAIR, u32, u32, u32, none, BOTH(u16, PLUS))                                          \
+	X("add.s16x2", add_s16x2, PAIR, u32, u32, u32, none, BOTH(u16, PLUS))                                          \
+	X("min.u16x2", min_u16x2, PAIR, u32, u32, u32, none, BOTH(u16, LESS))                                          \
+	X("max.u16x2", max_u16x2, PAIR, u32, u32, u32, none, BOTH(u16, MORE))                                          \
+	X("min.s16x2", min_s16x2, PAIR, u32, u32, u32, none, BOTH(s16, LESS))                                          \
+	X("max.s16x2", max_s16x2, PAIR, u32, u32, u32, none, BOTH(s16, MORE))                                          \
+	X("min.relu.s16x2", min_relu_s16x2, PAIR, u32, u32, u32, none, BOTH(s16, LESS_RELU))                           \
+	X("max.relu.s16x2", max_relu_s16x2, PAIR, u32, u32, u32, none, BOTH(s16, MORE_RELU))
+
 #define INTEGER_OPS(X)                                                                                                 \
 	SIGNED_AND_NOT(X, u16, u32, false)                                                                             \
 	SIGNED_AND_NOT(X, s16, u32, true)                                                                              \
@@ -54,7 +73,8 @@ static inline u64 divide(bool is_signed, unsigned width, u64 x, u64 y, bool rema
 	HIGH(X, u32, (u64)A *(u64)B >> 32)                                                                             \
 	HIGH(X, s32, (s64)A *(s64)B >> 32)                                                                             \
 	HIGH(X, u64, HIGH_U64(A, B))                                                                                   \
-	HIGH(X, s64, HIGH_S64(A, B))
+	HIGH(X, s64, HIGH_S64(A, B))                                                                                   \
+	SINCE_SM90(X)
 
 INTEGER_OPS(LANES_FUNCTION)
 const sim_op sim_integer_ops[] = {INTEGER_OPS(LANES_ROW)};

@@ -23,7 +23,7 @@ static bool skip_function(parser *p)
 	return true;
 }
 
-/* ".param .u64 .ptr .global .align 4 name" */
+/* ".param .u64 .ptr .global .align 4 name", ".param .align 2 .b8 name[2]" */
 static bool parameter(parser *p)
 {
 	scalar type = SCALAR_U64, t;
@@ -47,9 +47,11 @@ static bool parameter(parser *p)
 	c->nparameters++;
 	if (!parse_next(p)) return false;
 	if (!parse_accept(p, "[")) return true;
-	q->is_array = true; /* a tensor map: its argument is the address of its bytes */
-	if (p->now.kind != WORD_NUMBER || p->now.bits * q->bytes != 128)
+	uint64_t n = p->now.kind == WORD_NUMBER && p->now.bits <= 128 ? p->now.bits * q->bytes : 0;
+	q->is_array = n == 128; /* a tensor map: its argument is the address of its bytes */
+	if (!n || (n > 8 && !q->is_array))
 		return parse_fail(p, "parameters that are arrays, other than tensor maps, are not simulated");
+	if (n <= 8) q->bytes = (uint8_t)n; /* f16 and bf16 are passed as two bytes */
 	return parse_next(p) && parse_expect(p, "]");
 }
 

@@ -145,6 +145,7 @@ void sim_program_free(sim_program *p)
 	free(p->shared);
 	free(p->shared_shadow);
 	free(p->cells);
+	free(p->parts);
 	free(p->pending);
 	free(p);
 }

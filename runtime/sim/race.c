@@ -27,6 +27,7 @@ enum { PAGE_BYTES = 4096, PAGE_CELLS = PAGE_BYTES / 4, MAX_PROGRAMS = (1 << 24) 
 
 struct sim_page {
 	atomic_flag busy;
+	sim_mark *parts; /* as sim_program's */
 	sim_cell cells[PAGE_CELLS];
 };
 
@@ -53,8 +54,11 @@ void sim_races_end(sim_launch *l)
 {
 	for (size_t i = 0; i < l->nranges; i++) {
 		sim_range *r = &l->ranges[i];
-		for (uint64_t k = 0; r->pages && k * PAGE_BYTES < r->bytes + PAGE_BYTES; k++)
-			free(atomic_load(&r->pages[k]));
+		for (uint64_t k = 0; r->pages && k * PAGE_BYTES < r->bytes + PAGE_BYTES; k++) {
+			sim_page *page = atomic_load(&r->pages[k]);
+			if (page) free(page->parts);
+			free(page);
+		}
 		free(r->pages);
 	}
 	free((void *)l->released);
@@ -183,6 +187,63 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 		wrote ? "written" : "read", who, where);
 }
 
+/* The four marks of a cell whose bytes are read by different threads, which one summary would mix up: the cell's own
+ * mark then has no bytes.  Null: no memory, so what is read there is not watched. */
+static sim_mark *parts_of(sim_program *p, const sim_range *r, uint64_t offset)
+{
+	sim_page *page = r ? page_of(r, offset) : NULL;
+	sim_mark **all = page ? &page->parts : &p->parts;
+	size_t cells = page ? PAGE_CELLS : p->shared_bytes / 4 + 1;
+	if (!*all) *all = calloc(cells, 4 * sizeof **all);
+	return *all ? *all + 4 * (page ? offset % PAGE_BYTES / 4 : offset / 4) : NULL;
+}
+
+static bool is_split(const sim_mark *m)
+{
+	return m->program && !m->bytes;
+}
+
+/* The mark of several readers since the last write, `mine` the latest of them. */
+static sim_mark merged(const sim_warp *w, const sim_mark *m, sim_mark mine)
+{
+	if (!m->program || is_before(w, m, mine.thread)) return mine;
+	mine.bytes |= m->bytes;
+	mine.flags = (mine.flags & m->flags & MARK_ATOMIC) | (m->flags & ~MARK_ATOMIC);
+	if (m->program != mine.program)
+		mine.flags |= MARK_PROGRAMS;
+	else if (m->thread != mine.thread || mine.thread < SIM_LANES * SIM_MAX_WARPS)
+		mine.flags |= m->thread / SIM_LANES == w->index ? MARK_LANES : MARK_WARPS;
+	return mine;
+}
+
+static void mark_read(sim_warp *w, sim_cell *c, const sim_mark *mine, const sim_range *r, uint64_t offset)
+{
+	sim_mark *m = &c->read, *part;
+	if (!is_split(m)) {
+		if (!m->program || m->bytes == mine->bytes || is_before(w, m, mine->thread)) {
+			*m = merged(w, m, *mine);
+			return;
+		}
+		part = parts_of(w->program, r, offset);
+		for (unsigned i = 0; part && i < 4; i++) part[i] = m->bytes >> i & 1 ? *m : (sim_mark){0};
+		m->bytes = 0;
+	}
+	part = parts_of(w->program, r, offset);
+	for (unsigned i = 0; part && i < 4; i++)
+		if (mine->bytes >> i & 1) part[i] = merged(w, &part[i], *mine);
+}
+
+/* Readers of bytes that are written now have had their turn. */
+static void forget_reads(sim_warp *w, sim_cell *c, uint32_t bytes, const sim_range *r, uint64_t offset)
+{
+	sim_mark *m = &c->read, *part = is_split(m) && bytes != 15 ? parts_of(w->program, r, offset) : NULL;
+	for (unsigned i = 0; part && i < 4; i++)
+		if (bytes >> i & 1) part[i].program = 0;
+	if (part) return;
+	m->bytes &= ~bytes;
+	if (!m->bytes) m->program = 0;
+}
+
 /* True: no race. */
 static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, uint32_t bytes, bool reads, bool writes,
 	bool atomic, const sim_range *r, uint64_t offset, uint32_t thread, uint32_t clock)
@@ -206,22 +267,16 @@ static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, 
 	both_atomic = atomic && m->flags & MARK_ATOMIC;
 	if (writes && m->program && m->bytes & bytes && !both_atomic && !is_before(w, m, thread))
 		return report(w, in, lane, m, true, false, r, offset);
+	if (writes && is_split(m) && (m = parts_of(w->program, r, offset)))
+		for (unsigned i = 0; i < 4; i++, m++)
+			if (bytes >> i & 1 && m->program && !(atomic && m->flags & MARK_ATOMIC) &&
+				!is_before(w, m, thread))
+				return report(w, in, lane, m, true, false, r, offset);
 	if (writes) {
 		c->write = mine;
-		c->read.program = 0;
+		forget_reads(w, c, bytes, r, offset);
 	}
-	if (!reads || (writes && !atomic)) return true;
-	m = &c->read;
-	if (writes) return true;                      /* the atomic's mark is there already */
-	if (m->program && !is_before(w, m, thread)) { /* several readers since the last write */
-		mine.bytes |= m->bytes;
-		mine.flags = (mine.flags & m->flags & MARK_ATOMIC) | (m->flags & ~MARK_ATOMIC);
-		if (m->program != mine.program)
-			mine.flags |= MARK_PROGRAMS;
-		else if (m->thread != thread || thread < SIM_LANES * SIM_MAX_WARPS)
-			mine.flags |= m->thread / SIM_LANES == w->index ? MARK_LANES : MARK_WARPS;
-	}
-	c->read = mine;
+	if (reads && !writes) mark_read(w, c, &mine, r, offset); /* an atomic's mark is there already */
 	return true;
 }
 

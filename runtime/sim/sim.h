@@ -333,6 +333,7 @@ struct sim_program { /* what one thread of the host simulates; kept from program
 	uint32_t *fresh; /* what `bad` is of before a program begins */
 	uint8_t *shared, *shared_shadow;
 	sim_cell *cells;   /* of shared memory */
+	sim_mark *parts;   /* null, or of each byte of it: who read it, where a cell's bytes are read by several */
 	uint16_t *pending; /* copies under way into each 4 bytes of it */
 	uint64_t npending;
 	uint32_t all_met; /* the clock at which all warps met last */

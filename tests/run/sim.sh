@@ -67,6 +67,31 @@ status 0 "one address, one program" "$blkrun" --device=sim faulty.blk:one_addres
 status 1 "json" "$blkrun" --device=sim --diagnostics=json faulty.blk:off_by_one z=f32[1000] x=f32[1000] n=1000
 says '^{"problem": "4 bytes are read outside x, which has 4000 bytes: at offset 4000", "file": "faulty.blk", "line": 3, .*"program": \[7, 0, 0\]'
 
+# Readers of the four bytes of a word are told apart: in place is no race, and what is one is found.
+cat >bytes.blk <<'END'
+kernel in_place(x: *i8, n: i32) grid(cdiv(n, 129)) {
+    let o = program_id(0) * 129 + arange(0, 256);
+    let mask = (o < n) & (arange(0, 256) < 129);
+    store(x + o, load(x + o, mask = mask) + 1, mask = mask);
+}
+kernel neighbours(x: *i8, n: i32) grid(n) {
+    let v = load(x + (program_id(0) + 1) % n);
+    store(x + program_id(0), v);
+}
+kernel relu(z: *i32, x: *i32, n: i32) grid(1) {
+    let o = arange(0, 128);
+    let v = load(x + o, mask = o < n);
+    store(z + o, maximum(maximum(v, v * 3 - 7), 0) + maximum(minimum(v, 9), 0), mask = o < n);
+}
+kernel halves(x: *f32, a: f16, b: bf16) grid(1) { store(x + arange(0, 4), a.to(f32) + b.to(f32)); }
+END
+status 0 "bytes in place" "$blkrun" --device=sim --sim-schedules=3 bytes.blk:in_place x=i8[1000] n=1000 --check cpu
+status 1 "bytes of neighbours" "$blkrun" --device=sim bytes.blk:neighbours x=i8[3] n=3
+says 'a race on x at offset'
+status 0 "f16 and bf16 parameters" "$blkrun" --device=sim bytes.blk:halves x=f32[4]:poison a=1.5 b=-2.25 --check cpu
+"$blkc" bytes.blk --kernel=relu --target=sm_90a -o - | grep -q 'max.relu.s32' && ok || bad "no max.relu.s32"
+status 0 "max.relu" "$blkrun" --device=sim:sm_90a bytes.blk:relu z=i32[100]:poison x=i32[100]:randn n=100 --check cpu
+
 # What the layouts of the examples cost: a layout that gets worse changes these.
 cost() { # what counter value
 	grep -q "^  $2  *$3" "$dir/out" && ok || { bad "$1: $2 is not $3:"; grep "^  " "$dir/out"; }
