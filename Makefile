@@ -41,7 +41,7 @@ DEVICE := $(patsubst tests/device/%.c,$(BUILD)/device/%,$(wildcard tests/device/
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 
 all: $(BUILD)/lib/libblk.so $(BUILD)/lib/blk-trial $(BUILD)/lib/libblkc.so $(BUILD)/bin/blkc $(BUILD)/bin/blkrun $(EXAMPLES)
-tests: all $(UNIT) $(DEVICE) $(BENCH)
+tests: all $(UNIT) $(DEVICE) $(BENCH) $(BUILD)/fuzz-programs
 
 # The compiler: one library that holds or links LLVM; blkc is its command line.
 $(BUILD)/lib/libblkc.so: $(COMPILER_OBJ)
@@ -110,15 +110,41 @@ test-sanitized:
 	@sh tools/setup.sh test
 	@$(MAKE) -s tests BUILD=build-san CFLAGS="-O1 -g" SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 	@sh tests/run.sh build-san
-# libFuzzer on one reader each, from the seeds in the tree, for FUZZ_SECONDS.
+# libFuzzer on one reader each, from the seeds in the tree and what earlier runs found, for FUZZ_SECONDS.
 FUZZ_SECONDS ?= 120
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
-fuzz: $(FUZZERS:%=$(BUILD)/fuzz/%)
-	@for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz/$$f.found && $(BUILD)/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 \
-		-artifact_prefix=$(BUILD)/fuzz/$$f- -verbosity=0 -print_final_stats=1 $(BUILD)/fuzz/$$f.found tests/fuzz/$$f || exit 1; done
-$(BUILD)/fuzz/ptx: tests/fuzz/ptx.c $(filter-out %/device.c %/launch.c,$(wildcard runtime/sim/*.c)) compiler/support/scalar.c
+FUZZ_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+fuzz: $(FUZZERS:%=fuzz-%)
+fuzz-%: $(BUILD)/fuzz/%
+	@mkdir -p $<.found && echo "$*: $(FUZZ_SECONDS) s" && $< -max_total_time=$(FUZZ_SECONDS) -seed=1 -max_len=8192 -timeout=60 -rss_limit_mb=4096 \
+		-artifact_prefix=$<- -verbosity=0 -print_final_stats=1 $<.found tests/fuzz/$*
+FUZZ_front := $(filter-out %/blocks.c %/llvm_options.c,$(wildcard compiler/support/*.c compiler/syntax/*.c compiler/sema/*.c compiler/ir/*.c)) \
+	compiler/layout/linear.c compiler/layout/families.c $(GENERATED)
+FUZZ_OF_source := $(FUZZ_front)
+FUZZ_OF_ir := $(FUZZ_front)
+FUZZ_OF_ptx := $(filter-out %/device.c %/launch.c,$(wildcard runtime/sim/*.c)) compiler/support/scalar.c
+FUZZ_OF_cache := runtime/cache.c runtime/tune_record.c runtime/growing.c runtime/error.c
+FUZZ_OF_package := runtime/package.c
+fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(patsubst $(BUILD)/%,%,$(1)))
+.SECONDEXPANSION:
+$(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $$(call fuzz_objects,$$(FUZZ_OF_$$*))
+	clang $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ -lpthread -lm -ldl
+$(BUILD)/fuzz/obj/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
-	clang -std=c11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -I. -Icompiler -Iruntime -o $@ $^ -lpthread -lm
+	clang $(FUZZ_CFLAGS) -Wno-everything -Icompiler/syntax -c -o $@ $<
+$(BUILD)/fuzz/obj/%.o: %.c | $(GENERATED)
+	@mkdir -p $(@D)
+	clang $(FUZZ_CFLAGS) $(WARN) -c -o $@ $<
+FUZZ_CFLAGS = -std=c11 -D_GNU_SOURCE -O1 -g $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -DBLK_VERSION='"$(VERSION)"' -I. -Icompiler -Iruntime -I$(BUILD)/gen
+
+# Random programs on every device, compared bit by bit; see docs/testing.md.
+FUZZ_PROGRAMS ?= 1000
+SEED ?= 1
+PROGRAMS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fuzz/programs/*.c))
+$(BUILD)/fuzz-programs: $(PROGRAMS_OBJ) $(SCALAR_OBJ) $(BUILD)/lib/libblk.so $(BUILD)/lib/libblkc.so
+	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/lib' $(ALL_LDFLAGS) -lm
+fuzz-programs: $(BUILD)/fuzz-programs
+	$< --programs=$(FUZZ_PROGRAMS) --seed=$(SEED) --out=$(BUILD)/fuzz-found
 clang:
 	@$(MAKE) -s tests BUILD=build-clang CC=clang CFLAGS=-O1 LLVM_LINK=shared
 	@echo "clang: no warnings"
@@ -126,7 +152,7 @@ format:
 	clang-format -i $(FORMATTED)
 format-check:
 	@case "$$(clang-format --version)" in *"version 14."*) clang-format --dry-run -Werror $(FORMATTED) && echo "format: clean";; *) echo "format: skipped, the check is for clang-format 14";; esac
-FORMATTED = $(wildcard compiler/*.[ch] compiler/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] tests/*/*.[ch] examples/*.h examples/*/*.c)
+FORMATTED = $(wildcard compiler/*.[ch] compiler/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] tests/*/*.[ch] tests/fuzz/programs/*.[ch] examples/*.h examples/*/*.c)
 lint: $(GENERATED)
 	clang-tidy --quiet $(wildcard compiler/*.c compiler/*/*.c runtime/*.c runtime/*/*.c) -- $(ALL_CFLAGS) -DBLK_LLVM_VERSION='"$(LLVM_VERSION)"' $(LLVM_CFLAGS)
 clean:
@@ -149,8 +175,8 @@ help:
 	@echo "make test            set up, build, run every test that this machine can run"
 	@echo "make [LLVM_LINK=shared]   build/bin/blkc, build/bin/blkrun, build/lib, build/examples"
 	@echo "make install [PREFIX=/usr/local DESTDIR=]    make device    make clean"
-	@echo "make test-sanitized clang fuzz format format-check lint"
+	@echo "make test-sanitized clang fuzz fuzz-programs format format-check lint"
 
-.PHONY: all tests demo test test-sanitized fuzz clang format format-check lint clean device install help
+.PHONY: all tests demo test test-sanitized fuzz fuzz-programs clang format format-check lint clean device install help
 .SECONDARY:
--include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/tests/fuzz/programs/*.d $(BUILD)/fuzz/obj/*/*.d $(BUILD)/fuzz/obj/*/*/*.d)

@@ -10,6 +10,12 @@ need() { missing="$missing $1"; }
 have() { command -v "$1" >/dev/null 2>&1; }
 header() { echo "#include <$1>" | ${CC:-cc} -E -xc - >/dev/null 2>&1; }
 
+# The package of libFuzzer: with the version of the clang that is there, or that would come.
+fuzzer() {
+	version=$({ clang --version 2>/dev/null || apt-cache depends clang 2>/dev/null; } | sed -n 's/.*clang[ a-z-]*\([0-9][0-9]*\).*/\1/p' | head -1)
+	echo "libclang-rt-${version:-14}-dev"
+}
+
 have "${CC:-cc}" || need gcc
 have "${CXX:-c++}" || need g++
 have make || need make
@@ -25,6 +31,8 @@ if [ "$1" = test ]; then
 	header cmocka.h || need libcmocka-dev
 	have python3 || need python3
 	have clang || need clang
+	echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { return p && n < 0; }' |
+		clang -xc - -fsanitize=fuzzer,address,undefined -o /dev/null 2>/dev/null || need "$(fuzzer)"
 	have clang-format || need clang-format
 fi
 if [ -n "$missing" ]; then
