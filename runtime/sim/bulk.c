@@ -289,6 +289,7 @@ static bool find_mbarriers(sim_bulk *b, const sim_program *owner)
 				"a copy to several programs tells the mbarrier at the same place of each",
 				"no mbarrier is at offset %u of the shared memory of program %u of the cluster", b->bar,
 				rank);
+		if (c->programs[rank] != w->program && !sim_mbarrier_is_shared(w, b->in, b->lane, bar)) return false;
 		if (!bar->published)
 			return sim_report(w, b->in, b->lane,
 				"fence.mbarrier_init stands behind mbarrier.init, then a barrier",

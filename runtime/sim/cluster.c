@@ -219,17 +219,15 @@ bool sim_step_cluster_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 /* The same place in the shared memory of another program. */
 bool sim_step_map_rank(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	const sim_cluster *c = w->program->cluster;
 	uint32_t bad = (w->bad[in->a] | w->bad[in->b]) & mask;
 	if (bad) return sim_report(w, in, (unsigned)__builtin_ctz(bad), NULL, "an address or a rank is undefined");
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		uint64_t a = sim_register_read(sim_at(w, in->a), in->wide[0], i);
-		uint32_t rank = ((const uint32_t *)sim_at(w, in->b))[i];
-		if (rank >= c->n) return sim_report(w, in, i, NULL, "program %u of a cluster that has %u", rank, c->n);
+		uint64_t rank = ((const uint32_t *)sim_at(w, in->b))[i] & 0xff; /* whose program there may be none */
 		uint64_t window = a & SIM_SHARED_WINDOW;
-		sim_register_write(sim_at(w, in->d), in->wide[0], i,
-			window | (a & SHARED_OFFSETS) | (uint64_t)rank << SIM_RANK_SHIFT);
+		sim_register_write(
+			sim_at(w, in->d), in->wide[0], i, window | (a & SHARED_OFFSETS) | rank << SIM_RANK_SHIFT);
 	}
 	sim_set_defined(w, in->d, mask);
 	return true;

@@ -44,6 +44,15 @@ static uint64_t place(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t 
 	return offset;
 }
 
+bool sim_mbarrier_is_shared(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mbarrier *b)
+{
+	return w->program->cluster->passed > b->passed ||
+	       sim_report(w, in, lane, "a barrier of the cluster stands behind the init",
+		       "the mbarrier at offset %u of another program's shared memory is used, which that may not have "
+		       "made yet",
+		       b->offset);
+}
+
 sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t address, sim_program **owner)
 {
 	uint64_t offset = place(w, in, lane, address, owner);
@@ -62,7 +71,7 @@ sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_instr *in, unsigned lane, u
 			offset, SIM_LANES * b->maker, where);
 		return NULL;
 	}
-	return b;
+	return *owner == w->program || sim_mbarrier_is_shared(w, in, lane, b) ? b : NULL;
 }
 
 /* ---- Its life ---- */
@@ -92,6 +101,7 @@ static bool make(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offse
 		.clock = clock,
 		.maker = w->index,
 		.made = w->clock,
+		.passed = p->cluster->passed,
 		.made_at = in};
 	uint32_t clocks = SIM_CLOCK_MBARRIER + p->nmbarriers;
 	if (clocks > SIM_CLOCKS) clocks = SIM_CLOCKS;

@@ -125,7 +125,7 @@ uint8_t *sim_memory(sim_warp *w, const sim_instr *in, unsigned lane, sim_space s
 		if (address & SIM_SHARED_WINDOW) space = SPACE_SHARED, address &= ~SIM_SHARED_WINDOW;
 		if (address & SIM_LOCAL_WINDOW) space = SPACE_LOCAL, address &= ~SIM_LOCAL_WINDOW;
 	}
-	if (space == SPACE_SHARED && __builtin_expect(address >> SIM_RANK_SHIFT != 0, 0) &&
+	if (space == SPACE_SHARED && __builtin_expect((address >> SIM_RANK_SHIFT | p->rank) != 0, 0) &&
 		!(p = sim_shared_owner(w, in, lane, &address)))
 		return NULL;
 	if (space == SPACE_SHARED)

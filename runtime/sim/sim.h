@@ -276,6 +276,7 @@ typedef struct sim_mbarrier {
 	int64_t bytes;
 	uint32_t clock;                                  /* phases over, of all barriers that were here */
 	uint32_t maker, made;                            /* who made it: the warp, and its clock then */
+	uint64_t passed;                                 /* how often the cluster's barrier had been passed then */
 	const sim_instr *made_at, *last;                 /* last: who arrived or announced bytes */
 	uint32_t arriving[SIM_CLOCKS], told[SIM_CLOCKS]; /* what those who arrive know; of all phases that are over */
 } sim_mbarrier;
@@ -448,6 +449,8 @@ uint64_t sim_random(uint64_t *state);
 sim_mbarrier *sim_mbarrier_find(sim_program *, uint64_t offset); /* the one at an offset of shared memory, or null */
 /* One that a copy or another program names; null: reported. */
 sim_mbarrier *sim_mbarrier_at(sim_warp *, const sim_instr *, unsigned lane, uint64_t address, sim_program **owner);
+/* False: another program of the cluster may use it before it is made; reported. */
+bool sim_mbarrier_is_shared(sim_warp *, const sim_instr *, unsigned lane, const sim_mbarrier *);
 bool sim_mbarrier_arrive(
 	sim_warp *, const sim_instr *, unsigned lane, sim_program *, sim_mbarrier *, uint32_t count, bool completes);
 void sim_mbarrier_bytes(sim_program *, sim_mbarrier *, int64_t more); /* announced: > 0, or come */
