@@ -138,6 +138,7 @@ static void report(shared *s, const options *o, uint64_t seed)
 	char prefix[400];
 	snprintf(prefix, sizeof prefix, "%s/%" PRIu64, o->out, seed);
 	write_case(&p, &v, prefix, stdout);
+	program_free(&p);
 	fflush(stdout);
 }
 

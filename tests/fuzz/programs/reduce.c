@@ -354,5 +354,6 @@ void reduce_program(program *p, const verdict *failure, unsigned seconds)
 				if (done == 0) break;
 			}
 	}
-	*p = best; /* the first program's memory stays: words are in it */
+	program_keep(&best, p); /* words are in it */
+	*p = best;
 }

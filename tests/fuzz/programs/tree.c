@@ -43,6 +43,14 @@ void program_free(program *p)
 	}
 }
 
+void program_keep(program *p, program *other)
+{
+	struct chunk **end = &p->memory;
+	while (*end) end = &(*end)->next;
+	*end = other->memory;
+	other->memory = NULL;
+}
+
 node *node_new(program *p, const rule *r, tile_type t)
 {
 	node *n = program_alloc(p, sizeof *n);

@@ -113,6 +113,7 @@ typedef struct program {
 
 void program_init(program *);
 void program_free(program *);
+void program_keep(program *, program *other); /* the other's memory lives as long as this one's from now on */
 void *program_alloc(program *, size_t bytes); /* zeroed; lives as long as the program; exits when there is none */
 node *node_new(program *, const rule *, tile_type);
 node *node_constant(program *, tile_type, int64_t value);
