@@ -60,7 +60,7 @@ typedef struct explain_row {
 	uint32_t passes;      /* halves of the tile, one after another, where its scratch would be too large */
 	explain_bank store, load;
 
-	uint32_t swizzle; /* of a block: bytes; its copies are the accesses above; how: "load", "store" */
+	uint32_t swizzle; /* of a block: bytes; its copies are the accesses above; how: "load", "load ahead", "store" */
 	uint32_t stages;  /* of a ring; its accesses are above; how: "matrix loads", "wgmma" or null */
 
 	/* products: how is the instruction's name and shape */

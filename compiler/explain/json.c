@@ -119,6 +119,7 @@ static void put_row(json *j, const explain_row *r)
 		number(j, "copies", r->accesses);
 		number(j, "copy_bytes", r->access_bytes);
 		number(j, "swizzle", r->swizzle);
+		if (r->stages) number(j, "stages", r->stages);
 	}
 	if (r->kind == EXPLAIN_PRODUCT) {
 		string(j, "instruction", r->how);

@@ -176,7 +176,9 @@ static explain_kind kind_of(const ir_op *o)
 	case IR_ATOMIC_CAS: return EXPLAIN_ATOMIC;
 	case IR_CONVERT_LAYOUT: return EXPLAIN_CONVERSION;
 	case IR_REDUCE: return EXPLAIN_REDUCTION;
-	case IR_RING: return EXPLAIN_COPY;
+	case IR_RING: return ring_is_bulk(o) ? EXPLAIN_BULK : EXPLAIN_COPY;
+	case IR_MBARRIERS:
+	case IR_MBARRIERS_END:
 	case IR_BULK_LOAD:
 	case IR_BULK_STORE: return EXPLAIN_BULK;
 	case IR_DOT:
@@ -209,17 +211,20 @@ static void record_ring(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 {
-	bool load = o->kind == IR_BULK_LOAD;
-	const ir_value *tile = load ? o->results[0] : ir_arg(o, 1);
+	bool load = o->kind == IR_BULK_LOAD, ring = o->kind == IR_RING;
+	const ir_value *tile = load || ring ? o->results[0] : ir_arg(o, 1), *map = ring ? NULL : ir_arg(o, 0);
 	bulk_shape s;
 	bulk_shape_of(tile->type, &s);
-	row->name = explain_base(r->func, ir_arg(ir_arg(o, 0)->def, 0));
+	for (const ir_use *u = tile->uses; ring && u; u = u->next)
+		if (u->user->kind == IR_BULK_COPY) map = ir_arg(u->user, 3);
+	if (map) row->name = explain_base(r->func, ir_arg(map->def, 0));
+	if (ring) row->stages = (uint32_t)o->attr[0];
 	row->type = ir_type_name(r->arena, tile->type);
-	row->how = load ? "load" : "store";
+	row->how = ring ? "load ahead" : load ? "load" : "store";
 	row->accesses = s.panels * s.pieces;
 	row->access_bytes = s.copy_bytes;
 	row->swizzle = s.swizzle;
-	row->barriers = load ? 2 : 1;
+	row->barriers = ring ? 0 : load ? 2 : 1;
 }
 
 /* ---- products ---- */

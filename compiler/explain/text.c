@@ -151,6 +151,7 @@ static void put_row(writer *w, const explain_row *row)
 		text_printf(w->out, ": %s by a tensor map, %u %s of %u bytes, by one thread", row->how, row->accesses,
 			plural(row->accesses, "copy", "copies"), row->access_bytes);
 		if (row->swizzle) text_printf(w->out, ", swizzled in %u bytes", row->swizzle);
+		if (row->stages) text_printf(w->out, ", into a ring of %u stages", row->stages);
 		put_barriers(w, row);
 		break;
 	case EXPLAIN_PRODUCT: put_product(w, row); break;

@@ -144,8 +144,7 @@ static bool check_level(verifier *v, const ir_op *o)
 	if (o->kind == IR_CONVERT_LAYOUT && f->level == IR_LEVEL_TILE) return fail_at(v, o, "stands at the tile level");
 	if (f->level == IR_LEVEL_TILE && o->kind >= IR_RING && o->kind <= IR_RING_READ)
 		return fail_at(v, o, "stands at the tile level");
-	if (o->kind == IR_CTA_BARRIER && f->level != IR_LEVEL_SCHEDULED)
-		return fail_at(v, o, "stands below the scheduled level");
+	if (o->kind == IR_CTA_BARRIER && f->level == IR_LEVEL_TILE) return fail_at(v, o, "stands at the tile level");
 	if (f->level == IR_LEVEL_SCHEDULED && o->shared_bytes &&
 		(uint64_t)o->shared_offset + o->shared_bytes > f->shared_bytes)
 		return fail_at(v, o, "its scratch lies outside the shared memory");

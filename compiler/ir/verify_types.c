@@ -468,6 +468,29 @@ static bool ring(const ir_op *o, text *why)
 	return o->attr[0] >= 2 || ir_verify_fail(why, "stages=%lld", (long long)o->attr[0]);
 }
 
+static bool barriers_and_slot(const ir_op *o, unsigned at, text *why)
+{
+	const ir_op *made = ir_arg(o, at)->def;
+	if (!made || made->kind != IR_MBARRIERS) return ir_verify_fail(why, "no barriers");
+	return o->kind == IR_MBARRIERS_END ||
+	       same(o, type(o, o->kind == IR_BULK_COPY ? 1 : at + 1), ir_scalar_type(SCALAR_I32), "slot", why);
+}
+
+/* ring, slot, barriers, map, indices. */
+static bool bulk_copy(const ir_op *o, text *why)
+{
+	if (o->nargs < 4) return ir_verify_fail(why, "%u operands", o->nargs);
+	const ir_op *ring = ir_arg(o, 0)->def, *map = ir_arg(o, 3)->def;
+	if (!ring || ring->kind != IR_RING || !map || map->kind != IR_TENSOR_MAP)
+		return ir_verify_fail(why, "no ring, or no tensor map");
+	ir_type block = type(o, 0);
+	if (block.elem != type(o, 3).elem || o->nargs != 4u + block.rank)
+		return ir_verify_fail(why, "%u operands for a block of type %s", o->nargs, name(why, block));
+	for (unsigned i = 4; i < o->nargs; i++)
+		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "index", why)) return false;
+	return barriers_and_slot(o, 2, why);
+}
+
 /* An operand of wgmma, and its slot if it is a ring; *t is it as [rows, columns]. */
 static bool wgmma_operand(const ir_op *o, unsigned *at, bool turned, ir_type *t, text *why)
 {
@@ -681,6 +704,17 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_WGMMA: return wgmma(o, why);
 	case IR_WGMMA_WAIT: return wgmma_wait(o, why);
 	case IR_RING_READ: return ring_and_slot(o, why) && same(o, o->results[0]->type, type(o, 0), "result", why);
+	case IR_MBARRIERS:
+		if (o->attr[0] < 1) return ir_verify_fail(why, "count=%lld", (long long)o->attr[0]);
+		return same(o, o->results[0]->type, ir_scalar_type(SCALAR_I32), "result", why);
+	case IR_MBARRIER_EXPECT:
+		if (o->attr[0] < 1 || o->attr[0] >= 1 << 20)
+			return ir_verify_fail(why, "bytes=%lld", (long long)o->attr[0]);
+		return barriers_and_slot(o, 0, why);
+	case IR_MBARRIER_WAIT:
+		return barriers_and_slot(o, 0, why) && same(o, type(o, 2), ir_scalar_type(SCALAR_I32), "parity", why);
+	case IR_MBARRIERS_END: return barriers_and_slot(o, 0, why);
+	case IR_BULK_COPY: return bulk_copy(o, why);
 	case IR_CONVERT_LAYOUT: return all_same(o, is_any, "", why);
 	case IR_ASSUME:
 		return (is_bool(type(o, 0)) && type(o, 0).rank == 0) ||

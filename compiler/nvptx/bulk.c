@@ -7,6 +7,7 @@
 #include "lower.h"
 
 #include "../passes/bulk.h"
+#include "../passes/scratch.h"
 
 enum { PTX_BULK = 80 }; /* .version of the forms below */
 
@@ -37,12 +38,14 @@ static void plain(lower *l, const char *code)
 	lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT);
 }
 
-/* The pieces of a block between shared memory at byte `base` (i32) and its place in the array. */
-static void copies(lower *l, const ir_op *o, ir_type block, LLVMValueRef base, LLVMValueRef barrier)
+/* The pieces of a block between shared memory at byte `base` (i32) and its place in the array; the map is operand
+ * `map`, the indices stand from `first` on. */
+static void copies(
+	lower *l, const ir_op *o, unsigned map, unsigned first, ir_type block, LLVMValueRef base, LLVMValueRef barrier)
 {
 	bulk_shape s;
 	bool load = barrier != NULL;
-	unsigned rank = block.rank, first = load ? 1 : 2, last = rank - 1;
+	unsigned rank = block.rank, last = rank - 1;
 	bulk_shape_of(block, &s);
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
 	text_printf(&code,
@@ -67,7 +70,7 @@ static void copies(lower *l, const ir_op *o, ir_type block, LLVMValueRef base, L
 			LLVMValueRef args[3 + IR_MAX_RANK];
 			unsigned n = 0, before = (panel * s.pieces + piece) * s.copy_bytes;
 			args[n++] = address(l, LLVMBuildAdd(l->builder, base, lower_i32(l, before), ""));
-			args[n++] = lower_arg(l, o, 0).at[0];
+			args[n++] = lower_arg(l, o, map).at[0];
 			for (unsigned i = rank; i-- > 0;) {
 				LLVMValueRef at = lower_arg(l, o, first + i).at[0];
 				unsigned step = i == last ? panel * s.box[last] : i == s.split ? piece * BULK_BOX : 0;
@@ -114,10 +117,11 @@ void lower_bulk_load(lower *l, ir_op *o)
 	LLVMValueRef expect[] = {barrier, lower_i32(l, s.bytes)};
 	LLVMBasicBlockRef after = thread_0_begin(l);
 	lower_asm(l, "mbarrier.init.shared::cta.b64 [$0], 1;", "r", l->none, 1, &barrier, LOWER_ASM_EFFECT);
-	plain(l, "fence.proxy.async;"); /* the barrier, and what others kept in these bytes before */
+	plain(l, "fence.mbarrier_init.release.cluster;\n\tfence.proxy.async;"); /* the barrier, and what others kept in
+										   these bytes before */
 	lower_asm(l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, expect,
 		LOWER_ASM_EFFECT);
-	copies(l, o, block, base, barrier);
+	copies(l, o, 0, 1, block, base, barrier);
 	thread_0_end(l, after);
 	lower_barrier(l); /* the barrier object is there */
 	wait(l, barrier, lower_i32(l, 0));
@@ -146,7 +150,7 @@ void lower_bulk_store(lower *l, ir_op *o)
 	plain(l, "fence.proxy.async;"); /* of shared memory, and of what this thread stored to global memory before */
 	lower_barrier(l);
 	LLVMBasicBlockRef after = thread_0_begin(l);
-	copies(l, o, v->type, base, NULL);
+	copies(l, o, 0, 2, v->type, base, NULL);
 	plain(l, "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0;");
 	thread_0_end(l, after);
 }
@@ -157,4 +161,82 @@ void lower_tensor_map(lower *l, ir_op *o)
 	tile out = lower_new_tile(l, ir_result(o));
 	out.at[0] = LLVMGetParam(l->function, l->func->nparams + l->next_map++);
 	lower_set(l, ir_result(o), out);
+}
+
+/* ---- rings that bulk copies fill ---- */
+
+/* Operations of thread 0 that follow each other share one branch. */
+static bool by_thread_0(const ir_op *o)
+{
+	return o && (o->kind == IR_MBARRIER_EXPECT || o->kind == IR_BULK_COPY);
+}
+
+static void enter_thread_0(lower *l, const ir_op *o)
+{
+	if (!by_thread_0(o->prev)) l->others = thread_0_begin(l);
+}
+
+static void leave_thread_0(lower *l, const ir_op *o)
+{
+	if (!by_thread_0(o->next)) thread_0_end(l, l->others);
+}
+
+static LLVMValueRef slot_barrier(lower *l, const ir_op *o, unsigned barriers, unsigned slot)
+{
+	LLVMValueRef far = LLVMBuildMul(l->builder, lower_arg(l, o, slot).at[0], lower_i32(l, 8), "");
+	return LLVMBuildAdd(l->builder, lower_arg(l, o, barriers).at[0], far, "");
+}
+
+void lower_mbarriers(lower *l, ir_op *o)
+{
+	bool begins = o->kind == IR_MBARRIERS;
+	const ir_op *made = begins ? o : ir_arg(o, 0)->def;
+	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
+	if (!begins) lower_barrier(l); /* nobody waits any more */
+	LLVMBasicBlockRef after = thread_0_begin(l);
+	for (unsigned i = 0; i < made->attr[0]; i++) {
+		LLVMValueRef at = address(l, lower_i32(l, made->shared_offset + 8 * i));
+		lower_asm(l, begins ? "mbarrier.init.shared::cta.b64 [$0], 1;" : "mbarrier.inval.shared::cta.b64 [$0];",
+			"r", l->none, 1, &at, LOWER_ASM_EFFECT);
+	}
+	if (begins)
+		plain(l, "fence.mbarrier_init.release.cluster;\n\tfence.proxy.async;"); /* the barriers, and what others
+											   kept in the ring's bytes
+											   before */
+	thread_0_end(l, after);
+	if (!begins) return;
+	lower_barrier(l);
+	tile out = lower_new_tile(l, ir_result(o));
+	out.at[0] = address(l, lower_i32(l, o->shared_offset));
+	lower_set(l, ir_result(o), out);
+}
+
+void lower_mbarrier_expect(lower *l, ir_op *o)
+{
+	enter_thread_0(l, o);
+	LLVMValueRef args[] = {slot_barrier(l, o, 0, 1), lower_i32(l, o->attr[0])};
+	lower_asm(
+		l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, args, LOWER_ASM_EFFECT);
+	leave_thread_0(l, o);
+}
+
+void lower_bulk_copy(lower *l, ir_op *o)
+{
+	const ir_op *ring = ir_arg(o, 0)->def;
+	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
+	if (l->shared_align < BULK_ALIGN) l->shared_align = BULK_ALIGN;
+	if (!ring_plan(ring, plan) || ring->shared_bytes < plan->bytes * (uint32_t)ring->attr[0]) {
+		lower_fail(l, o, "no shared memory was set aside for a ring");
+		return;
+	}
+	enter_thread_0(l, o);
+	LLVMValueRef base = LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, plan->bytes), "");
+	base = LLVMBuildAdd(l->builder, base, lower_i32(l, ring->shared_offset), "");
+	copies(l, o, 3, 4, ir_arg(o, 0)->type, base, slot_barrier(l, o, 2, 1));
+	leave_thread_0(l, o);
+}
+
+void lower_mbarrier_wait(lower *l, ir_op *o)
+{
+	wait(l, slot_barrier(l, o, 0, 1), lower_arg(l, o, 2).at[0]);
 }

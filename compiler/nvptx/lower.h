@@ -72,6 +72,7 @@ typedef struct lower {
 	uint32_t nmaps, next_map; /* tensor maps: parameters behind the user's; those that have been lowered */
 	LLVMValueRef warpgroup;   /* lower_warpgroup()'s answer */
 	tile *values;             /* by ir_value.id */
+	LLVMBasicBlockRef others; /* where thread 0 meets the others again, while only its code is made (bulk.c) */
 	struct late_tile *late;   /* the same: tiles that lie in shared memory still */
 	VEC(tid_value) tid_values;
 	VEC(owner_value) owners; /* lower_owner()'s answers */
@@ -231,6 +232,10 @@ void lower_plan_load_one(lower *, const layout_plan *, LLVMValueRef base, ir_typ
 void lower_tensor_map(lower *, ir_op *);
 void lower_bulk_load(lower *, ir_op *);
 void lower_bulk_store(lower *, ir_op *);
+void lower_bulk_copy(lower *, ir_op *);
+void lower_mbarriers(lower *, ir_op *); /* mbarriers, mbarriers_end */
+void lower_mbarrier_expect(lower *, ir_op *);
+void lower_mbarrier_wait(lower *, ir_op *);
 
 /* ---- ring.c ---- */
 void lower_async_copy(lower *, ir_op *);

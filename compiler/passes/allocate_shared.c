@@ -67,12 +67,12 @@ static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
 		uint32_t bytes = scratch_bytes(f, o);
 		o->shared_bytes = round_up(bytes, SCRATCH_ALIGN);
 		o->shared_offset = 0;
-		if (o->kind == IR_RING) {
+		if (scratch_lasts(o)) {
 			a->rings = round_up(a->rings, scratch_align(o));
 			o->shared_offset = a->rings;
 			a->rings += o->shared_bytes;
 			own = true;
-		} else if (o->kind == IR_ASYNC_WAIT) {
+		} else if (o->kind == IR_ASYNC_WAIT || o->kind == IR_MBARRIERS_END) {
 			own = false;
 		} else if (bytes) {
 			scratch *s = ARENA_NEW(a->arena, scratch);
@@ -100,7 +100,7 @@ static void neighbours(allocator *a, uint32_t before, uint32_t after)
 static void walk(allocator *a, const ir_block *b, recent *last)
 {
 	for (const ir_op *o = b->first; o; o = o->next) {
-		if (o->shared_bytes && o->kind != IR_RING) {
+		if (o->shared_bytes && !scratch_lasts(o)) {
 			uint32_t self = a->next++;
 			for (unsigned i = 0; i < last->n; i++) neighbours(a, last->at[i], self);
 			*last = (recent){.at = {self}, .n = 1};

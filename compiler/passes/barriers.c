@@ -228,12 +228,21 @@ static void transfer(placer *p, pending *set, ir_op *o)
 		clear(set);
 		return;
 	}
+	if (o->kind == IR_MBARRIERS_END) { /* its barrier, then thread 0 ends what lies there */
+		clear(set);
+		add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true, .writes = true});
+		return;
+	}
 	bool in_warps = o->shared_bytes && exchanges_in_warps(p, o);
 	if (conflicts(p, set, o, in_warps)) {
 		ir_builder b = {.func = p->func, .block = o->block, .before = o, .at = o->at};
 		ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 		p->inserted = true;
 		clear(set);
+	}
+	if (o->kind == IR_MBARRIERS) {
+		clear(set); /* by the barrier inside */
+		return;
 	}
 	if (o->kind == IR_RING) return;               /* its copies and reads are ordered by the waits */
 	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */

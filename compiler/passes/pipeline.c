@@ -47,6 +47,23 @@ static ir_value *widened(ir_builder *b, ir_value *v)
 	return ir_build1(b, IR_CONVERT, ir_scalar_type(SCALAR_I64), 1, &v);
 }
 
+/* One thread's: what the round brings, and the copies that bring it.  They stand together, so that the branch is one.
+ */
+static void copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value **map)
+{
+	ir_value *expect[] = {p->barriers, slot};
+	ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0)->attr[0] = p->expected;
+	for (unsigned i = 0; i < p->nloads; i++) {
+		const staged *s = &p->loads[i];
+		ir_value *args[4 + IR_MAX_RANK] = {s->ring, slot, p->barriers};
+		unsigned n = 3;
+		if (!s->bulk) continue;
+		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = mapped(map, ir_arg(s->load, k));
+		b->at = s->load->at;
+		ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0);
+	}
+}
+
 /* Copies of one round into a slot, if there is such a round: counter + distance * step < hi. */
 static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t distance, ir_value *slot, ir_value **map)
 {
@@ -54,8 +71,10 @@ static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t di
 	ir_value *exists = ir_binary(b, IR_LT, at, p->hi);
 	ir_op *guard = ir_build(b, IR_IF, 1, &exists, 0, NULL, 2);
 	ir_builder inside = {.func = p->func, .block = guard->regions[0]};
+	if (p->nbulk) copy_blocks(p, &inside, slot, map);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
+		if (s->bulk) continue;
 		ir_value *args[] = {s->ring, slot, mapped(map, ir_arg(s->load, 0)), NULL};
 		if (s->load->nargs > 1) args[3] = mapped(map, ir_arg(s->load, 1));
 		inside.at = s->load->at;
@@ -65,7 +84,7 @@ static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t di
 	ir_yield(&inside, 0, NULL);
 	inside.block = guard->regions[1];
 	ir_yield(&inside, 0, NULL);
-	ir_build(b, IR_ASYNC_COMMIT, 0, NULL, 0, NULL, 0);
+	if (p->nbulk < p->nloads) ir_build(b, IR_ASYNC_COMMIT, 0, NULL, 0, NULL, 0);
 }
 
 /* `proxy`: what has arrived is read by wgmma. */
@@ -94,6 +113,14 @@ static ir_value *next_slot(pipeline *p, ir_builder *b, ir_value *slot)
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
 
+/* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the ring. */
+static ir_value *next_parity(pipeline *p, ir_builder *b, ir_value *slot)
+{
+	ir_value *last = constant(b, SCALAR_I32, p->stages - 1), *one = constant(b, SCALAR_I32, 1);
+	ir_value *args[] = {ir_binary(b, IR_EQ, slot, last), ir_binary(b, IR_XOR, p->parity, one), p->parity};
+	return ir_build1(b, IR_SELECT, slot->type, 3, args);
+}
+
 /* The rounds before the loop; leaves in ahead[k] the carried values of the round that the loop will copy first. */
 static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 {
@@ -108,6 +135,10 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 		s->ring->def->attr[1] = s->swizzle;
 		s->ring->def->attr[2] = s->fast;
 		s->ring->layout = s->load->results[0]->layout;
+	}
+	if (p->nbulk) {
+		p->barriers = ir_build1(&b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
+		p->barriers->def->attr[0] = p->stages;
 	}
 	for (unsigned k = 0; k < ncarried; k++) ahead[k] = ir_arg(p->loop, 3 + k);
 	for (unsigned round = 0; round < p->distance; round++) {
@@ -257,19 +288,35 @@ static void rewrite(pipeline *p)
 		ir_value *arg = p->body->args[1 + k];
 		if (p->sliced[arg->id]) map[arg->id] = ahead[k] = carry(p, ahead[k], arg->layout);
 	}
-	wait(&top, distance - 1, products != NULL);
+	if (p->nbulk) {
+		p->parity = carry(p, constant(&before, SCALAR_I32, 0), NULL);
+		ir_value *args[] = {p->barriers, slot, p->parity};
+		ir_build(&top, IR_MBARRIER_WAIT, 3, args, 0, NULL, 0);
+	}
+	bool all_bulk = p->nbulk == p->nloads;
+	if (!all_bulk)
+		wait(&top, distance - 1, products != NULL);
+	else if (!p->nwaits)
+		ir_build(&top, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+	else { /* the products of one round ago are done, for all threads: their slot is free */
+		ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->nwaits;
+		ir_build(&filling, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+	}
 	map[counter->id] =
 		ir_binary(&filling, IR_ADD, counter, constant(&filling, SCALAR_I32, (int64_t)distance * p->step));
 	pipeline_clone(p, &filling, map);
 	filling.at = p->loop->at;
 	copy_round(p, &filling, counter, distance, fill, map);
-	if (p->nwaits) ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->overlaps ? p->nwaits : 0;
+	if (p->nwaits && !all_bulk)
+		ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->overlaps ? p->nwaits : 0;
 	ir_add_arg(p->func, end, next_slot(p, &bottom, slot));
 	ir_add_arg(p->func, end, next_slot(p, &bottom, fill));
 	for (unsigned k = 0; k < ncarried; k++)
 		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, mapped(map, ir_arg(end, k)));
+	if (p->nbulk) ir_add_arg(p->func, end, next_parity(p, &bottom, slot));
 	read_rings(p, slot);
-	wait(&after, 0, false);
+	if (!all_bulk) wait(&after, 0, false);
+	if (p->nbulk) ir_build(&after, IR_MBARRIERS_END, 1, &p->barriers, 0, NULL, 0);
 }
 
 static void try_loop(pipeline *p, ir_op *loop)

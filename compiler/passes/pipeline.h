@@ -14,6 +14,7 @@ enum { MOST_LOADS = 16, MOST_PRODUCTS = 8 };
 typedef struct staged {
 	ir_op *load, *user; /* what takes the tile, through permutations: a conversion or a wgmma; null: anything, as it
 			       lies */
+	bool bulk;          /* by a tensor map */
 	unsigned arg;       /* which operand of the wgmma */
 	bool turned;        /* an odd number of permutations between them */
 	unsigned width;     /* elements an access */
@@ -30,7 +31,10 @@ typedef struct pipeline {
 	uint32_t nvalues; /* before the loop is rewritten */
 	staged loads[MOST_LOADS];
 	unsigned nloads, stages;
-	unsigned distance; /* rounds that copies run ahead */
+	unsigned nbulk;              /* loads by tensor maps, */
+	uint32_t expected;           /* their bytes of a round, */
+	ir_value *barriers, *parity; /* and what they arrive at */
+	unsigned distance;           /* rounds that copies run ahead */
 	int64_t step;
 	bool *sliced;     /* by value id: results of operations, and carried values, that the copies need */
 	ir_value *hi;     /* i64 */

@@ -10,10 +10,14 @@
  * bytes that lie together in the ring too; its slice must be computed from the loop's counter and carried values by
  * operations inside threads.  The loop counts upwards in i32 by a constant.
  *
+ * Blocks by tensor maps fit whoever reads them, as far as their indices do.
+ *
  * A round's products stay in flight where all of them read rings and add to sums that this loop carries from product to
  * product and round to round, unseen by anything else.  With four stages the last round's products may even run while a
- * copy is begun: into the slot that the products of two rounds ago have left. */
+ * copy is begun: into the slot that the products of two rounds ago have left.  Where all loads are bulk copies, which
+ * one thread begins, these come behind a barrier of their own and take the slot of the products of one round ago. */
 #include "access.h"
+#include "bulk.h"
 #include "pipeline.h"
 #include "scratch.h"
 #include "wgmma.h"
@@ -112,18 +116,25 @@ static bool leads_to_product(const pipeline *p, const ir_value *v, unsigned step
 	return false;
 }
 
+/* The only operation of the loop that takes a tile, through permutations; *v becomes what it takes. */
+static ir_op *taker(const pipeline *p, const ir_value **v, bool *turned)
+{
+	ir_op *user = only_user(*v);
+	for (; user && user->kind == IR_PERMUTE && user->block == p->body; user = only_user(*v)) {
+		*turned ^= ir_unpack(user->attr[0], 0) == 1;
+		*v = user->results[0];
+	}
+	return user && user->block == p->body ? user : NULL;
+}
+
 /* Half a sentence; null: it fits. */
 static const char *fits_ring(pipeline *p, staged *s)
 {
 	const ir_value *v = s->load->results[0];
-	for (s->user = only_user(v); s->user && s->user->kind == IR_PERMUTE && s->user->block == p->body;
-		s->user = only_user(v)) {
-		s->turned ^= ir_unpack(s->user->attr[0], 0) == 1;
-		v = s->user->results[0];
-	}
+	s->user = taker(p, &v, &s->turned);
 	unsigned element = scalar_bytes(v->type.elem);
 	access_plan access = access_plan_make(p->context, s->load);
-	ir_kind kind = s->user && s->user->block == p->body ? s->user->kind : IR_YIELD;
+	ir_kind kind = s->user ? s->user->kind : IR_YIELD;
 	bool fits = kind == IR_WGMMA ? fits_product(p, s, v, &access)
 		    : kind == IR_CONVERT_LAYOUT
 			    ? fits_conversion(s, &access, element)
@@ -146,19 +157,56 @@ static void note_all(pipeline *p, const char *why)
 		if (o->kind == IR_LOAD && !ir_is_scalar(o->results[0])) note(p, o, why);
 }
 
+/* A block that a tensor map leads to: as an operand of a wgmma, or read by whoever wants it. */
+static const char *fits_block(pipeline *p, staged *s)
+{
+	const ir_value *v = s->load->results[0];
+	bulk_shape shape;
+	wgmma_plan plan;
+	wgmma_tile tile;
+	if (!bulk_shape_of(v->type, &shape)) return "no copy is of this shape";
+	s->bulk = true;
+	s->fast = v->type.rank - 1u;
+	s->swizzle = v->type.rank == 2 ? shape.swizzle : 0;
+	s->bytes = (shape.bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
+	ir_op *user = taker(p, &v, &s->turned);
+	if (!user || user->kind != IR_WGMMA || !wgmma_plan_make(user, p->func->num_warps, &plan)) return NULL;
+	s->arg = plan.operand[1].value == v ? 1 : 0;
+	if (plan.operand[s->arg].value != v || plan.operand[s->arg].place != WGMMA_SCRATCH) return NULL;
+	unsigned k = (s->arg ? 0 : 1) ^ s->turned;
+	if (wgmma_tile_make(s->load->results[0]->type, s->fast, k, s->arg ? plan.shape.n : 64, &tile) &&
+		tile.swizzle == shape.swizzle)
+		s->user = user;
+	return NULL;
+}
+
+static bool slices(pipeline *p, const ir_op *load)
+{
+	unsigned n = load->kind == IR_BULK_LOAD || load->nargs < 2 ? load->nargs : 2;
+	for (unsigned i = 0; i < n; i++)
+		if (!pipeline_slice(p, ir_arg(load, i))) return false;
+	return true;
+}
+
 static void find_loads(pipeline *p)
 {
 	bool *before = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
 	for (ir_op *o = p->body->first; o && p->nloads < MOST_LOADS; o = o->next) {
 		staged s = {.load = o};
-		if (o->kind != IR_LOAD || ir_is_scalar(o->results[0])) continue;
-		const char *why =
-			reads_plainly(o) ? fits_ring(p, &s) : "it is not through *const, or has hints or an other";
+		bool bulk = o->kind == IR_BULK_LOAD;
+		if ((o->kind != IR_LOAD && !bulk) || ir_is_scalar(o->results[0])) continue;
+		const char *why = bulk               ? fits_block(p, &s)
+				  : reads_plainly(o) ? fits_ring(p, &s)
+						     : "it is not through *const, or has hints or an other";
 		memcpy(before, p->sliced, p->nvalues);
-		if (!why && !(pipeline_slice(p, ir_arg(o, 0)) && (o->nargs < 2 || pipeline_slice(p, ir_arg(o, 1)))))
+		if (!why && !slices(p, o))
 			why = "its addresses or mask depend on more than the loop's counter and pointers";
 		if (!why) {
 			p->loads[p->nloads++] = s;
+			p->nbulk += bulk;
+			if (bulk)
+				p->expected += (uint32_t)ir_elements(o->results[0]->type) *
+					       ir_element_bytes(o->results[0]->type);
 			continue;
 		}
 		note(p, o, why);
@@ -227,8 +275,10 @@ static void add_scratch(ir_op *o, void *context)
 {
 	pipeline *p = context;
 	uint32_t bytes = o->kind == IR_RING ? 0 : scratch_bytes(p->func, o), rings = 0;
-	for (unsigned i = 0; i < p->nloads; i++)
+	for (unsigned i = 0; i < p->nloads; i++) {
+		if (p->loads[i].load == o) bytes = 0;
 		if (p->loads[i].user == o) rings += p->loads[i].bytes;
+	}
 	if (o->kind == IR_WGMMA && bytes > rings)
 		bytes -= rings; /* what its operands need that are not copied ahead */
 	else if (rings)
@@ -244,6 +294,7 @@ static bool choose_stages(pipeline *p)
 	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
 	ir_walk(p->body, add_scratch, p);
+	if (p->nbulk) p->used += MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
 	uint64_t beside = p->used + (p->scratch ? p->scratch + SLACK : 0);
 	p->stages = wanted;
 	while (p->stages > 1 && (uint64_t)p->stages * bytes + beside > most) p->stages--;
@@ -269,7 +320,8 @@ bool pipeline_fits(pipeline *p)
 		return false;
 	}
 	find_flight(p);
-	p->overlaps = p->nwaits && p->stages >= OVERLAP_STAGES;
-	p->distance = p->stages - 1 - p->overlaps;
+	bool all_bulk = p->nbulk == p->nloads;
+	p->overlaps = p->nwaits && (all_bulk || p->stages >= OVERLAP_STAGES);
+	p->distance = p->stages - 1 - (p->overlaps && !all_bulk);
 	return true;
 }

@@ -161,9 +161,35 @@ static uint32_t handed_on_bytes(const ir_func *f, const ir_op *o)
 	return (uint32_t)ir_elements(result->type) * ir_element_bytes(result->type);
 }
 
+static uint32_t rounded(uint32_t bytes)
+{
+	return (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
+}
+
+bool ring_is_bulk(const ir_op *ring)
+{
+	for (const ir_use *u = ring->results[0]->uses; u; u = u->next)
+		if (u->user->kind == IR_BULK_COPY) return true;
+	return false;
+}
+
+/* Of the loading half; all that a wgmma needs to know is the size. */
+static bool bulk_ring_plan(const ir_op *ring, layout_plan *plan)
+{
+	const ir_value *tile = ring->results[0];
+	layout shared = bulk_layout(tile->type);
+	memset(plan, 0, sizeof *plan);
+	for (const ir_use *u = tile->uses; u; u = u->next)
+		if (u->user->kind == IR_RING_READ)
+			layout_plan_load(&shared, u->user->results[0]->layout, ir_element_bytes(tile->type), plan);
+	plan->bytes = rounded((uint32_t)ir_elements(tile->type) * ir_element_bytes(tile->type));
+	return true;
+}
+
 bool ring_plan(const ir_op *ring, layout_plan *plan)
 {
 	const ir_value *tile = ring->results[0];
+	if (ring_is_bulk(ring)) return bulk_ring_plan(ring, plan);
 	if (ring->attr[1]) {
 		unsigned fast = (unsigned)ring->attr[2];
 		wgmma_tile t = wgmma_tile_known(tile->type, fast, fast, (unsigned)ring->attr[1]);
@@ -184,11 +210,13 @@ bool ring_plan(const ir_op *ring, layout_plan *plan)
 uint32_t scratch_align(const ir_op *o)
 {
 	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) return BULK_ALIGN;
+	if (o->kind == IR_RING && ring_is_bulk(o)) return BULK_ALIGN;
 	return o->kind == IR_WGMMA || (o->kind == IR_RING && o->attr[1]) ? WGMMA_ALIGN : SCRATCH_ALIGN;
 }
 
 uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
 {
+	if (o->kind == IR_MBARRIERS) return 8 * (uint32_t)o->attr[0];
 	if (o->kind == IR_RING) {
 		layout_plan plan;
 		return ring_plan(o, &plan) ? plan.bytes * (uint32_t)o->attr[0] : 0;

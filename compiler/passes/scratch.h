@@ -90,6 +90,12 @@ static inline bool is_atomic(const ir_op *o)
 /* The conversion that a ring's slots are the scratch of: from the copying threads to those that read. False: nobody
  * reads.  Of a ring for wgmma only the storing half. */
 bool ring_plan(const ir_op *ring, layout_plan *);
+bool ring_is_bulk(const ir_op *ring); /* filled by bulk copies: its slots are blocks as these lay them (bulk.h) */
+/* Its bytes are its own until the end of what they are for. */
+static inline bool scratch_lasts(const ir_op *o)
+{
+	return o->kind == IR_RING || o->kind == IR_MBARRIERS;
+}
 
 /* Bytes of scratch of any operation; 0 for most. */
 uint32_t scratch_bytes(const ir_func *, const ir_op *);

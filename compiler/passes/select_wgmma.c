@@ -22,6 +22,7 @@ static const ir_op *loaded(const pass_context *p, const ir_value *v, unsigned *f
 {
 	unsigned turns = 0;
 	for (; v->def && v->def->kind == IR_PERMUTE; v = ir_arg(v->def, 0)) turns ^= ir_unpack(v->def->attr[0], 0) == 1;
+	if (v->def && v->def->kind == IR_BULK_LOAD) return *fast = 1 ^ turns, v->def;
 	if (!v->def || v->def->kind != IR_LOAD) return NULL;
 	const axis_info *info = axis_get(p, ir_arg(v->def, 0));
 	*fast = (info->known && info->contiguity[0] > info->contiguity[1] ? 0 : 1) ^ turns;

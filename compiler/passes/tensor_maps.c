@@ -243,11 +243,17 @@ static void rewrite(ir_func *f, ir_op *o, const tensor *t, ir_value *map)
 	ir_erase(o);
 }
 
-static bool in_loop(const ir_op *o)
+/* Inside of a loop a copy that everybody waits for at once is worse than loads: it has to run ahead (pipeline_fit.c).
+ */
+static bool runs_ahead(const ir_func *f, const ir_op *o)
 {
-	for (const ir_op *around = o->block->parent; around; around = around->block->parent)
-		if (around->kind == IR_FOR || around->kind == IR_WHILE) return true;
-	return false;
+	const ir_op *loop = o->block->parent;
+	while (loop && loop->kind != IR_FOR && loop->kind != IR_WHILE) loop = loop->block->parent;
+	if (!loop) return true;
+	int64_t step;
+	return loop->kind == IR_FOR && o->block->parent == loop && ir_arg(loop, 0)->type.elem == SCALAR_I32 &&
+	       ir_is_const_int(ir_arg(loop, 2), &step) && step > 0 &&
+	       (loop->attr[0] ? loop->attr[0] : f->num_stages) > 1;
 }
 
 bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o)
@@ -259,7 +265,7 @@ bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o)
 	if (!p->target || p->target->sm < 90 || f->num_ctas != 1) return false;
 	if (o->kind == IR_TENSOR_LOAD ? ir_arg(o, 0)->type.pointer != IR_CONST_POINTER : o->kind != IR_TENSOR_STORE)
 		return false;
-	if (o->kind == IR_TENSOR_LOAD && in_loop(o)) return false; /* pipeline.c lets such a load run ahead */
+	if (o->kind == IR_TENSOR_LOAD && !runs_ahead(f, o)) return false;
 	if (!read_access(o, &t) || !bulk_shape_of(t.block, &s) || !aligned(p, &t) || !narrow_indices(&t)) return false;
 	ir_value *root = map_text(&h, &t, &s, &line);
 	if (!root) return false;

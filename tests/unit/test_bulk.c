@@ -199,15 +199,85 @@ static void test_pieces(void **state)
 	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.global.shared::cta"), 4);
 	compile("sm_90a", promised, 3, "c: *f16, a: *const f16, m: i32, n: i32",
 		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"
-		"C.store([0, 0], dot(A.load([0, 0], [64, 32]), A.load([0, 0], [32, 64])).to(f16));");
+		"C.store([0, 0], dot(A.load([0, 0], [32, 32]), A.load([0, 0], [32, 64])).to(f16));");
 	assert_true(count(ptx, "ldmatrix") > 0); /* operands straight from the block */
 	assert_int_equal(count(ir, "convert_layout"), 0);
+}
+
+/* A product's loop: parts of C of BM x BN by four or eight warps. */
+static void product(const char *tensors, const char *a, const char *b, const char *range)
+{
+	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
+	char body[2048];
+	snprintf(body, sizeof body,
+		"%s let C = tensor(c, [m, n]); let i = program_id(0) * 128; let j = program_id(1) * 128;\n"
+		"var s = zeros([128, 128], f32);\nfor t in range(%s) { s = dot(%s, %s, s); }\nC.store([i, j], "
+		"s.to(f16));",
+		tensors, range, a, b);
+	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32", body);
+}
+
+#define ROWS "let A = tensor(a, [m, k]); let B = tensor(b, [k, n]);"
+
+static void test_rings(void **state)
+{
+	(void)state;
+	product(ROWS, "A.load([i, t], [128, 64])", "B.load([t, j], [64, 128])", "0, k, 64, num_stages = 4");
+	assert_int_equal(count(ir, "ring {stages=4 swizzle=128 fast=1}"), 2);
+	assert_int_equal(count(ir, "mbarriers {count=4}"), 1);
+	assert_int_equal(count(ir, "mbarrier_expect"), 4); /* three rounds in front, one inside */
+	assert_int_equal(count(ir, "{bytes=32768}"), 4);
+	assert_int_equal(count(ir, "bulk_copy"), 8);
+	assert_int_equal(count(ir, "bulk_load"), 0);
+	assert_int_equal(count(ir, "async_"), 0);
+	assert_int_equal(count(ir, "ring_read"), 0);
+	assert_int_equal(count(ir, "convert_layout"), 0);
+	assert_int_equal(count(ir, "mbarrier_wait "), 1);
+	assert_int_equal(count(ir, "wgmma_wait {pending=1}"), 1); /* products stay in flight */
+	assert_int_equal(count(ir, "cta_barrier"), 1);
+	const char *loop = strstr(ir, " = for ");
+	assert_non_null(loop);
+	const char *order[] = {"mbarrier_wait", " = wgmma ", "wgmma_wait {pending=1}", "cta_barrier", "mbarrier_expect",
+		"bulk_copy", "yield", "mbarriers_end", "bulk_store"};
+	for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++)
+		if (!(loop = strstr(loop, order[i]))) fail_msg("%s is missing, or not in its place:\n%s", order[i], ir);
+	assert_int_equal(count(ptx, "mbarrier.init"), 4);
+	assert_int_equal(count(ptx, "mbarrier.inval"), 4);
+	assert_int_equal(count(ptx, "mbarrier.try_wait"), 1);
+	assert_int_equal(count(ptx, "mbarrier.arrive.expect_tx"), 4);
+	assert_int_equal(count(ptx, "ld.shared"), 0);
+	/* operands that lie across, read as they lie */
+	product("let A = tensor(a, [m, k]); let B = tensor(b, [k, n], [1, k]);", "A.load([i, t], [128, 64])",
+		"B.load([t, j], [64, 128])", "0, k, 64");
+	assert_int_equal(count(ir, "turned=2"), 1);
+	assert_int_equal(count(ir, "ring_read"), 0);
+	product(ROWS, "A.load([i, t], [128, 64])", "trans(trans(B.load([t, j], [64, 128])))", "0, k, 64");
+	assert_int_equal(count(ir, "ring_read"), 0);
+	/* one operand by pointers: its copies run beside */
+	product(ROWS, "A.load([i, t], [128, 64])",
+		"load(b + (t + arange(0, 64))[:, None] * n + j + arange(0, 128)[None, :])", "0, k, 64");
+	assert_int_equal(count(ir, "mbarrier_wait "), 1);
+	assert_int_equal(count(ir, "async_wait"), 2);
+	assert_int_equal(count(ir, "ring_read"), 0);
+	/* what is read by threads: no product */
+	compile("sm_90a", promised, 3, PARAMETERS,
+		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]); var s = zeros([2, 16, 64], f16);\n"
+		"let T = tensor(a, [m, m, n]);\n"
+		"for t in range(0, n, 64) { s += T.load([0, 0, t], [2, 16, 64]); }\n"
+		"C.store([0, 0], reshape(s, [32, 64]));");
+	assert_int_equal(count(ir, "ring_read"), 1);
+	assert_int_equal(count(ir, "bulk_load"), 0);
+	/* not ahead, then not by copies: one stage, a step that is not known, a while, a branch */
+	product(ROWS, "A.load([i, t], [128, 64])", "B.load([t, j], [64, 128])", "0, k, 64, num_stages = 1");
+	assert_int_equal(count(ir, "bulk_copy") + count(ir, "bulk_load"), 0);
+	product(ROWS, "A.load([i, t], [128, 64])", "B.load([t, j], [64, 128])", "0, k, m");
+	assert_int_equal(count(ir, "bulk_copy") + count(ir, "bulk_load"), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_takes_maps),
 		cmocka_unit_test(test_who_takes_maps), cmocka_unit_test(test_host_expressions),
-		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces)};
+		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
