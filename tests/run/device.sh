@@ -9,6 +9,7 @@ part() { # suite
 	dot) echo "tile.f16. tile.i8 loop.tf32. form." ;;
 	shapes) echo "asm join gather" ;;
 	tiles) echo "reduce argmax tensor" ;;
+	tensors) echo "copy.f nn tn" ;;
 	esac
 }
 # What sm_90a does in its own way.
@@ -33,5 +34,12 @@ for t in "$1"/device/*; do
 	[ -n "$words" ] || continue
 	echo "$(basename "$t") on sim:sm_90a:"
 	suite "$t" --device=sim:sm_90a $words
+done
+# What only Hopper has: bulk copies by tensor maps.
+for t in atomics tensors; do
+	words=
+	[ $t = atomics ] && words=tensor
+	echo "$t on sim:sm_90a:"
+	suite "$1/device/$t" --device=sim:sm_90a $words
 done
 finish

@@ -1,0 +1,175 @@
+/* Blocks of tensors on any device: every size of element, blocks of rank 2 to 4 that reach over all edges, rows of any
+ * length; products whose operands are tensors in each order of memory, in rings and alone.  Sizes that are multiples of
+ * 16 take tensor maps where the target has them, odd ones never do; copies must be the same bytes, products are
+ * compared with sums in double precision. */
+#include "device_test.h"
+
+static bool verdict(suite *s, const char *name, bool good)
+{
+	if (good)
+		s->passed++;
+	else
+		s->failed++;
+	if (!good) printf("%s: wrong\n", name);
+	return good;
+}
+
+/* ---- copies: C[i, j] = A[i - 3, j + 16] where that lies in both, 0 where it lies in C only ---- */
+
+typedef struct copy_case {
+	scalar type;
+	unsigned rank;
+	int block[3];  /* the outermost first; rank 2: [0] unused */
+	int planes, m; /* n is given at run time */
+	int warps;
+} copy_case;
+
+static const copy_case copies[] = {
+	{SCALAR_I8, 2, {0, 16, 64}, 1, 37, 4},
+	{SCALAR_F16, 2, {0, 64, 64}, 1, 100, 4},
+	{SCALAR_F16, 2, {0, 1, 1024}, 1, 3, 4},    /* a row in pieces */
+	{SCALAR_F16, 2, {0, 4, 128}, 1, 9, 2},     /* fewer rows than a swizzle has */
+	{SCALAR_BF16, 2, {0, 512, 32}, 1, 600, 4}, /* more rows than a copy takes */
+	{SCALAR_F32, 2, {0, 32, 4}, 1, 50, 1},     /* 16 bytes a row */
+	{SCALAR_F32, 2, {0, 16, 256}, 1, 33, 8},   /* 8 panels */
+	{SCALAR_I64, 2, {0, 32, 16}, 1, 41, 4},
+	{SCALAR_F64, 3, {2, 8, 32}, 5, 11, 4},
+	{SCALAR_U8, 3, {4, 16, 32}, 7, 20, 2},
+};
+
+static void run_copy(suite *s, const copy_case *c, int n)
+{
+	char name[96], text[1024], head[256];
+	unsigned bytes = scalar_bytes(c->type);
+	snprintf(name, sizeof name, "copy.%s.%dx%dx%d.n%d", scalar_name(c->type), c->block[0], c->block[1], c->block[2],
+		n);
+	if (!suite_wants(s, name)) return;
+	int b0 = c->rank == 3 ? c->block[0] : 1, b1 = c->block[1], b2 = c->block[2];
+	bool three = c->rank == 3;
+	snprintf(head, sizeof head,
+		"kernel k(z: *%s, x: *const %s, n: i32) grid(cdiv(%d, %d), cdiv(%d, %d), cdiv(n, %d)) "
+		"options(num_warps = %d)",
+		scalar_name(c->type), scalar_name(c->type), c->planes, b0, c->m, b1, b2, c->warps);
+	if (three)
+		snprintf(text, sizeof text,
+			"%s {\nlet A = tensor(x, [%d, %d, n]); let C = tensor(z, [%d, %d, n]);\n"
+			"let p = program_id(0) * %d; let i = program_id(1) * %d; let j = program_id(2) * %d;\n"
+			"C.store([p, i, j], A.load([p, i - 3, j + 16], [%d, %d, %d]));\n}\n",
+			head, c->planes, c->m, c->planes, c->m, b0, b1, b2, b0, b1, b2);
+	else
+		snprintf(text, sizeof text,
+			"%s {\nlet A = tensor(x, [%d, n]); let C = tensor(z, [%d, n]);\n"
+			"let i = program_id(1) * %d; let j = program_id(2) * %d;\n"
+			"C.store([i, j], A.load([i - 3, j + 16], [%d, %d]));\n}\n",
+			head, c->m, c->m, b1, b2, b1, b2);
+	size_t elements = (size_t)c->planes * c->m * n, size = elements * bytes;
+	unsigned char *x = suite_alloc(size), *z = suite_alloc(size);
+	uint64_t state = (uint64_t)n;
+	for (size_t i = 0; i < size; i++) x[i] = (unsigned char)suite_random(&state);
+	const void *in[] = {x};
+	bool good = suite_run(s, name, text, NULL, 0, c->type, z, elements, in, &size, 1, n);
+	static const unsigned char zero[8];
+	for (int p = 0; good && p < c->planes; p++)
+		for (int i = 0; i < c->m; i++)
+			for (int j = 0; j < n; j++) {
+				size_t at = ((size_t)p * c->m + i) * n + j,
+				       from = ((size_t)p * c->m + i - 3) * n + j + 16;
+				bool inside = i >= 3 && j + 16 < n;
+				good &= memcmp(z + at * bytes, inside ? x + from * bytes : zero, bytes) == 0;
+			}
+	verdict(s, name, good);
+	free(x);
+	free(z);
+}
+
+/* ---- products ---- */
+
+typedef struct product_case {
+	const char *name;
+	bool trans_a, trans_b;
+	int bm, bn, bk, warps, stages;
+	bool mixed; /* the second operand by pointers */
+} product_case;
+
+static const product_case products[] = {
+	{"nn", false, false, 64, 64, 32, 4, 3, false},
+	{"nt", false, true, 64, 128, 64, 4, 4, false},
+	{"tn", true, false, 128, 64, 32, 8, 2, false},
+	{"tt", true, true, 64, 64, 64, 4, 4, false},
+	{"two_warps", false, false, 32, 32, 32, 2, 3, false},
+	{"mixed", false, false, 64, 64, 32, 4, 4, true},
+	{"one_stage", false, true, 64, 64, 32, 4, 1, false},
+};
+
+static void run_product(suite *s, const product_case *c, int m, int n, int k)
+{
+	char name[96], text[2048], b[256];
+	snprintf(name, sizeof name, "product.%s.%dx%dx%d", c->name, m, n, k);
+	if (!suite_wants(s, name)) return;
+	snprintf(b, sizeof b,
+		c->mixed ? "load(y + (t + q)[:, None] * n + (j + r)[None, :], mask = (t + q < %d)[:, None] & "
+			   "(j + r < n)[None, :])"
+			 : "B.load([t, j], [%d, %d])",
+		c->mixed ? k : c->bk, c->bn);
+	/* n is the run-time size; m and k are known, so that a stride of theirs is a constant; the loop's end is not */
+	snprintf(text, sizeof text,
+		"kernel k(z: *f32, x: *const f16, y: *const f16, n: i32) grid(cdiv(%d, %d), cdiv(n, %d)) "
+		"options(num_warps = %d, num_stages = %d) {\n"
+		"let A = tensor(x, [%d, %d], [%d, %d]); let B = tensor(y, [%d, n], [%s]); let C = tensor(z, [%d, n]);\n"
+		"let i = program_id(0) * %d; let j = program_id(1) * %d; let q = arange(0, %d); let r = arange(0, "
+		"%d);\n"
+		"var s = zeros([%d, %d], f32);\n"
+		"for t in range(0, min(n, 0) + %d, %d) { s = dot(A.load([i, t], [%d, %d]), %s, s); }\nC.store([i, j], "
+		"s);\n}\n",
+		m, c->bm, c->bn, c->warps, c->stages, m, k, c->trans_a ? 1 : k, c->trans_a ? m : 1, k,
+		c->trans_b ? "1, " : "n, 1", m, c->bm, c->bn, c->bk, c->bn, c->bm, c->bn, k, c->bk, c->bm, c->bk, b);
+	if (c->trans_b) { /* "[1, ]" becomes "[1, k]" */
+		char *at = strstr(text, "[1, ]"), rest[2048];
+		snprintf(rest, sizeof rest, "%s", at + 4);
+		snprintf(at + 4, sizeof text - (size_t)(at + 4 - text), "%d%s", k, rest);
+	}
+	size_t na = (size_t)m * k, nb = (size_t)k * n, nc = (size_t)m * n;
+	uint16_t *x = suite_alloc(2 * na), *y = suite_alloc(2 * nb);
+	float *z = suite_alloc(4 * nc);
+	uint64_t state = (uint64_t)(m + n + k);
+	for (size_t i = 0; i < na; i++)
+		x[i] = (uint16_t)scalar_from_double(
+			SCALAR_F16, (double)(int64_t)(suite_random(&state) >> 11) * 0x1p-52 - 1);
+	for (size_t i = 0; i < nb; i++)
+		y[i] = (uint16_t)scalar_from_double(
+			SCALAR_F16, (double)(int64_t)(suite_random(&state) >> 11) * 0x1p-52 - 1);
+	const void *in[] = {x, y};
+	const size_t bytes[] = {2 * na, 2 * nb};
+	bool good = suite_run(s, name, text, NULL, 0, SCALAR_F32, z, nc, in, bytes, 2, n);
+	for (int i = 0; good && i < m; i++)
+		for (int j = 0; j < n; j++) {
+			double sum = 0, size = 0;
+			for (int t = 0; t < k; t++) {
+				double p = scalar_to_double(
+						   SCALAR_F16, x[c->trans_a ? (size_t)t * m + i : (size_t)i * k + t]) *
+					   scalar_to_double(
+						   SCALAR_F16, y[c->trans_b ? (size_t)j * k + t : (size_t)t * n + j]);
+				sum += p;
+				size += fabs(p);
+			}
+			good &= fabs(z[(size_t)i * n + j] - sum) <= (k + 8) * 0x1p-24 * size;
+		}
+	verdict(s, name, good);
+	free(x);
+	free(y);
+	free(z);
+}
+
+int main(int argc, char **argv)
+{
+	suite s;
+	suite_open(&s, argc, argv);
+	for (unsigned i = 0; i < sizeof copies / sizeof copies[0]; i++)
+		for (int odd = 0; odd < 2; odd++) run_copy(&s, &copies[i], odd ? 75 : 144);
+	for (unsigned i = 0; i < sizeof products / sizeof products[0]; i++) {
+		run_product(&s, &products[i], 144, 80, 112);
+		run_product(&s, &products[i], 80, 144, 32); /* fewer rounds than stages */
+		run_product(&s, &products[i], 75, 91, 50);
+	}
+	return suite_close(&s);
+}
