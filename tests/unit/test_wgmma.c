@@ -258,7 +258,7 @@ static void dots_that_stay(void **state)
 		int m, warps;
 	} cases[] = {{"f16", "sm_90", LOADS, 64, 4}, {"f16", "sm_80", LOADS, 64, 4}, {"f16", "sm_100a", LOADS, 64, 4},
 		{"f16", "sm_90a", LOADS, 32, 4}, {"f16", "sm_90a", LOADS, 64, 2}, {"f32", "sm_90a", LOADS, 64, 4},
-		{"f8e4m3", "sm_90a", LOADS, 64, 4}};
+		{"f8e4m3", "sm_90a", LOADS, 64, 4}, {"f16", "sm_90a", LOADS, 512, 4}}; /* 256 sums a thread */
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		const char *s = compiled(
 			product(cases[i].type, cases[i].m, cases[i].warps, 3, cases[i].loads, "s = dot(x, y, s);"),
