@@ -250,7 +250,12 @@ void lower_wgmma(lower *l, ir_op *o)
 	for (uint32_t r = 0; r < p->sum.n; r++)
 		p->sum.at[r] = p->plan.sum ? lower_value(l, p->plan.sum).at[r]
 					   : LLVMGetPoison(lower_type(l, ir_element(result->type)));
-	lower_asm(l, "wgmma.fence.sync.aligned;", "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+	/* Through the fence, so that a sum that starts as zeros, in a loop of one round for one, has them before it. */
+	if (p->plan.sum)
+		tied(l, "wgmma.fence.sync.aligned;", p->sum.n, p->sum.at, 0,
+			ARENA_ARRAY(l->arena, LLVMValueRef, p->sum.n), "");
+	else
+		lower_asm(l, "wgmma.fence.sync.aligned;", "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 	for (uint32_t row = 0; row < result->type.dim[0]; row += 64)
 		for (uint32_t column = 0; column < result->type.dim[1]; column += p->plan.shape.n) {
 			if (row & by_warps(p->y, 0) || column & by_warps(p->y, 1)) continue;
