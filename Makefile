@@ -41,7 +41,7 @@ DEVICE := $(patsubst tests/device/%.c,$(BUILD)/device/%,$(wildcard tests/device/
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 
 all: $(BUILD)/lib/libblk.so $(BUILD)/lib/blk-trial $(BUILD)/lib/libblkc.so $(BUILD)/bin/blkc $(BUILD)/bin/blkrun $(EXAMPLES)
-tests: all $(UNIT) $(DEVICE) $(BENCH) $(BUILD)/fuzz-programs
+tests: all $(UNIT) $(DEVICE) $(BENCH) $(BUILD)/fuzz-programs $(BUILD)/mutation/mutate
 
 # The compiler: one library that holds or links LLVM; blkc is its command line.
 $(BUILD)/lib/libblkc.so: $(COMPILER_OBJ)
@@ -72,6 +72,10 @@ $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/runtime/run/plot.o $(SCALAR_
 $(BUILD)/device/%: $(BUILD)/tests/device/%.o $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $< $(SCALAR_OBJ) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lm
+
+$(BUILD)/mutation/mutate: $(BUILD)/tests/mutation/mutate.o $(RUN_OBJ) $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lm
 
 # Unit tests see the insides: they link the objects.
 $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(COMPILER_OBJ) $(TOOL_OBJ) $(RUNTIME_OBJ) $(RUN_OBJ)

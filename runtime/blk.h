@@ -419,6 +419,7 @@ typedef struct blk_sim_options {
 			       0: 1 */
 	int counters;       /* nonzero: blk_sim_count() has the last launch's numbers */
 	int json;           /* nonzero: what is found is one JSON object */
+	uint64_t steps;     /* a program that has not ended after this many instructions of its warps; 0: 2^30 */
 } blk_sim_options;
 BLK_API blk_status blk_sim_configure(blk_device *, const blk_sim_options *); /* NULL: the defaults, all 0 */
 

@@ -260,6 +260,7 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_CTA_BARRIER] = lower_cta_barrier,
 	[IR_CONVERT_LAYOUT] = lower_convert_layout,
 	[IR_RING] = lower_nothing,
+	[IR_RING_END] = lower_nothing,
 	[IR_ASYNC_COPY] = lower_async_copy,
 	[IR_ASYNC_COMMIT] = lower_async_commit,
 	[IR_ASYNC_WAIT] = lower_async_wait,

@@ -11,9 +11,9 @@
  * along some path through branches and loops.  Large scratch (above SEPARATE_LIMIT) is reused at once: a barrier costs
  * less than the occupancy.  Placement: by falling size, first fit at the lowest aligned offset.
  *
- * A ring lives from its operation to the wait in the same block that ends its copies.  Rings have the lowest bytes, one
- * after the other; what runs while one lives stands behind them, everything else may lie where they do: the wait has
- * a barrier, and a ring is a write to the barrier pass. */
+ * A ring lives from its operation to the end in the same block.  Rings have the lowest bytes, one after the other; what
+ * runs while one lives stands behind them, everything else may lie where they do: to the barrier pass a ring is a write,
+ * and what was read of it is pending when it ends. */
 #include "passes.h"
 #include "scratch.h"
 
@@ -72,7 +72,7 @@ static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
 			o->shared_offset = a->rings;
 			a->rings += o->shared_bytes;
 			own = true;
-		} else if (o->kind == IR_ASYNC_WAIT || o->kind == IR_MBARRIERS_END) {
+		} else if (o->kind == IR_RING_END) {
 			own = false;
 		} else if (bytes) {
 			scratch *s = ARENA_NEW(a->arena, scratch);

@@ -13,14 +13,8 @@
  * A bulk store writes its scratch, has a barrier inside, and then thread 0 copies to global memory and waits for that.
  *
  * Global memory: the language says that a program's accesses happen in program order as by one thread, but different
- * threads make them.  Reads through *const meet no write.  Any two accesses through *T may meet, with these exceptions:
- *   1. scalar loads and stores are all made by thread 0;
- *   2. tiles in one layout without copies, through one and the same pointer tile whose addresses are all different:
- *      each thread meets its own elements only.  Not across a loop's back edge if the pointer changes round the loop.
- *   3. tiles in one layout without copies, from one base pointer, that are aligned blocks: N consecutive elements from
- * a multiple of N.  Two such blocks are the same, element by element, or apart; so the stores of a loop over blocks
- *      need nothing.
- *   4. two atomics of one commutative kind whose old values nobody reads.
+ * threads make them.  Reads through *const meet no write.  Any two accesses through *T may meet, but those that apart.c
+ * proves not to, and two atomics of one commutative kind whose old values nobody reads.
  * An atomic that releases comes after all accesses of the program so far, one that acquires before all that follow: a
  * barrier on that side, wherever different threads make them.
  * Branches and loops are uniform (their conditions are scalars, equal in all threads), so barriers may stand in them.
@@ -36,7 +30,7 @@ enum { MAX_PENDING = 64, MAX_ROUNDS = 8 };
 typedef struct access {
 	ir_op *op;
 	bool is_shared, writes;
-	bool pointer_changed, base_changed; /* a back edge lies behind it, and the pointer is made in that loop */
+	const ir_op *around; /* the outermost loop whose back edge lies behind it */
 } access;
 
 typedef struct pending {
@@ -55,16 +49,29 @@ typedef struct placer {
 	bool grow;     /* late rounds: only unite, to be sure to end */
 } placer;
 
-static bool same_access(const access *a, const access *b)
+static bool encloses(const ir_op *loop, const ir_op *o)
+{
+	for (; o; o = o->block->parent)
+		if (o == loop) return true;
+	return false;
+}
+
+/* What is known to meet a, meets b: the same access, round no more loops. */
+static bool covers(const access *a, const access *b)
 {
 	return a->op == b->op && a->is_shared == b->is_shared && a->writes == b->writes &&
-	       a->pointer_changed == b->pointer_changed && a->base_changed == b->base_changed;
+	       (a->around == b->around || !b->around || (a->around && encloses(a->around, b->around)));
 }
 
 static void add(pending *p, access a)
 {
-	for (unsigned i = 0; i < p->n; i++)
-		if (same_access(&p->at[i], &a)) return;
+	for (unsigned i = 0; i < p->n; i++) {
+		if (covers(&p->at[i], &a)) return;
+		if (covers(&a, &p->at[i])) {
+			p->at[i] = a;
+			return;
+		}
+	}
 	if (p->n < MAX_PENDING)
 		p->at[p->n++] = a;
 	else
@@ -81,7 +88,7 @@ static bool includes(const pending *p, const pending *other)
 {
 	for (unsigned i = 0; i < other->n; i++) {
 		unsigned k = 0;
-		while (k < p->n && !same_access(&p->at[k], &other->at[i])) k++;
+		while (k < p->n && !covers(&p->at[k], &other->at[i])) k++;
 		if (k == p->n) return false;
 	}
 	return p->overflow || !other->overflow;
@@ -138,55 +145,6 @@ static bool exchanges_in_warps(const placer *p, const ir_op *o)
 	return plan.kind == LAYOUT_WARP_SHARED;
 }
 
-/* A pointer tile taken apart: the scalar pointer that it starts from, and whether what was added makes it an aligned
- * block of that pointer. */
-typedef struct block {
-	const ir_value *base;
-	bool aligned;
-} block;
-
-static block take_apart(const placer *p, const ir_value *pointer)
-{
-	block b = {.base = pointer, .aligned = pointer->type.rank == 1};
-	uint32_t n = pointer->type.rank ? pointer->type.dim[0] : 1;
-	bool counts = n == 1;
-	while (b.base->def) {
-		const ir_op *o = b.base->def;
-		if (o->kind == IR_PTR_ADD) {
-			const ir_value *offset = ir_arg(o, 1);
-			const axis_info *info = axis_get(p->context, offset);
-			bool multiple = info->known && info->divisibility[0] >= n;
-			bool run = !ir_is_scalar(offset) && info->known && info->contiguity[0] >= n;
-			/* a multiple of N added to everything, or the one run of N that makes the block */
-			if (ir_is_scalar(offset) || (info->known && info->constancy[0] >= n && n > 1))
-				b.aligned &= multiple;
-			else if (run && !counts)
-				b.aligned &= counts = multiple;
-			else
-				b.aligned = false;
-		} else if (o->kind != IR_SPLAT && o->kind != IR_HINT && o->kind != IR_CONVERT_LAYOUT)
-			break;
-		b.base = ir_arg(o, 0);
-	}
-	b.aligned &= counts && ir_is_scalar(b.base);
-	return b;
-}
-
-static bool own_elements_only(const placer *p, const access *earlier, const ir_op *now)
-{
-	const ir_value *a = ir_arg(earlier->op, 0), *b = ir_arg(now, 0);
-	if (ir_is_scalar(a) && ir_is_scalar(b)) return true;
-	if (ir_is_scalar(a) || ir_is_scalar(b) || !layout_equal(a->layout, b->layout) || !layout_injective(a->layout))
-		return false;
-	if (a == b && !earlier->pointer_changed) {
-		const axis_info *info = axis_get(p->context, a);
-		if (ir_elements(a->type) == 1) return true;
-		if (a->type.rank == 1 && info->known && info->contiguity[0] >= a->type.dim[0]) return true;
-	}
-	block x = take_apart(p, a), y = take_apart(p, b);
-	return x.aligned && y.aligned && x.base == y.base && !earlier->base_changed && ir_same_shape(a->type, b->type);
-}
-
 static bool by_thread_0(const ir_op *a, const ir_op *b)
 {
 	return ir_is_scalar(ir_arg(a, 0)) && ir_is_scalar(ir_arg(b, 0));
@@ -197,13 +155,27 @@ static bool meet(const placer *p, const access *earlier, const ir_op *now)
 {
 	if (acquires(earlier->op) || releases(now)) return !by_thread_0(earlier->op, now);
 	if (!earlier->writes && !writes(now)) return false;
-	return !commute(earlier->op, now) && !own_elements_only(p, earlier, now);
+	return !commute(earlier->op, now) && accesses_meet(p->context, earlier->op, now, earlier->around);
 }
 
-static bool overlap(const ir_op *a, const ir_op *b)
+/* A histogram ends with each thread reading its own bins, and begins with each thread setting them to 0. */
+static bool keeps_bins(const ir_op *o)
 {
-	return a->shared_offset < b->shared_offset + b->shared_bytes &&
-	       b->shared_offset < a->shared_offset + a->shared_bytes;
+	return o->kind == IR_HISTOGRAM && layout_injective(o->results[0]->layout);
+}
+
+/* Bytes of `a` that may still be read, and what `b` may write.  Of two buffers that take turns the last one is read
+ * behind the last barrier inside. */
+static bool overlap(const ir_func *f, const ir_op *a, const ir_op *b)
+{
+	uint32_t first = a->shared_offset, bytes = a->shared_bytes;
+	if (a->kind == IR_SORT || a->kind == IR_FLIP) {
+		exchange_plan plan;
+		exchange_plan_make(f, a, &plan);
+		if (plan.buffers > 1) bytes = plan.bytes;
+		if (plan.buffers > 1 && exchange_barriers(f, a) % 2 == 0) first += plan.bytes;
+	}
+	return first < b->shared_offset + b->shared_bytes && b->shared_offset < first + bytes;
 }
 
 static bool conflicts(const placer *p, const pending *set, const ir_op *o, bool in_warps)
@@ -215,7 +187,7 @@ static bool conflicts(const placer *p, const pending *set, const ir_op *o, bool 
 		const access *e = &set->at[i];
 		if (e->is_shared) {
 			/* The same exchange inside warps again: each warp meets its own bytes. */
-			if (shared && overlap(e->op, o) && !(in_warps && e->op == o)) return true;
+			if (shared && overlap(p->func, e->op, o) && !(e->op == o && (in_warps || keeps_bins(o)))) return true;
 		} else if (global && meet(p, e, o))
 			return true;
 	}
@@ -244,7 +216,8 @@ static void transfer(placer *p, pending *set, ir_op *o)
 		clear(set); /* by the barrier inside */
 		return;
 	}
-	if (o->kind == IR_RING) return;               /* its copies and reads are ordered by the waits */
+	if (o->kind == IR_RING) return; /* its copies are ordered by the waits; who reads is not, when it ends */
+	if (o->kind == IR_RING_READ) add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true});
 	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */
 	if (o->shared_bytes) add(set, (access){.op = o, .is_shared = true});
 	if (o->shared_bytes && in_warps) add(set, (access){.op = o, .is_shared = true, .writes = true});
@@ -257,14 +230,11 @@ static void transfer(placer *p, pending *set, ir_op *o)
 
 static void flow(placer *p, ir_block *b, pending *set);
 
-static void go_round(pending *set, const ir_op *loop, const placer *p)
+static void go_round(pending *set, const ir_op *loop)
 {
 	for (unsigned i = 0; i < set->n; i++) {
 		access *e = &set->at[i];
-		if (e->is_shared) continue;
-		const ir_value *pointer = ir_arg(e->op, 0);
-		e->pointer_changed |= !ir_defined_outside(pointer, loop);
-		e->base_changed |= !ir_defined_outside(take_apart(p, pointer).base, loop);
+		if (!e->is_shared && !(e->around && encloses(e->around, loop))) e->around = loop;
 	}
 }
 
@@ -277,7 +247,7 @@ static void flow_loop(placer *p, ir_op *o, pending *set)
 	flow(p, o->regions[0], &end);
 	pending out = end; /* of a while: left after `before` */
 	if (o->kind == IR_WHILE) flow(p, o->regions[1], &end);
-	go_round(&end, o, p);
+	go_round(&end, o);
 	pending *known = p->loops.at[number];
 	if (!includes(known, &end)) p->changed = true;
 	if (p->grow)

@@ -59,6 +59,10 @@ bool pass_allocate_shared(pass_context *,
 bool pass_barriers(pass_context *, ir_func *); /* cta_barrier only where shared or global accesses of different threads
 						  may meet; level becomes SCHEDULED */
 
+/* apart.c: may two accesses of global memory, one of which may write, touch common bytes from different threads?
+ * `around`: the outermost loop whose back edge lies between them, or null. */
+bool accesses_meet(const pass_context *, const ir_op *earlier, const ir_op *now, const ir_op *around);
+
 /* axis.c: contiguity, divisibility, constancy per dimension (playbook: Triton's AxisInfo); all powers of two */
 typedef struct axis_info {
 	bool known;                       /* false: nothing computed (floats); read as all ones */

@@ -12,10 +12,10 @@
  *       dot ..                                    if round k + distance exists { copy %ahead into r[fill] }; commit
  *       yield %p + s                              %y = ring_read r[slot]; dot ..
  *     }                                           yield .., %ahead + s, next slot, next fill }
- *                                               wait for all
+ *                                               ring_end
  *
  * The wait's barrier also says that everybody has read the slot that this round fills: it was read a round ago.  So
- * copies run stages - 1 rounds ahead.
+ * copies run stages - 1 rounds ahead.  The last round's wait is for all copies that there are: groups behind it are empty.
  *
  *     for k, p, s {                             ring r ..
  *       %x = load %p, %mask                     for k, p, s, ahead, slot, fill {
@@ -24,7 +24,7 @@
  *       yield %p + s, %u                          if round k + distance exists { copy %ahead into r[fill] }; commit
  *     }                                           wgmma_wait {pending=1}
  *                                                 yield .., %t, .. }
- *                                               %u = wgmma_wait %t; wait for all
+ *                                               %u = wgmma_wait %t; wait for all; ring_end
  *
  * A product that is still running when the next round begins reads a slot for a round longer, so copies run a round
  * less ahead (`overlaps`); without that the wait at the end of a round is for all products.  pipeline_fit.c says what
@@ -315,8 +315,9 @@ static void rewrite(pipeline *p)
 		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, mapped(map, ir_arg(end, k)));
 	if (p->nbulk) ir_add_arg(p->func, end, next_parity(p, &bottom, slot));
 	read_rings(p, slot);
-	if (!all_bulk) wait(&after, 0, false);
+	if (products && !all_bulk) wait(&after, 0, false); /* all have met: all products have been waited for */
 	if (p->nbulk) ir_build(&after, IR_MBARRIERS_END, 1, &p->barriers, 0, NULL, 0);
+	ir_build(&after, IR_RING_END, 0, NULL, 0, NULL, 0);
 }
 
 static void try_loop(pipeline *p, ir_op *loop)

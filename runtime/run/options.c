@@ -35,6 +35,8 @@ void options_usage(void)
 	       "  --counters                     on sim: instructions, sectors, bank conflicts, barriers\n"
 	       "  --sim-seed=N                   on sim: another order of programs and warps\n"
 	       "  --sim-schedules=N              on sim: N orders, each from the same memory\n"
+	       "  --sim-steps=N                  on sim: after how many instructions a program has hung (default: "
+	       "2^30)\n"
 	       "  --diagnostics=text|json        on sim: how a problem is printed\n"
 	       "  --version --help\n"
 	       "exit status: 0, 1 for an error or a mismatch, 2 for wrong usage\n");
@@ -203,6 +205,7 @@ static int set_option(options *o, const char *name, const char *value)
 		return *value ? 0 : usage("a file's name is missing after ", "--plot");
 	}
 	if (strcmp(name, "sim-seed") == 0) return parse_count(name, value, UINT64_MAX, &o->sim.seed);
+	if (strcmp(name, "sim-steps") == 0) return parse_count(name, value, UINT64_MAX, &o->sim.steps);
 	if (strcmp(name, "sim-schedules") == 0) {
 		uint64_t n = 0;
 		int status = parse_count(name, value, 100000, &n);
@@ -245,7 +248,7 @@ static int set_flag(options *o, const char *name)
 static int parse_long(options *o, int argc, char **argv, int *i)
 {
 	static const char *const with_value[] = {"device", "grid", "out", "check", "rtol", "atol", "plot", "cache",
-		"sim-seed", "sim-schedules", "diagnostics"};
+		"sim-seed", "sim-schedules", "sim-steps", "diagnostics"};
 	const char *text = argv[*i] + 2, *equals = strchr(text, '=');
 	size_t n = equals ? (size_t)(equals - text) : strlen(text);
 	for (size_t k = 0; k < sizeof with_value / sizeof with_value[0]; k++) {

@@ -185,7 +185,7 @@ blk_status sim_launch_kernel(
 		.nmaps = s->nmaps,
 		.grid = {grid[0], grid[1], grid[2]},
 		.shared_bytes = ((const sim_code *)v->module)->shared_bytes + v->shared,
-		.step_limit = STEP_LIMIT,
+		.step_limit = options.steps ? options.steps : STEP_LIMIT,
 		.counts = options.counters != 0,
 		.json = options.json != 0};
 	sim_launch l = first;

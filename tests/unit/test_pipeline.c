@@ -69,7 +69,8 @@ static void loads_become_copies(void **state)
 	assert_int_equal(count(s, "async_copy"), 6); /* two rounds in front, one inside */
 	assert_int_equal(count(s, "async_commit"), 3);
 	assert_int_equal(count(s, "async_wait {pending=1 "), 1);
-	assert_int_equal(count(s, "async_wait {pending=0 "), 1);
+	assert_int_equal(count(s, "async_wait"), 1); /* the last round's is for all that there is */
+	assert_int_equal(count(s, "ring_end"), 1);
 	assert_int_equal(count(s, "ring_read"), 2);
 	assert_int_equal(count(s, " = load "), 0);
 	assert_int_equal(count(s, "cta_barrier"), 0);
@@ -82,7 +83,7 @@ static void loads_become_copies(void **state)
 	assert_int_equal(count(s, "async_wait {pending=3 "), 1);
 	s = scheduled(product(", num_stages = 5", "*const f16", LOAD_A, LOAD_B, "0, n, 32, num_stages = 2"), "sm_80");
 	assert_int_equal(count(s, "ring {stages=2 "), 2);
-	assert_int_equal(count(s, "async_wait {pending=0 "), 2);
+	assert_int_equal(count(s, "async_wait {pending=0 "), 1);
 	/* a transposed operand is read across; other = 0.0 is what a copy leaves anyway */
 	s = scheduled(
 		product("", "*const f16", "trans(load(a + i[:, None] * 64 + k * 64 + i[None, :]))", LOAD_B, "0, n, 32"),
@@ -173,7 +174,7 @@ static void stages_that_fit(void **state)
 	}
 }
 
-/* What runs behind the loop's last wait may lie where the rings do; before they are filled again there is a barrier. */
+/* What runs behind the loop may lie where the rings do, behind a barrier; so is what fills them again. */
 static void shared_memory(void **state)
 {
 	(void)state;
@@ -193,7 +194,7 @@ static void shared_memory(void **state)
 		const char *reduce = strstr(s, "reduce");
 		assert_non_null(reduce);
 		assert_non_null(strstr(reduce, "shared(0, "));
-		assert_int_equal(count(s, "cta_barrier"), again);
+		assert_int_equal(count(s, "cta_barrier"), 1 + again);
 		if (again) assert_true(strstr(s, "cta_barrier") < strstr(s, "ring {"));
 	}
 }

@@ -1,0 +1,368 @@
+/* Takes the PTX of a kernel, removes what keeps it right, one thing at a time, and asks the simulator to notice.
+ *
+ *   usage: mutate FILE PART PARTS EVERY [-v]     every EVERY-th mutant of the lines of FILE, of which there are PARTS shares
+ * In: lines of blkrun's words; lists in them are launches ("n=781,1").  The code is what the runtime compiles for the
+ * first launch; all launches must run clean.  Out: a line a kernel, the mutants that nothing was said about, and
+ * "N passed, M failed" over mutants.
+ *
+ * The one idea: a mutant is the text with one line changed (`kinds`).  It is launched with each launch's arguments, in
+ * several orders, until the simulator reports it.  What counts beside a report stands at `excused`. */
+#include "runtime/run/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHIFT = 7 * 16, MOST_LAUNCHES = 6, MOST_WORDS = 64, LINE = 1024 };
+
+typedef struct subject {
+	sweep sweep;
+	options options;
+	sweep_point points[MOST_LAUNCHES];
+	job *jobs[MOST_LAUNCHES];
+	place places[MOST_LAUNCHES];
+	array *outputs[MOST_LAUNCHES]; /* what the right code gives, by parameter */
+	blk_sim_counters counters[MOST_LAUNCHES];
+	blk_buffer *one[MOST_LAUNCHES]; /* that takes the place of all that are written */
+	bool bears[MOST_LAUNCHES][4]; /* by variation */
+	size_t n;
+	char *ptx;
+	char path[64]; /* of a file with it */
+	unsigned mutants, survivors, excused;
+} subject;
+
+static blk_device *device;
+static bool verbose;
+
+static void quit(const char *what)
+{
+	fprintf(stderr, "mutate: %s: %s\n", what, blk_error());
+	exit(2);
+}
+
+/* ---- What can be removed ---- */
+
+/* Each takes a line without leading blanks and either writes what becomes of it or says no. */
+typedef bool change(const char *line, char *out);
+
+static bool begins(const char *line, const char *with)
+{
+	return strncmp(line, with, strlen(with)) == 0;
+}
+
+static bool without_line(char *out)
+{
+	*out = 0;
+	return true;
+}
+
+static bool barrier(const char *line, char *out)
+{
+	return (begins(line, "bar.") || begins(line, "barrier.")) && without_line(out);
+}
+
+static bool copy_wait(const char *line, char *out)
+{
+	return begins(line, "cp.async.wait") && without_line(out);
+}
+
+static bool copy_commit(const char *line, char *out)
+{
+	return begins(line, "cp.async.commit") && without_line(out);
+}
+
+static bool fence(const char *line, char *out)
+{
+	return (begins(line, "fence.") || begins(line, "membar.")) && without_line(out);
+}
+
+/* "@%p3 st.global.." */
+static bool mask(const char *line, char *out)
+{
+	const char *rest = strchr(line, ' ');
+	if (!begins(line, "@%p") || !rest) return false;
+	while (*rest == ' ' || *rest == '\t') rest++;
+	static const char *const forms[] = {"ld.", "st.", "cp.async", "atom.", "red."};
+	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+		if (begins(rest, forms[i])) return strcpy(out, rest), true;
+	return false;
+}
+
+/* "cp.async.cg.shared.global [a], [b], 16, %r3;": how much of it is read is a register. */
+static bool copy_mask(const char *line, char *out)
+{
+	const char *copy = strstr(line, "cp.async.c"), *last = strrchr(line, ',');
+	if (!copy || !last || !strstr(last, "%r")) return false;
+	sprintf(out, "%.*s;", (int)(last - line), line);
+	return true;
+}
+
+/* "atom.global.gpu.acq_rel.add.u32": the order that it makes. */
+static bool atomic_order(const char *line, char *out)
+{
+	static const char *const orders[] = {".acq_rel", ".acquire", ".release"};
+	if (!strstr(line, "atom.") && !strstr(line, "red.")) return false;
+	for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+		const char *at = strstr(line, orders[i]);
+		if (!at) continue;
+		sprintf(out, "%.*s.relaxed%s", (int)(at - line), line, at + strlen(orders[i]));
+		return true;
+	}
+	return false;
+}
+
+static const struct {
+	const char *name;
+	change *change;
+} kinds[] = {
+	{"barrier", barrier},
+	{"wait", copy_wait},
+	{"commit", copy_commit},
+	{"fence", fence},
+	{"mask", mask},
+	{"mask of a copy", copy_mask},
+	{"order", atomic_order},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* ---- Launches ---- */
+
+/* How a launch of the list is varied, where the right code bears it. */
+typedef enum variation {
+	AS_GIVEN,
+	ONE_BUFFER, /* one program, and what it may write lies in one buffer, SHIFT bytes from one argument to the next: the
+		     * language allows it, and its accesses stay in the source's order */
+	ONE_A_TYPE, /* the same with a buffer for the type of the first such argument */
+	MORE,       /* one program more than there is work for */
+	VARIATIONS
+} variation;
+
+static const blk_sim_options orders[] = {
+	{.schedules = 1, .counters = 1, .steps = 1 << 24},
+	{.seed = 1, .schedules = 4, .counters = 1, .steps = 1 << 24},
+};
+enum { ORDERS = sizeof orders / sizeof orders[0] };
+
+static bool may_write(const job *j, size_t k)
+{
+	return j->parameters[k].is_pointer && strncmp(j->parameters[k].type, "*const", 6) != 0;
+}
+
+/* True: the launch ended without a report. */
+static bool launch(const subject *s, size_t i, variation v, size_t order, blk_kernel *kernel)
+{
+	const job *j = s->jobs[i];
+	const place *p = &s->places[i];
+	blk_grid grid = p->grid;
+	blk_arg args[256];
+	const char *type = NULL;
+	size_t shift = 0;
+	if (blk_sim_configure(device, &orders[order])) quit("options");
+	for (size_t k = 0; k < j->n; k++) {
+		args[k] = p->args[k];
+		if (!j->parameters[k].is_pointer) continue;
+		if (blk_buffer_write(p->buffers[k], 0, j->arrays[k].data, j->arrays[k].bytes)) quit("inputs");
+		if ((v != ONE_BUFFER && v != ONE_A_TYPE) || !may_write(j, k)) continue;
+		if (!type) type = j->parameters[k].type;
+		if (v == ONE_A_TYPE && strcmp(type, j->parameters[k].type) != 0) continue;
+		args[k] = blk_ptr((char *)blk_buffer_pointer(s->one[i]) + shift);
+		shift += SHIFT;
+	}
+	if (shift && blk_buffer_fill(s->one[i], 0, 0, blk_buffer_size(s->one[i]))) quit("inputs");
+	if (shift) grid = (blk_grid){1, 1, 1};
+	if (v == MORE) grid.x++;
+	return blk_launch(kernel, NULL, &grid, args, j->n) == BLK_OK && blk_device_sync(device) == BLK_OK;
+}
+
+static bool same_outputs(const subject *s, size_t i)
+{
+	const job *j = s->jobs[i];
+	bool same = true;
+	for (size_t k = 0; same && k < j->n; k++) {
+		array now;
+		if (!j->parameters[k].written) continue;
+		if (place_download(&s->places[i], j, k, &now)) exit(2);
+		same = memcmp(now.data, s->outputs[i][k].data, now.bytes) == 0;
+		array_free(&now);
+	}
+	return same;
+}
+
+/* ---- Verdicts ---- */
+
+/* What is right without a report:
+ *
+ * An atomic more than needed is a program like any other, but a wrong one: its results differ.
+ *
+ * Where several threads hold one element, a mask lets one of them store it, exchange it or read it for all.  Without it
+ * they do the same to the same word, which the language allows (the order of one statement's stores is open), so there
+ * is nothing to report.  It is there for the memory's sake, and the counters show it: every byte as before, more of
+ * them moved.  Of atomics this holds for those that may be made twice; how many there are in a loop that waits for others,
+ * tells nothing.  Of loads only those that others may write are read once. */
+static const char *excused(const subject *s, const char *line, blk_kernel *kernel)
+{
+	bool twice = strstr(line, ".exch.") || strstr(line, ".or.") || strstr(line, ".cas."), atomic = strstr(line, "atom.") || strstr(line, "red."), same = true, more = false;
+	if (line[0] != '@' || (!atomic && !strstr(line, " st.global") && !strstr(line, " ld.global."))) return NULL;
+	if (strstr(line, ".nc")) return NULL;
+	for (size_t i = 0; i < s->n; i++) {
+		blk_sim_counters c;
+		if (!launch(s, i, AS_GIVEN, 0, kernel) || blk_sim_count(device, &c)) quit("a launch that was clean");
+		same = same && same_outputs(s, i);
+		more = more || c.store_bytes > s->counters[i].store_bytes || c.load_bytes > s->counters[i].load_bytes;
+	}
+	return same && (more || twice) ? "one thread does it for all" : atomic && !same ? "the results differ" : NULL;
+}
+
+static blk_kernel *open_kernel(const char *text, blk_module **module)
+{
+	blk_kernel *kernel = NULL;
+	if (blk_module_source(device, "mutant.ptx", text, NULL, 0, module) || blk_kernel_find(*module, NULL, &kernel))
+		quit("a mutant is no PTX");
+	return kernel;
+}
+
+/* Null: nothing was said. */
+static const char *verdict(subject *s, const char *text, const char *line)
+{
+	blk_module *module = NULL;
+	blk_kernel *kernel = open_kernel(text, &module);
+	const char *found = NULL;
+	for (size_t o = 0; !found && o < ORDERS; o++)
+		for (size_t i = 0; !found && i < s->n; i++)
+			for (variation v = AS_GIVEN; !found && v < VARIATIONS; v++)
+				if (s->bears[i][v] && !launch(s, i, v, o, kernel)) found = blk_error();
+	if (!found) {
+		found = excused(s, line, kernel);
+		s->excused += found != NULL;
+	}
+	blk_module_close(module);
+	return found;
+}
+
+static void try_line(subject *s, const char *at, size_t length, unsigned number, unsigned every, unsigned *counter)
+{
+	char line[LINE], out[LINE], *text;
+	size_t blanks = strspn(at, " \t");
+	if (length >= LINE || blanks > length) return;
+	snprintf(line, sizeof line, "%.*s", (int)(length - blanks), at + blanks);
+	for (size_t k = 0; k < KINDS; k++) {
+		if (!kinds[k].change(line, out) || (*counter)++ % every) continue;
+		size_t before = (size_t)(at - s->ptx), room = strlen(s->ptx) + LINE;
+		text = malloc(room);
+		if (!text) quit("memory");
+		snprintf(text, room, "%.*s%s%s", (int)before, s->ptx, out, at + length);
+		const char *found = verdict(s, text, line);
+		s->mutants++;
+		s->survivors += !found;
+		if (!found || verbose)
+			printf("%s: line %u: %s %s: %.*s\n", found ? "  found" : "FAILED", number, kinds[k].name, line,
+				found ? (int)strcspn(found, "\n") : 20, found ? found : "nothing is said");
+		free(text);
+	}
+}
+
+/* ---- One kernel ---- */
+
+static bool prepare(subject *s, char *words)
+{
+	char *argv[MOST_WORDS] = {"mutate"};
+	int argc = 1;
+	for (char *w = strtok(words, " "); w && argc < MOST_WORDS; w = strtok(NULL, " ")) argv[argc++] = w;
+	if (options_parse(argc, argv, &s->options) || sweep_open(&s->options, &s->sweep)) return false;
+	s->n = s->sweep.n;
+	if (s->n > MOST_LAUNCHES) return false;
+	for (size_t i = 0; i < s->n; i++) {
+		place *p = &s->places[i];
+		job *j = s->jobs[i] = calloc(1, sizeof *j);
+		if (!j || sweep_at(&s->sweep, i, &s->points[i])) return false;
+		options *o = &s->points[i].options;
+		o->sim = orders[0];
+		if (i) o->path = s->path, o->ndefines = 0;
+		if (place_open(p, o, device) || job_make(j, o, p->kernel) || place_run(p, j, false)) return false;
+		blk_info info;
+		if (!p->launched || blk_kernel_info(p->kernel, p->args, j->n, &info)) return false;
+		if (blk_sim_count(device, &s->counters[i])) return false;
+		s->outputs[i] = calloc(j->n, sizeof(array));
+		size_t bytes = 0;
+		for (size_t k = 0; k < j->n; k++)
+			if (may_write(j, k)) bytes = (bytes > j->arrays[k].bytes ? bytes : j->arrays[k].bytes) + SHIFT;
+		if (blk_buffer_create(device, bytes, &s->one[i])) return false;
+		for (size_t k = 0; k < j->n; k++)
+			if (j->parameters[k].written && place_download(p, j, k, &s->outputs[i][k])) return false;
+		if (i) continue;
+		s->ptx = strdup(info.ptx);
+		FILE *f = fopen(s->path, "w");
+		if (!f || fputs(s->ptx, f) < 0 || fclose(f)) return false;
+	}
+	blk_module *module;
+	blk_kernel *kernel = open_kernel(s->ptx, &module);
+	bool good = true;
+	for (size_t i = 0; i < s->n; i++)
+		for (variation v = AS_GIVEN; v < VARIATIONS; v++) {
+			s->bears[i][v] = true;
+			for (size_t o = 0; o < ORDERS; o++)
+				s->bears[i][v] = s->bears[i][v] && launch(s, i, v, o, kernel);
+			good = good && (v || (s->bears[i][v] && same_outputs(s, i)));
+		}
+	blk_module_close(module);
+	return good;
+}
+
+static void forget(subject *s)
+{
+	for (size_t i = 0; i < s->n && s->jobs[i]; i++) {
+		for (size_t k = 0; s->outputs[i] && k < s->jobs[i]->n; k++) array_free(&s->outputs[i][k]);
+		free(s->outputs[i]);
+		blk_buffer_free(s->one[i]);
+		place_close(&s->places[i]);
+		job_free(s->jobs[i]);
+		free(s->jobs[i]);
+		sweep_point_free(&s->points[i]);
+	}
+	remove(s->path);
+	free(s->ptx);
+	options_free(&s->options);
+}
+
+int main(int argc, char **argv)
+{
+	char words[4096], name[256];
+	unsigned passed = 0, failed = 0, number = 0, counter = 0;
+	FILE *f = argc > 4 ? fopen(argv[1], "r") : NULL;
+	if (!f) {
+		fprintf(stderr, "usage: mutate FILE PART PARTS EVERY [-v]\n");
+		return 2;
+	}
+	unsigned part = (unsigned)atoi(argv[2]), parts = (unsigned)atoi(argv[3]), every = (unsigned)atoi(argv[4]);
+	verbose = argc > 5;
+	if (blk_device_open("sim", &device)) quit("sim");
+	while (fgets(words, sizeof words, f)) {
+		words[strcspn(words, "\n")] = 0;
+		if (!words[0] || words[0] == '#' || number++ % parts != part) continue;
+		subject *s = calloc(1, sizeof *s);
+		if (!s) quit("memory");
+		snprintf(s->path, sizeof s->path, "kernel%u.ptx", part);
+		snprintf(name, sizeof name, "%.200s", words);
+		if (!prepare(s, words)) {
+			printf("FAILED: %s does not run as compiled, or its results depend on the order\n", name);
+			failed++;
+		} else {
+			unsigned line = 1;
+			for (const char *at = s->ptx; *at; line++) {
+				size_t length = strcspn(at, "\n");
+				try_line(s, at, length, line, every, &counter);
+				at += length + (at[length] == '\n');
+			}
+			printf("%4u mutants, %u survive: %s\n", s->mutants, s->survivors, name);
+			fflush(stdout);
+		}
+		passed += s->mutants - s->survivors;
+		failed += s->survivors;
+		forget(s);
+		free(s);
+	}
+	fclose(f);
+	blk_device_close(device);
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed != 0;
+}
