@@ -12,8 +12,8 @@
  * less than the occupancy.  Placement: by falling size, first fit at the lowest aligned offset.
  *
  * A ring lives from its operation to the end in the same block.  Rings have the lowest bytes, one after the other; what
- * runs while one lives stands behind them, everything else may lie where they do: to the barrier pass a ring is a write,
- * and what was read of it is pending when it ends. */
+ * runs while one lives stands behind them, everything else may lie where they do: to the barrier pass a ring is a
+ * write, and what was read of it is pending when it ends. */
 #include "passes.h"
 #include "scratch.h"
 

@@ -2,17 +2,17 @@
  *
  * In: two accesses whose pointers' axis information is known.  Out: false where it is proved that they do not.  The one
  * idea: a pointer was made by adding offsets to scalar pointers, its *origins*: the argument, a row's start, ..  Two
- * pointers with an origin in common are compared by what was added since: as offsets modulo a power of two, which may lie
- * apart, or as aligned blocks, which are the same block or apart.
+ * pointers with an origin in common are compared by what was added since: as offsets modulo a power of two, which may
+ * lie apart, or as aligned blocks, which are the same block or apart.
  *
  * Proofs:
  *   1. scalar accesses are all made by thread 0;
  *   2. the offsets are a multiple of M and a constant range each, and the two ranges are apart modulo M;
  *   tiles in one layout without copies, or two stores, as one thread of those that hold an element stores it:
  *   3. through one and the same pointer tile whose addresses are all different;
- *   4. that are aligned blocks, N consecutive elements from a multiple of N, of one origin or of memory as a whole: each
- *      thread meets its own elements only.
- * An origin or a pointer that is made anew in a loop is another one behind that loop's back edge. */
+ *   4. that are aligned blocks, N consecutive elements from a multiple of N, of one origin or of memory as a whole:
+ * each thread meets its own elements only. An origin or a pointer that is made anew in a loop is another one behind
+ * that loop's back edge. */
 #include "passes.h"
 
 enum { MOST_ORIGINS = 8 };
@@ -20,8 +20,8 @@ enum { MOST_ORIGINS = 8 };
 
 typedef struct origin {
 	const ir_value *base;
-	bool aligned;      /* a block of n elements from a multiple of n, n being the tile's */
-	uint64_t modulus;  /* offsets are one of low..high, and a multiple of this */
+	bool aligned;     /* a block of n elements from a multiple of n, n being the tile's */
+	uint64_t modulus; /* offsets are one of low..high, and a multiple of this */
 	int64_t low, high;
 } origin;
 

@@ -187,11 +187,23 @@ static bool conflicts(const placer *p, const pending *set, const ir_op *o, bool 
 		const access *e = &set->at[i];
 		if (e->is_shared) {
 			/* The same exchange inside warps again: each warp meets its own bytes. */
-			if (shared && overlap(p->func, e->op, o) && !(e->op == o && (in_warps || keeps_bins(o)))) return true;
+			if (shared && overlap(p->func, e->op, o) && !(e->op == o && (in_warps || keeps_bins(o))))
+				return true;
 		} else if (global && meet(p, e, o))
 			return true;
 	}
 	return false;
+}
+
+/* A read of a ring's slot; a dot makes those of its operands itself. */
+static void add_ring_reads(pending *set, const ir_op *o)
+{
+	if (o->kind == IR_RING_READ) add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true});
+	for (unsigned i = 0; o->kind == IR_DOT && i < 2; i++) {
+		const ir_op *d = ir_arg(o, i)->def;
+		while (d && d->kind == IR_PERMUTE) d = ir_arg(d, 0)->def;
+		if (d && d->kind == IR_RING_READ) add_ring_reads(set, d);
+	}
 }
 
 static void transfer(placer *p, pending *set, ir_op *o)
@@ -217,7 +229,7 @@ static void transfer(placer *p, pending *set, ir_op *o)
 		return;
 	}
 	if (o->kind == IR_RING) return; /* its copies are ordered by the waits; who reads is not, when it ends */
-	if (o->kind == IR_RING_READ) add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true});
+	add_ring_reads(set, o);
 	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */
 	if (o->shared_bytes) add(set, (access){.op = o, .is_shared = true});
 	if (o->shared_bytes && in_warps) add(set, (access){.op = o, .is_shared = true, .writes = true});

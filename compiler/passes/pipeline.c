@@ -15,7 +15,8 @@
  *                                               ring_end
  *
  * The wait's barrier also says that everybody has read the slot that this round fills: it was read a round ago.  So
- * copies run stages - 1 rounds ahead.  The last round's wait is for all copies that there are: groups behind it are empty.
+ * copies run stages - 1 rounds ahead.  The last round's wait is for all copies that there are: groups behind it are
+ * empty.
  *
  *     for k, p, s {                             ring r ..
  *       %x = load %p, %mask                     for k, p, s, ahead, slot, fill {

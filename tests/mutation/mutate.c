@@ -1,9 +1,9 @@
 /* Takes the PTX of a kernel, removes what keeps it right, one thing at a time, and asks the simulator to notice.
  *
- *   usage: mutate FILE PART PARTS EVERY [-v]     every EVERY-th mutant of the lines of FILE, of which there are PARTS shares
- * In: lines of blkrun's words; lists in them are launches ("n=781,1").  The code is what the runtime compiles for the
- * first launch; all launches must run clean.  Out: a line a kernel, the mutants that nothing was said about, and
- * "N passed, M failed" over mutants.
+ *   usage: mutate FILE PART PARTS EVERY [-v]     every EVERY-th mutant of the lines of FILE, of which there are PARTS
+ * shares In: lines of blkrun's words; lists in them are launches ("n=781,1").  The code is what the runtime compiles
+ * for the first launch; all launches must run clean.  Out: a line a kernel, the mutants that nothing was said about,
+ * and "N passed, M failed" over mutants.
  *
  * The one idea: a mutant is the text with one line changed (`kinds`).  It is launched with each launch's arguments, in
  * several orders, until the simulator reports it.  What counts beside a report stands at `excused`. */
@@ -24,7 +24,7 @@ typedef struct subject {
 	array *outputs[MOST_LAUNCHES]; /* what the right code gives, by parameter */
 	blk_sim_counters counters[MOST_LAUNCHES];
 	blk_buffer *one[MOST_LAUNCHES]; /* that takes the place of all that are written */
-	bool bears[MOST_LAUNCHES][4]; /* by variation */
+	bool bears[MOST_LAUNCHES][4];   /* by variation */
 	size_t n;
 	char *ptx;
 	char path[64]; /* of a file with it */
@@ -130,8 +130,8 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 /* How a launch of the list is varied, where the right code bears it. */
 typedef enum variation {
 	AS_GIVEN,
-	ONE_BUFFER, /* one program, and what it may write lies in one buffer, SHIFT bytes from one argument to the next: the
-		     * language allows it, and its accesses stay in the source's order */
+	ONE_BUFFER, /* one program, and what it may write lies in one buffer, SHIFT bytes from one argument to the next:
+		     * the language allows it, and its accesses stay in the source's order */
 	ONE_A_TYPE, /* the same with a buffer for the type of the first such argument */
 	MORE,       /* one program more than there is work for */
 	VARIATIONS
@@ -197,11 +197,12 @@ static bool same_outputs(const subject *s, size_t i)
  * Where several threads hold one element, a mask lets one of them store it, exchange it or read it for all.  Without it
  * they do the same to the same word, which the language allows (the order of one statement's stores is open), so there
  * is nothing to report.  It is there for the memory's sake, and the counters show it: every byte as before, more of
- * them moved.  Of atomics this holds for those that may be made twice; how many there are in a loop that waits for others,
- * tells nothing.  Of loads only those that others may write are read once. */
+ * them moved.  Of atomics this holds for those that may be made twice; how many there are in a loop that waits for
+ * others, tells nothing.  Of loads only those that others may write are read once. */
 static const char *excused(const subject *s, const char *line, blk_kernel *kernel)
 {
-	bool twice = strstr(line, ".exch.") || strstr(line, ".or.") || strstr(line, ".cas."), atomic = strstr(line, "atom.") || strstr(line, "red."), same = true, more = false;
+	bool twice = strstr(line, ".exch.") || strstr(line, ".or.") || strstr(line, ".cas."),
+	     atomic = strstr(line, "atom.") || strstr(line, "red."), same = true, more = false;
 	if (line[0] != '@' || (!atomic && !strstr(line, " st.global") && !strstr(line, " ld.global."))) return NULL;
 	if (strstr(line, ".nc")) return NULL;
 	for (size_t i = 0; i < s->n; i++) {
