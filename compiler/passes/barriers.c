@@ -164,16 +164,16 @@ static bool keeps_bins(const ir_op *o)
 	return o->kind == IR_HISTOGRAM && layout_injective(o->results[0]->layout);
 }
 
-/* Bytes of `a` that may still be read, and what `b` may write.  Of two buffers that take turns the last one is read
- * behind the last barrier inside. */
+/* Bytes of `a` that may still be read, and what `b` may write.  Of the two buffers that a sort's steps take in turn the
+ * last one is read behind the last barrier inside; said of sorts whose steps take one each. */
 static bool overlap(const ir_func *f, const ir_op *a, const ir_op *b)
 {
 	uint32_t first = a->shared_offset, bytes = a->shared_bytes;
-	if (a->kind == IR_SORT || a->kind == IR_FLIP) {
-		exchange_plan plan;
-		exchange_plan_make(f, a, &plan);
-		if (plan.buffers > 1) bytes = plan.bytes;
-		if (plan.buffers > 1 && exchange_barriers(f, a) % 2 == 0) first += plan.bytes;
+	exchange_plan plan = {0};
+	if (a->kind == IR_SORT) exchange_plan_make(f, a, &plan);
+	if (plan.buffers == 2 && layout_registers(ir_arg(a, 0)->layout) <= plan.registers) {
+		bytes = plan.bytes;
+		if (exchange_barriers(f, a) % 2 == 0) first += plan.bytes;
 	}
 	return first < b->shared_offset + b->shared_bytes && b->shared_offset < first + bytes;
 }
