@@ -61,6 +61,7 @@ typedef struct explain_row {
 	explain_bank store, load;
 
 	uint32_t swizzle; /* of a block: bytes; its copies are the accesses above; how: "load", "load ahead", "store" */
+	uint32_t lowered; /* of a ring: stages that were asked for and that shared memory does not hold, or 0 */
 	uint32_t stages;  /* of a ring; its accesses are above; how: "matrix loads", "wgmma" or null */
 
 	/* products: how is the instruction's name and shape */

@@ -197,6 +197,7 @@ static void record_ring(recorder *r, const ir_op *o, explain_row *row)
 	layout_plan plan;
 	row->type = ir_type_name(r->arena, tile->type);
 	row->stages = (uint32_t)o->attr[0];
+	row->lowered = pipeline_lowered(r->func, o);
 	if (ring_plan(o, &plan) && plan.matrices) row->how = "matrix loads";
 	if (o->attr[1]) row->how = "wgmma";
 	for (const ir_use *u = tile->uses; u; u = u->next) {

@@ -146,6 +146,9 @@ static void put_row(writer *w, const explain_row *row)
 			row->stages, row->accesses, plural(row->accesses, "access", "accesses"), row->access_bytes,
 			row->masked ? ", masked" : "", row->how ? ", " : "", row->how ? row->how : "",
 			row->shared_bytes);
+		if (row->lowered)
+			text_printf(
+				w->out, "\n            not %u stages: shared memory does not hold them", row->lowered);
 		break;
 	case EXPLAIN_BULK:
 		text_printf(w->out, ": %s by a tensor map, %u %s of %u bytes, by one thread", row->how, row->accesses,

@@ -325,3 +325,11 @@ bool pipeline_fits(pipeline *p)
 	p->distance = p->stages - 1 - (p->overlaps && !all_bulk);
 	return true;
 }
+
+unsigned pipeline_lowered(const ir_func *f, const ir_op *ring)
+{
+	const ir_op *loop = ring;
+	while (loop && loop->kind != IR_FOR) loop = loop->next;
+	unsigned wanted = !loop ? 0 : loop->attr[0] ? (unsigned)loop->attr[0] : f->num_stages;
+	return wanted > ring->attr[0] ? wanted : 0;
+}

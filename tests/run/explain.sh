@@ -59,6 +59,14 @@ says_text "not wgmma: wgmma wants 64 rows, and 8 columns for every four warps"
 status 0 "one stage" "$blkc" $matmul --specialize=a%16,b%16,K%16,N%16 -D num_stages=1
 says_text "not copied ahead: the loop has one stage"
 
+# More stages than shared memory holds.
+many="examples/matmul/matmul.blk --kernel=matmul --emit=explain -o - --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64"
+status 0 "stages that fit" "$blkc" $many --target=sm_86 -D num_stages=3
+silent "shared memory does not hold them"
+status 0 "fewer stages" "$blkc" $many --target=sm_86 -D num_stages=4
+says_text "a ring of 3 stages"
+says_text "not 4 stages: shared memory does not hold them"
+
 # Reasons of other kinds.
 cat >reasons.blk <<'B'
 kernel reasons(y: *f32, x: *const f32, index: *const i32, stride: i32, const B: i32 = 1024) {
