@@ -141,7 +141,7 @@ $(BUILD)/fuzz/obj/%.o: %.c | $(GENERATED)
 	clang $(FUZZ_CFLAGS) $(WARN) -c -o $@ $<
 FUZZ_CFLAGS = -std=c11 -D_GNU_SOURCE -O1 -g $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -DBLK_VERSION='"$(VERSION)"' -I. -Icompiler -Iruntime -I$(BUILD)/gen
 
-# Random programs on every device, compared bit by bit; see docs/testing.md.
+# Random programs on every device, compared bit by bit; see docs/fuzzing.md.
 FUZZ_PROGRAMS ?= 1000
 SEED ?= 1
 PROGRAMS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fuzz/programs/*.c))
