@@ -88,8 +88,9 @@ int main(int argc, char **argv)
 	}
 	run(&e, &forms[0], 128, 128, 128, false);
 	if (!e.quick) {
-		for (int n = 512; n <= matrix_largest(&e); n *= 2) run(&e, &forms[0], n, n, n, true);
-		for (size_t f = 1; f < nforms; f++) run(&e, &forms[f], 1024, 1024, 1024, true);
+		int largest = matrix_largest(&e), each = largest < 1024 ? largest : 1024;
+		for (int n = 256; n <= largest; n *= 2) run(&e, &forms[0], n, n, n, true);
+		for (size_t f = 1; f < nforms; f++) run(&e, &forms[f], each, each, each, true);
 	}
 	return example_close(&e);
 }
