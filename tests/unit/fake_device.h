@@ -388,7 +388,10 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
 	fake.threads = bx;
 	fake.shared = shared;
 	fake.stream = stream;
-	for (unsigned i = 0; i < fake.takes_maps; i++) memcpy(&fake.maps[i], parameters[4 + i], sizeof fake.maps[i]);
+	/* a launch whose map could not be made is one of the code without maps */
+	bool maps = !fake.failed_call || !strstr(fake.failed_call, "cuTensorMapEncodeTiled");
+	for (unsigned i = 0; maps && i < fake.takes_maps; i++)
+		memcpy(&fake.maps[i], parameters[4 + i], sizeof fake.maps[i]);
 	for (int i = 0; i < 4; i++) memcpy(&fake.values[i], parameters[i], 8);
 	float *z = (float *)(uintptr_t)fake.values[0], *x = (float *)(uintptr_t)fake.values[1],
 	      *y = (float *)(uintptr_t)fake.values[2];
