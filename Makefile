@@ -110,6 +110,8 @@ test:
 	@echo "building into $(BUILD)/"
 	@$(MAKE) -s tests
 	@sh tests/run.sh $(BUILD)
+check: tests
+	@sh tests/run.sh $(BUILD) quick
 test-sanitized:
 	@sh tools/setup.sh test
 	@$(MAKE) -s tests BUILD=build-san CFLAGS="-O1 -g" SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
@@ -177,10 +179,11 @@ install: all
 help:
 	@echo "make demo            set up, build, compile examples/vector_add to PTX, run it on the best device, check it"
 	@echo "make test            set up, build, run every test that this machine can run"
+	@echo "make check           build, run the tests that end in seconds"
 	@echo "make [LLVM_LINK=shared]   build/bin/blkc, build/bin/blkrun, build/lib, build/examples"
 	@echo "make install [PREFIX=/usr/local DESTDIR=]    make device    make clean"
 	@echo "make test-sanitized clang fuzz fuzz-programs format format-check lint"
 
-.PHONY: all tests demo test test-sanitized fuzz fuzz-programs clang format format-check lint clean device install help
+.PHONY: all tests demo test check test-sanitized fuzz fuzz-programs clang format format-check lint clean device install help
 .SECONDARY:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/tests/fuzz/programs/*.d $(BUILD)/fuzz/obj/*/*.d $(BUILD)/fuzz/obj/*/*/*.d)

@@ -1,9 +1,14 @@
 #!/bin/sh
-# usage: tests/run.sh BUILD     Runs every test that this machine can run; the last line is the sum.
+# usage: tests/run.sh BUILD [quick]     Runs every test that this machine can run; the last line is the sum.
+# quick: those that end in seconds, for the time between two edits: under 90 seconds on two cores.
 # A test program is a cmocka binary (its [  PASSED  ] lines are counted) or a script whose last line is
 # "N passed, M failed[, K skipped]".  A program that dies counts as one failure.
 cd "$(dirname "$0")/.." || exit 2
 build=$1
+slow=
+[ "${2:-}" != quick ] || slow=" test_atomics test_cpu_elements test_cpu_random test_layout test_layout_convert test_nvptx test_robust
+ test_syntax test_tune golden-ptx run-bench run-blkrun run-cli run-device run-examples run-fuzz run-isolated run-mutations
+ run-packages run-tune "
 logs=$build/test-logs
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
@@ -17,6 +22,7 @@ number() { sed -n "s/$1/\\1/p" "$2" | tail -1; }
 one() { # name command...
 	name=$1
 	shift
+	case $slow in *[[:space:]]"$name"[[:space:]]*) return ;; esac
 	log=$logs/$name.log
 	timeout "${TEST_TIMEOUT:-3000}" "$@" >"$log" 2>&1 </dev/null
 	status=$?
