@@ -35,20 +35,6 @@ typedef struct product {
 	LLVMValueRef inside; /* null, or: this lane's k are of the tile */
 } product;
 
-static void index_registers(const layout *y, uint32_t register_of[32])
-{
-	memset(register_of, 0, 32 * sizeof register_of[0]);
-	for (unsigned i = 0; i < y->nin[LAYOUT_REG]; i++)
-		register_of[__builtin_ctz(y->col[LAYOUT_REG][i])] = UINT32_C(1) << i;
-}
-
-static uint32_t register_at(const uint32_t register_of[32], uint32_t flat)
-{
-	uint32_t r = 0;
-	for (; flat; flat &= flat - 1) r |= register_of[__builtin_ctz(flat)];
-	return r;
-}
-
 /* A place of the sum, without what lanes and warps add to it. */
 typedef struct place {
 	uint32_t batch, row, column;
@@ -67,7 +53,7 @@ static uint32_t register_for(const operand *o, uint32_t batch, uint32_t other, u
 	unsigned r = o->y->rank;
 	uint32_t flat = k << layout_shift(o->y, o->k) | other << layout_shift(o->y, o->k == r - 1u ? r - 2u : r - 1u);
 	if (r == 3) flat |= batch << layout_shift(o->y, 0);
-	return register_at(o->register_of, flat);
+	return lower_register_at(o->register_of, flat);
 }
 
 static LLVMValueRef element_at(lower *l, const operand *o, uint32_t r)
@@ -94,8 +80,8 @@ static void make_word(product *p, operand *o, uint32_t r)
 	unsigned n = p->form->elements;
 	uint32_t shift = layout_shift(o->y, o->k);
 	for (unsigned i = 0; i < n; i++)
-		element[i] =
-			i < p->k ? element_at(l, o, r | register_at(o->register_of, i << shift)) : lower_zero(l, t);
+		element[i] = i < p->k ? element_at(l, o, r | lower_register_at(o->register_of, i << shift))
+				      : lower_zero(l, t);
 	LLVMValueRef v = element[0], rest = NULL;
 	if (o->type == SCALAR_F32) {
 		v = round_tf32(l, element[0]);
@@ -208,7 +194,7 @@ static void step(product *p, uint32_t r, uint32_t k)
 	for (unsigned i = 0; i < nsum; i++) { /* what the tile lacks is computed for nobody */
 		uint32_t row = 8 * (i >> 1), column = i & 1;
 		bool exists = !(row >> p->y->lg[p->y->rank - 2u] || column >> p->y->lg[p->y->rank - 1u]);
-		at[i] = exists ? r | register_at(p->register_of, row << row_shift | column << column_shift)
+		at[i] = exists ? r | lower_register_at(p->register_of, row << row_shift | column << column_shift)
 			       : UINT32_MAX;
 		sum[i] = exists ? p->sum.at[at[i]] : LLVMConstNull(LLVMTypeOf(p->sum.at[r]));
 	}
@@ -296,7 +282,7 @@ static void open_operand(product *p, const ir_op *dot, unsigned i, operand *o)
 	*o = (operand){.late = lower_late(p->l, v), .y = v->layout, .type = v->type.elem};
 	o->v = o->late.plan ? lower_new_tile(p->l, v) : lower_arg(p->l, dot, i);
 	o->k = v->type.rank - (i == 0 ? 1u : 2u);
-	index_registers(o->y, o->register_of);
+	lower_index_registers(o->y, o->register_of);
 	for (unsigned part = 0; part < 2; part++) o->word[part] = ARENA_ARRAY(p->l->arena, LLVMValueRef, o->v.n);
 }
 
@@ -324,7 +310,7 @@ void lower_dot(lower *l, ir_op *o)
 	open_operand(&p, o, 0, &p.a);
 	open_operand(&p, o, 1, &p.b);
 	p.k = ir_arg(o, 0)->type.dim[p.a.k];
-	index_registers(p.y, p.register_of);
+	lower_index_registers(p.y, p.register_of);
 	mask_lanes(&p);
 	p.sum = lower_new_tile(l, ir_result(o));
 	for (uint32_t r = 0; r < p.sum.n; r++) p.sum.at[r] = o->nargs > 2 ? lower_arg(l, o, 2).at[r] : lower_zero(l, t);

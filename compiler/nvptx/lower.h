@@ -88,6 +88,10 @@ void lower_set_unroll(lower *, LLVMValueRef branch, int64_t n); /* 0: as LLVM li
 /* ---- values.c ---- */
 LLVMTypeRef lower_type(lower *, ir_type); /* of one element */
 tile lower_new_tile(lower *, const ir_value *);
+/* Which register bit steps to each bit of a tile's flattened coordinates, or 0; and the register of an element, by
+ * them. */
+void lower_index_registers(const layout *, uint32_t register_of[32]);
+uint32_t lower_register_at(const uint32_t register_of[32], uint32_t flat);
 tile lower_value(lower *, const ir_value *);
 static inline tile lower_arg(lower *l, const ir_op *o, unsigned i)
 {

@@ -413,3 +413,17 @@ void lower_const_op(lower *l, ir_op *o)
 	for (uint32_t r = 0; r < out.n; r++) out.at[r] = v;
 	lower_set(l, ir_result(o), out);
 }
+
+void lower_index_registers(const layout *y, uint32_t register_of[32])
+{
+	memset(register_of, 0, 32 * sizeof register_of[0]);
+	for (unsigned i = 0; i < y->nin[LAYOUT_REG]; i++)
+		register_of[__builtin_ctz(y->col[LAYOUT_REG][i])] = UINT32_C(1) << i;
+}
+
+uint32_t lower_register_at(const uint32_t register_of[32], uint32_t flat)
+{
+	uint32_t r = 0;
+	for (; flat; flat &= flat - 1) r |= register_of[__builtin_ctz(flat)];
+	return r;
+}

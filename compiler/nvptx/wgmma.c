@@ -91,19 +91,9 @@ static void store_operand(product *p, const source *s, const ir_op *o)
 		l, plan, lower_i32(l, o->shared_offset + s->o->scratch), ir_element(v->type), lower_value(l, v));
 }
 
-static void index_registers(const layout *y, uint32_t register_of[32])
-{
-	memset(register_of, 0, 32 * sizeof register_of[0]);
-	for (unsigned i = 0; i < y->nin[LAYOUT_REG]; i++)
-		register_of[__builtin_ctz(y->col[LAYOUT_REG][i])] = UINT32_C(1) << i;
-}
-
 static uint32_t register_at(const layout *y, const uint32_t register_of[32], uint32_t row, uint32_t column)
 {
-	uint32_t r = 0;
-	for (uint32_t flat = row << layout_shift(y, 0) | column; flat; flat &= flat - 1)
-		r |= register_of[__builtin_ctz(flat)];
-	return r;
+	return lower_register_at(register_of, row << layout_shift(y, 0) | column);
 }
 
 /* The four words of the first operand for one instruction: rows 8 apart, then k. */
@@ -140,7 +130,7 @@ static void open_registers(product *p)
 	source *s = &p->a;
 	uint32_t rows = UINT32_C(1) << (p->y->lg[0] - 6);
 	s->registers = lower_value(p->l, s->o->value);
-	index_registers(s->o->value->layout, s->register_of);
+	lower_index_registers(s->o->value->layout, s->register_of);
 	s->word = arena_alloc(p->l->arena, rows * (p->plan.k / p->plan.form->k) * sizeof *s->word);
 	for (uint32_t row = 0; row < 64 * rows; row += 64)
 		for (uint32_t k = 0; k < p->plan.k && !(row & by_warps(p->y, 0)); k += p->plan.form->k)
@@ -245,7 +235,7 @@ void lower_wgmma(lower *l, ir_op *o)
 	if (p->plan.scratch_bytes) barrier_of_proxies(l);
 	for (unsigned i = 0; i < 2; i++)
 		if (s[i]->o->place != WGMMA_REGISTERS) open_shared(p, s[i], o, i);
-	index_registers(p->y, p->register_of);
+	lower_index_registers(p->y, p->register_of);
 	p->sum = lower_new_tile(l, result);
 	for (uint32_t r = 0; r < p->sum.n; r++)
 		p->sum.at[r] = p->plan.sum ? lower_value(l, p->plan.sum).at[r]
