@@ -44,9 +44,9 @@ def error_text(e):
     return f"{type(e).__name__}: {e}".strip().replace("\n", " ")[:300]
 
 
-def record(section, work, who, variant="", ms=None, GBs=None, spread=None, ratio=None, note=""):
+def record(section, work, who, variant="", ms=None, rate=None, spread=None, ratio=None, note="", unit="GB/s"):
     r = lambda v, d: "" if v is None else round(v, d)
-    ROWS.append(dict(section=section, work=work, who=who, variant=variant, ms=r(ms, 5), GBs=r(GBs, 1), spread=r(spread, 4), ratio=r(ratio, 3), note=note))
+    ROWS.append(dict(section=section, work=work, who=who, variant=variant, ms=r(ms, 5), rate=r(rate, 1), unit=unit if rate else "", spread=r(spread, 4), ratio=r(ratio, 3), note=note))
 
 
 # ---- Ours ----
@@ -174,7 +174,7 @@ class Contender:
         return worst
 
 
-def ours(path, name, args, defines, outputs, grid=None, after=None, label=None):
+def ours(path, name, args, defines, outputs, grid=None, after=None, label=None, who="blk"):
     """after: a second kernel (path, name, args, defines) that belongs to the work; args may be a function of the first's grid."""
 
     def make():
@@ -190,7 +190,7 @@ def ours(path, name, args, defines, outputs, grid=None, after=None, label=None):
         return both
 
     text = label or " ".join(f"{k}={v}" for k, v in defines.items())
-    return Contender("blk", f"{name} {text}".strip(), make, outputs)
+    return Contender(who, f"{name} {text}".strip(), make, outputs)
 
 
 def theirs(variant, launch, outputs, who="triton"):
@@ -222,8 +222,10 @@ def timed(f, repeats):
     return [t if DRY else t[0].elapsed_time(t[1]) for t in times]
 
 
-def compare(section, work, moved, contenders):
-    """Checks all, keeps the best variant of each contender, measures those in rotation, records and prints the row."""
+def compare(section, work, moved, contenders, unit="GB/s", rounds=8, before=lambda run: None):
+    """Checks all, keeps the best variant of each contender, measures those in rotation, records and prints the row.
+    moved: what one run moves in bytes, or, for TFLOP/s, a thousandth of its operations; before: called with a contender's run
+    ahead of each of its rounds."""
     best = {}
     for c in contenders:
         try:
@@ -237,18 +239,19 @@ def compare(section, work, moved, contenders):
         if c.who not in best or t < best[c.who][0]:
             best[c.who] = (t, c)
     times = {who: [] for who in best}
-    for _ in range(2 if DRY else 8):
+    for _ in range(2 if DRY else rounds):
         for who, (_, c) in best.items():
+            before(c.run)
             times[who] += timed(c.run, 2 if DRY else 12)
     median = {who: statistics.median(t) for who, t in times.items()}
-    peers = [t for who, t in median.items() if who != "blk"]
-    aimed = [t for who, t in median.items() if who not in ("blk", "triton")] if TUTORIAL in median else peers
+    peers = [t for who, t in median.items() if not who.startswith("blk")]
+    aimed = [t for who, t in median.items() if not who.startswith("blk") and who != "triton"] if TUTORIAL in median else peers
     line = f"{work:30s}"
     for who, t in median.items():
         ordered = sorted(times[who])
         spread = (ordered[len(ordered) * 4 // 5] - ordered[len(ordered) // 5]) / t
-        ratio = (min(peers) / t if peers else None) if who == "blk" else t / median["blk"] if "blk" in median else None
-        record(section, work, who, best[who][1].variant, t, moved / t * 1e-6, spread, ratio)
+        ratio = (min(peers) / t if peers else None) if who.startswith("blk") else t / median["blk"] if "blk" in median else None
+        record(section, work, who, best[who][1].variant, t, moved / t * 1e-6, spread, ratio, unit=unit)
         line += f" {who} {moved / t * 1e-6:.0f}"
     if "blk" in median and peers:
         line += f"  blk / best peer {min(peers) / median['blk']:.3f}, / torch and tutorial {min(aimed) / median['blk']:.3f}  ({best['blk'][1].variant})"
@@ -483,10 +486,11 @@ def section_backward():
 
 
 def main():
-    import peers_host
+    import peers_host, peers_matrix
 
     sections = {k[8:]: v for k, v in globals().items() if k.startswith("section_")}
-    sections.update(peers_host.sections(sys.modules["__main__"]))
+    for more in (peers_matrix, peers_host):
+        sections.update(more.sections(sys.modules["__main__"]))
     chosen = [s for s in OPTIONS.get("only", "").split(",") if s] or list(sections)
     if chosen == ["list"]:
         return print(" ".join(sections))
@@ -509,8 +513,8 @@ def main():
     failures = [r for r in ROWS if r["note"]]
     print(f"\n{len(ROWS)} figures, {len(failures)} failures, {time.time() - START:.0f} s")
     for r in ROWS:
-        if r["who"] == "blk" and not r["note"] and r["ratio"] != "":
-            print(f"{r['work']:34s} {r['GBs'] or r['ms']:>9} {'GB/s' if r['GBs'] else 'ms  '} ratio {r['ratio']:<6} {r['variant']}")
+        if r["who"].startswith("blk") and not r["note"] and r["ratio"] != "":
+            print(f"{r['work']:34s} {r['rate'] or r['ms']:>9} {r['unit'] or 'ms':7s} ratio {r['ratio']:<6} {r['variant']}")
 
 
 def write():
@@ -518,7 +522,7 @@ def write():
     if not path:
         return
     with open(path, "w", newline="") as f:
-        w = csv.DictWriter(f, ["section", "work", "who", "variant", "ms", "GBs", "spread", "ratio", "note"])
+        w = csv.DictWriter(f, ["section", "work", "who", "variant", "ms", "rate", "unit", "spread", "ratio", "note"])
         w.writeheader()
         w.writerows(ROWS)
 

@@ -181,3 +181,22 @@ def norm_tile(y, x, w, b, rows, n, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr,
     scale = tl.load(w + j, mask=j < n, other=0.0).to(tl.float32)
     shift = tl.load(b + j, mask=j < n, other=0.0).to(tl.float32)
     tl.store(y + place, d * r[:, None] * scale[None, :] + shift[None, :], mask=k)
+
+
+@triton.jit
+def matmul(c, a, b, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
+    """One program a tile, plain pointers, tiles in groups of rows."""
+    t = tl.program_id(0)
+    columns, rows = tl.cdiv(N, BN), tl.cdiv(M, BM)
+    row, column = tl.swizzle2d(t // columns, t % columns, rows, columns, GROUP)
+    i, j, l = row * BM + tl.arange(0, BM), column * BN + tl.arange(0, BN), tl.arange(0, BK)
+    pa, pb = a + i[:, None] % M * K + l[None, :], b + l[:, None] * N + j[None, :] % N
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        left = K - k * BK
+        x = tl.load(pa, mask=l[None, :] < left, other=0.0)
+        y = tl.load(pb, mask=l[:, None] < left, other=0.0)
+        acc = tl.dot(x, y, acc)
+        pa += BK
+        pb += BK * N
+    tl.store(c + i[:, None] * N + j[None, :], acc.to(tl.float16), mask=(i[:, None] < M) & (j[None, :] < N))

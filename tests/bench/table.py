@@ -39,7 +39,7 @@ def fastest(figures, *prefixes):
 def memory_table(rows):
     figures = {}
     for r in rows:
-        if r["GBs"] and not r["note"]:
+        if r["rate"] and not r["note"]:
             figures.setdefault(r["work"], {})[r["who"]] = r
     yield "| work | bytes moved | blk | torch | Triton, tutorials' form | Triton, other shapes | blk / best of all | blk / torch and tutorial | aim | blk's configuration |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
@@ -56,7 +56,7 @@ def memory_table(rows):
             goal += f" of {AGAINST[work].replace('triton', 'Triton')}"
         if judged and aim is not None:
             goal += ", met" if round(judged, 2) >= aim else ", missed"
-        cell = lambda r: f"{float(r['GBs']):.0f}" if r else ""
+        cell = lambda r: f"{float(r['rate']):.0f}" if r else ""
         cells = [work, size(moved), cell(ours), cell(torch), cell(tutorial), cell(triton), number(all_of_them), number(judged), goal, ours["variant"] if ours else ""]
         yield "| " + " | ".join(cells) + " |"
 
@@ -98,10 +98,10 @@ def plot(path, rows):
     names = {"blk": "blk", "torch": "torch", "triton tutorial": "Triton, tutorial", "triton": "Triton, other shapes"}
     points = {}
     for r in rows:
-        if r["work"].startswith("softmax f32 4096 x ") and r["who"] in names and r["GBs"]:
-            spread = float(r["spread"] or 0) * float(r["GBs"]) / 2
-            points.setdefault(r["who"], []).append((int(r["work"].split(" x ")[1]), float(r["GBs"]), spread))
-    copy = next((float(r["GBs"]) for r in rows if r["section"] == "copy" and r["GBs"]), 0)
+        if r["work"].startswith("softmax f32 4096 x ") and r["who"] in names and r["rate"]:
+            spread = float(r["spread"] or 0) * float(r["rate"]) / 2
+            points.setdefault(r["who"], []).append((int(r["work"].split(" x ")[1]), float(r["rate"]), spread))
+    copy = next((float(r["rate"]) for r in rows if r["section"] == "copy" and r["rate"]), 0)
     machine = next((r["work"] for r in rows if r["section"] == "machine"), "")
     columns = sorted({p[0] for series in points.values() for p in series})
     if not columns:

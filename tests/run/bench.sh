@@ -33,16 +33,16 @@ says '24 configurations cold in .* ms, warm (0 tried)'
 
 # The peers' figures as tables, and as a chart.
 cat >"$dir/peers.csv" <<'C'
-section,work,who,variant,ms,GBs,spread,ratio,note
-machine,A GPU,torch 2,Triton 3,,,,,
-add,add f32 2^20,blk,BLOCK=512,0.004,3145.7,0.01,1.25,
-add,add f32 2^20,torch,add,0.005,2516.6,0.01,1.25,
-add,add f32 2^20,triton tutorial,BLOCK=1024,0.006,2097.2,0.01,1.5,
-softmax,softmax f32 4096 x 1024,blk,a,0.010,3355.4,0.01,0.9,
-softmax,softmax f32 4096 x 1024,triton,b,0.009,3728.3,0.01,0.9,
-softmax,softmax f32 4096 x 1024,triton tutorial,c,0.012,2796.2,0.01,1.2,
-softmax,softmax f32 4096 x 1024,torch,softmax,,,,,RuntimeError: it fails
-launch,host cost of one launch,blk,in C,0.0025,,,0.98,
+section,work,who,variant,ms,rate,unit,spread,ratio,note
+machine,A GPU,torch 2,Triton 3,,,,,,
+add,add f32 2^20,blk,BLOCK=512,0.004,3145.7,GB/s,0.01,1.25,
+add,add f32 2^20,torch,add,0.005,2516.6,GB/s,0.01,1.25,
+add,add f32 2^20,triton tutorial,BLOCK=1024,0.006,2097.2,GB/s,0.01,1.5,
+softmax,softmax f32 4096 x 1024,blk,a,0.010,3355.4,GB/s,0.01,0.9,
+softmax,softmax f32 4096 x 1024,triton,b,0.009,3728.3,GB/s,0.01,0.9,
+softmax,softmax f32 4096 x 1024,triton tutorial,c,0.012,2796.2,GB/s,0.01,1.2,
+softmax,softmax f32 4096 x 1024,torch,softmax,,,,,,RuntimeError: it fails
+launch,host cost of one launch,blk,in C,0.0025,,,,0.98,
 C
 printf 'before\n<!-- measured -->\nold\n<!-- /measured -->\nafter\n' >"$dir/page.md"
 status 0 "table" python3 tests/bench/table.py "$dir/peers.csv"
