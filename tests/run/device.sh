@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: device.sh BUILD      The device suites on cpu, on the simulator, and on the GPU where there is one.
+# usage: device.sh BUILD [SUITE]      The device suites, or one, on cpu, on the simulator, and on the GPU where there is one.
 # A simulated case costs one more compile, so of the large suites only some run there: the words are in their names.
 . "$(dirname "$0")/../lib.sh"
 part() { # suite
@@ -18,7 +18,7 @@ hopper() { # suite
 	dot) echo "tile.f16.64x tile.f16.128 tile.f16.256x16 tile.i8.128 tile.e4m3.128x64 loop.f16. loop.e4m3. stages.f16.rows64" ;;
 	esac
 }
-for t in "$1"/device/*; do
+for t in "$1"/device/${2:-*}; do
 	[ -x "$t" ] && [ -f "$t" ] || continue
 	for device in cpu sim cuda; do
 		words=
@@ -37,6 +37,7 @@ for t in "$1"/device/*; do
 done
 # What only Hopper has: bulk copies by tensor maps.
 for t in atomics tensors; do
+	[ "${2:-$t}" = $t ] || continue
 	words=
 	[ $t = atomics ] && words=tensor
 	echo "$t on sim:sm_90a:"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# usage: examples.sh BUILD      Every example on the cpu device, on the simulator, and on the GPU where there is one.
+# usage: examples.sh BUILD [EXAMPLE]      Every example, or one, on the cpu device, on the simulator, and on the GPU where there is one.
 . "$(dirname "$0")/../lib.sh"
-for e in examples/*/main.c; do
+for e in examples/${2:-*}/main.c; do
 	program=$1/bin/examples/$(basename "$(dirname "$e")")
 	suite "$program" --device=cpu --quick
 	suite "$program" --device=sim --quick
