@@ -38,6 +38,32 @@ static void plain(lower *l, const char *code)
 	lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT);
 }
 
+/* Behind an mbarrier's init, before a copy: the barrier, and what others kept in these bytes before. */
+static void ready_for_copies(lower *l)
+{
+	plain(l, "fence.mbarrier_init.release.cluster;");
+	lower_proxy_fence(l);
+}
+
+static void find_accesses(ir_op *o, void *context)
+{
+	bool *found = context;
+	bool accesses = o->kind == IR_LOAD || o->kind == IR_STORE || is_atomic(o);
+	*found |= accesses && ir_arg(o, 0)->type.pointer == IR_POINTER;
+}
+
+/* Of shared memory; and where threads themselves access memory that changes, of that, which takes the time of a fence
+ * of the whole GPU. */
+static void fence_stores(lower *l)
+{
+	bool found = false;
+	ir_walk(l->func->body, find_accesses, &found);
+	if (found)
+		plain(l, "fence.proxy.async;");
+	else
+		lower_proxy_fence(l);
+}
+
 /* The pieces of a block between shared memory at byte `base` (i32) and its place in the array; the map is operand
  * `map`, the indices stand from `first` on. */
 static void copies(
@@ -117,8 +143,7 @@ void lower_bulk_load(lower *l, ir_op *o)
 	LLVMValueRef expect[] = {barrier, lower_i32(l, s.bytes)};
 	LLVMBasicBlockRef after = thread_0_begin(l);
 	lower_asm(l, "mbarrier.init.shared::cta.b64 [$0], 1;", "r", l->none, 1, &barrier, LOWER_ASM_EFFECT);
-	plain(l, "fence.mbarrier_init.release.cluster;\n\tfence.proxy.async;"); /* the barrier, and what others kept in
-										   these bytes before */
+	ready_for_copies(l);
 	lower_asm(l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, expect,
 		LOWER_ASM_EFFECT);
 	copies(l, o, 0, 1, block, base, barrier);
@@ -147,7 +172,7 @@ void lower_bulk_store(lower *l, ir_op *o)
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
 	layout_plan_store(v->layout, &shared, ir_element_bytes(v->type), plan);
 	lower_plan_store(l, plan, base, ir_element(v->type), lower_arg(l, o, 1));
-	plain(l, "fence.proxy.async;"); /* of shared memory, and of what this thread stored to global memory before */
+	fence_stores(l);
 	lower_barrier(l);
 	LLVMBasicBlockRef after = thread_0_begin(l);
 	copies(l, o, 0, 2, v->type, base, NULL);
@@ -199,10 +224,7 @@ void lower_mbarriers(lower *l, ir_op *o)
 		lower_asm(l, begins ? "mbarrier.init.shared::cta.b64 [$0], 1;" : "mbarrier.inval.shared::cta.b64 [$0];",
 			"r", l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
-	if (begins)
-		plain(l, "fence.mbarrier_init.release.cluster;\n\tfence.proxy.async;"); /* the barriers, and what others
-											   kept in the ring's bytes
-											   before */
+	if (begins) ready_for_copies(l);
 	thread_0_end(l, after);
 	if (!begins) return;
 	lower_barrier(l);

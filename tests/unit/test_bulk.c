@@ -187,7 +187,8 @@ static void test_pieces(void **state)
 	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.global.shared::cta"), 1);
 	assert_int_equal(count(ptx, "mbarrier.init"), 1);
 	assert_int_equal(count(ptx, "mbarrier.inval"), 1);
-	assert_int_equal(count(ptx, "\tfence.proxy.async;"), 2);
+	assert_int_equal(count(ptx, "\tfence.proxy.async.shared::cta;"), 2);
+	assert_int_equal(count(ptx, "\tfence.proxy.async;"), 0);
 	assert_int_equal(count(ptx, "cp.async.bulk.wait_group 0;"), 1);
 	assert_non_null(strstr(ptx, ".extern .shared .align 1024"));
 	assert_non_null(strstr(ptx, ".version 8.0"));
