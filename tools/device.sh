@@ -7,6 +7,7 @@ mkdir -p "$out/bin" "$out/lib" "$out/tests"
 cp "$1"/bin/blk* "$out/bin/"
 cp "$1/lib/libblk.so" "$1/lib/libblkc.so" "$1/lib/blk-trial" "$out/lib/"
 cp -r "$1/bin/examples" "$out/bin/"
+cp "$1/fuzz-programs" "$out/"
 for d in examples/ examples/*/; do
 	mkdir -p "$out/$d"
 	cp "$d"*.blk "$out/$d"
