@@ -50,6 +50,7 @@ static const pass_row gpu_passes[] = {
 	{"select_wgmma", pass_select_wgmma},
 	{"assign_layouts", pass_assign_layouts},
 	{"bulk_layouts", pass_bulk_layouts},
+	{"bulk_parts", pass_bulk_parts},
 	{"pipeline", pass_pipeline},
 	{"cse", pass_cse},
 	{"licm", pass_licm},

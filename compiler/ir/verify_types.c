@@ -676,6 +676,8 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_TENSOR_MAP: return tensor_map(o, why);
 	case IR_BULK_LOAD:
 	case IR_BULK_STORE: return bulk_access(o, why);
+	case IR_BULK_WAIT:
+		return o->attr[0] == 0 || o->attr[0] == 1 || ir_verify_fail(why, "read=%lld", (long long)o->attr[0]);
 	case IR_REDUCE:
 	case IR_SCAN: return reduction(o, why);
 	case IR_SORT: return sort(o, why);

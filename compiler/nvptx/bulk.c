@@ -9,6 +9,8 @@
 #include "../passes/bulk.h"
 #include "../passes/scratch.h"
 
+#include <string.h>
+
 enum { PTX_BULK = 80 }; /* .version of the forms below */
 
 static LLVMValueRef address(lower *l, LLVMValueRef offset)
@@ -16,18 +18,22 @@ static LLVMValueRef address(lower *l, LLVMValueRef offset)
 	return LLVMBuildPtrToInt(l->builder, lower_shared_address(l, offset), l->i32, "");
 }
 
-/* The code between is thread 0's. */
-static LLVMBasicBlockRef thread_0_begin(lower *l)
+static LLVMBasicBlockRef branch(lower *l, LLVMValueRef condition)
 {
 	LLVMBasicBlockRef inside = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 0), "");
-	LLVMBuildCondBr(l->builder, first, inside, after);
+	LLVMBuildCondBr(l->builder, condition, inside, after);
 	LLVMPositionBuilderAtEnd(l->builder, inside);
 	return after;
 }
 
-static void thread_0_end(lower *l, LLVMBasicBlockRef after)
+/* The code between is thread 0's. */
+static LLVMBasicBlockRef thread_0_begin(lower *l)
+{
+	return branch(l, LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 0), ""));
+}
+
+static void branch_end(lower *l, LLVMBasicBlockRef after)
 {
 	LLVMBuildBr(l->builder, after);
 	LLVMPositionBuilderAtEnd(l->builder, after);
@@ -64,46 +70,54 @@ static void fence_stores(lower *l)
 		lower_proxy_fence(l);
 }
 
+/* One copy between shared memory at byte `base` (i32) and a box of the map at these indices, slowest first; a load
+ * tells the barrier. */
+static void copy(
+	lower *l, unsigned rank, LLVMValueRef base, LLVMValueRef map, const LLVMValueRef *index, LLVMValueRef barrier)
+{
+	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
+	LLVMValueRef args[3 + IR_MAX_RANK];
+	unsigned n = 0;
+	text_printf(&code, "cp.async.bulk.tensor.%ud.%s [%s, {", rank,
+		barrier ? "shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0],"
+			: "global.shared::cta.tile.bulk_group",
+		"$1");
+	text_puts(&constraints, "r,l");
+	args[n++] = address(l, base);
+	args[n++] = map;
+	for (unsigned i = 0; i < rank; i++) {
+		text_printf(&code, "%s$%u", i ? ", " : "", 2 + i);
+		text_puts(&constraints, ",r");
+		args[n++] = index[rank - 1 - i];
+	}
+	text_puts(&code, barrier ? "}], " : "}], [$0];");
+	if (barrier) {
+		text_printf(&code, "[$%u];", 2 + rank);
+		text_puts(&constraints, ",r");
+		args[n++] = barrier;
+	}
+	lower_asm(l, code.at, constraints.at, l->none, n, args, LOWER_ASM_EFFECT);
+}
+
 /* The pieces of a block between shared memory at byte `base` (i32) and its place in the array; the map is operand
  * `map`, the indices stand from `first` on. */
 static void copies(
 	lower *l, const ir_op *o, unsigned map, unsigned first, ir_type block, LLVMValueRef base, LLVMValueRef barrier)
 {
 	bulk_shape s;
-	bool load = barrier != NULL;
 	unsigned rank = block.rank, last = rank - 1;
 	bulk_shape_of(block, &s);
-	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
-	text_printf(&code,
-		load ? "cp.async.bulk.tensor.%uD.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], "
-		       "[$1, {"
-		     : "cp.async.bulk.tensor.%uD.global.shared::cta.tile.bulk_group [$1, {",
-		rank);
-	for (char *p = code.at; *p; p++)
-		if (*p == 'D') *p = 'd';
-	text_puts(&constraints, "r,l");
-	for (unsigned i = 0; i < rank; i++) {
-		text_printf(&code, "%s$%u", i ? ", " : "", 2 + i);
-		text_puts(&constraints, ",r");
-	}
-	text_puts(&code, load ? "}], " : "}], [$0];");
-	if (load) {
-		text_printf(&code, "[$%u];", 2 + rank);
-		text_puts(&constraints, ",r");
-	}
 	for (unsigned panel = 0; panel < s.panels; panel++)
 		for (unsigned piece = 0; piece < s.pieces; piece++) {
-			LLVMValueRef args[3 + IR_MAX_RANK];
-			unsigned n = 0, before = (panel * s.pieces + piece) * s.copy_bytes;
-			args[n++] = address(l, LLVMBuildAdd(l->builder, base, lower_i32(l, before), ""));
-			args[n++] = lower_arg(l, o, map).at[0];
-			for (unsigned i = rank; i-- > 0;) {
-				LLVMValueRef at = lower_arg(l, o, first + i).at[0];
+			LLVMValueRef index[IR_MAX_RANK];
+			unsigned before = (panel * s.pieces + piece) * s.copy_bytes;
+			for (unsigned i = 0; i < rank; i++) {
 				unsigned step = i == last ? panel * s.box[last] : i == s.split ? piece * BULK_BOX : 0;
-				args[n++] = LLVMBuildAdd(l->builder, at, lower_i32(l, step), "");
+				index[i] = LLVMBuildAdd(
+					l->builder, lower_arg(l, o, first + i).at[0], lower_i32(l, step), "");
 			}
-			if (load) args[n++] = barrier;
-			lower_asm(l, code.at, constraints.at, l->none, n, args, LOWER_ASM_EFFECT);
+			copy(l, rank, LLVMBuildAdd(l->builder, base, lower_i32(l, before), ""),
+				lower_arg(l, o, map).at[0], index, barrier);
 		}
 }
 
@@ -124,11 +138,11 @@ static void wait(lower *l, LLVMValueRef barrier, LLVMValueRef parity)
 	LLVMPositionBuilderAtEnd(l->builder, after);
 }
 
-static bool prepared(lower *l, const ir_op *o, const bulk_shape *s)
+static bool prepared(lower *l, const ir_op *o, uint32_t bytes)
 {
 	if (l->shared_align < BULK_ALIGN) l->shared_align = BULK_ALIGN; /* a copy's swizzle goes by address */
 	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
-	if (o->shared_bytes >= s->bytes && o->shared_offset % BULK_ALIGN == 0) return true;
+	if (o->shared_bytes >= bytes && o->shared_offset % BULK_ALIGN == 0) return true;
 	lower_fail(l, o, "no shared memory was set aside for a block");
 	return false;
 }
@@ -137,7 +151,7 @@ void lower_bulk_load(lower *l, ir_op *o)
 {
 	ir_type block = ir_result(o)->type;
 	bulk_shape s;
-	if (!bulk_shape_of(block, &s) || !prepared(l, o, &s)) return;
+	if (!bulk_shape_of(block, &s) || !prepared(l, o, s.bytes)) return;
 	LLVMValueRef base = lower_i32(l, o->shared_offset);
 	LLVMValueRef barrier = address(l, lower_i32(l, o->shared_offset + s.bytes));
 	LLVMValueRef expect[] = {barrier, lower_i32(l, s.bytes)};
@@ -147,7 +161,7 @@ void lower_bulk_load(lower *l, ir_op *o)
 	lower_asm(l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, expect,
 		LOWER_ASM_EFFECT);
 	copies(l, o, 0, 1, block, base, barrier);
-	thread_0_end(l, after);
+	branch_end(l, after);
 	lower_barrier(l); /* the barrier object is there */
 	wait(l, barrier, lower_i32(l, 0));
 	tile out = lower_new_tile(l, ir_result(o));
@@ -158,26 +172,118 @@ void lower_bulk_load(lower *l, ir_op *o)
 	lower_barrier(l); /* nobody waits any more */
 	after = thread_0_begin(l);
 	lower_asm(l, "mbarrier.inval.shared::cta.b64 [$0];", "r", l->none, 1, &barrier, LOWER_ASM_EFFECT);
-	thread_0_end(l, after);
+	branch_end(l, after);
 	lower_set(l, ir_result(o), out);
+}
+
+/* A tile into shared memory that is laid out so; in matrices where the threads hold it in such. */
+static void put(lower *l, const layout *from, const layout *shared, ir_type element, LLVMValueRef base, tile in)
+{
+	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
+	layout_plan_load(shared, from, ir_element_bytes(element), plan);
+	if (plan->matrices) {
+		lower_plan_store_matrices(l, plan, base, element, in);
+		return;
+	}
+	layout_plan_store(from, shared, ir_element_bytes(element), plan);
+	lower_plan_store(l, plan, base, element, in);
+}
+
+static bool in_loop(const ir_op *o)
+{
+	while (o && o->kind != IR_FOR && o->kind != IR_WHILE) o = o->block->parent;
+	return o != NULL;
+}
+
+/* Where this warp's part begins along a dimension, added to `first`. */
+static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValueRef first)
+{
+	for (unsigned i = 0, n; i < y->nin[LAYOUT_WARP]; i += n) { /* runs of bits */
+		uint32_t at = layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
+		for (n = 1; at && i + n < y->nin[LAYOUT_WARP] &&
+			    layout_coordinate(y, y->col[LAYOUT_WARP][i + n], dim) == at << n;)
+			n++;
+		if (!at) continue;
+		LLVMValueRef v = LLVMBuildLShr(l->builder, lower_warp(l), lower_i32(l, i), "");
+		v = LLVMBuildAnd(l->builder, v, lower_i32(l, (1 << n) - 1), "");
+		v = LLVMBuildMul(l->builder, v, lower_i32(l, at), "");
+		first = LLVMBuildAdd(l->builder, first, v, "");
+	}
+	return first;
+}
+
+/* Each warp for itself.  A buffer is taken again when the copy from it, one of the last `buffers` that the warp's first
+ * lane began, has read it. */
+static void store_by_warps(lower *l, ir_op *o)
+{
+	const ir_value *v = ir_arg(o, 1);
+	const layout *y = v->layout;
+	unsigned rank = v->type.rank;
+	bulk_parts p;
+	if (!bulk_parts_of(v, &p) || o->shared_bytes < l->func->num_warps * p.buffers * p.copy_bytes) {
+		lower_fail(l, o, "no shared memory was set aside for a block's parts");
+		return;
+	}
+	ir_type box = v->type;
+	memcpy(box.dim, p.box, rank * sizeof box.dim[0]);
+	layout shared = layout_swizzled_shared(box, ir_element_bytes(box), p.swizzle);
+	LLVMValueRef index[IR_MAX_RANK];
+	for (unsigned d = 0; d < rank; d++) index[d] = warp_index(l, y, d, lower_arg(l, o, 2 + d).at[0]);
+	LLVMValueRef base =
+		LLVMBuildMul(l->builder, lower_warp(l), lower_i32(l, (int64_t)p.buffers * p.copy_bytes), "");
+	base = LLVMBuildAdd(l->builder, base, lower_i32(l, o->shared_offset), "");
+	LLVMValueRef lane = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, 31), "");
+	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, lane, lower_i32(l, 0), "");
+	tile all = lower_arg(l, o, 1), in = {ARENA_ARRAY(l->arena, LLVMValueRef, 1u << p.ninside), 1u << p.ninside};
+	bool again = in_loop(o);
+	for (unsigned n = 0; n < p.copies; n++) {
+		uint32_t outside = layout_spread(p.outside, p.noutside, n);
+		for (uint32_t k = 0; k < in.n; k++) in.at[k] = all.at[outside | layout_spread(p.inside, p.ninside, k)];
+		if (again || n >= p.buffers) {
+			plain(l, arena_printf(l->arena, "cp.async.bulk.wait_group.read %u;", p.buffers - 1));
+			lower_warp_barrier(l);
+		}
+		LLVMValueRef buffer =
+			LLVMBuildAdd(l->builder, base, lower_i32(l, (int64_t)(n % p.buffers) * p.copy_bytes), "");
+		put(l, &p.piece, &shared, ir_element(box), buffer, in);
+		fence_stores(l);
+		lower_warp_barrier(l);
+		LLVMBasicBlockRef after = branch(l, first);
+		LLVMValueRef at[IR_MAX_RANK];
+		for (unsigned d = 0; d < rank; d++) {
+			uint32_t step = layout_coordinate(y, layout_apply(y, outside, 0, 0), d);
+			at[d] = LLVMBuildAdd(l->builder, index[d], lower_i32(l, step), "");
+		}
+		copy(l, rank, buffer, lower_arg(l, o, 0).at[0], at, NULL);
+		plain(l, "cp.async.bulk.commit_group;");
+		branch_end(l, after);
+	}
 }
 
 void lower_bulk_store(lower *l, ir_op *o)
 {
 	const ir_value *v = ir_arg(o, 1);
 	bulk_shape s;
-	if (!bulk_shape_of(v->type, &s) || !prepared(l, o, &s)) return;
+	if (!bulk_shape_of(v->type, &s) || !prepared(l, o, o->attr[0] ? 0 : s.bytes)) return;
+	if (o->attr[0]) {
+		store_by_warps(l, o);
+		return;
+	}
 	LLVMValueRef base = lower_i32(l, o->shared_offset);
 	layout shared = bulk_layout(v->type);
-	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
-	layout_plan_store(v->layout, &shared, ir_element_bytes(v->type), plan);
-	lower_plan_store(l, plan, base, ir_element(v->type), lower_arg(l, o, 1));
+	put(l, v->layout, &shared, ir_element(v->type), base, lower_arg(l, o, 1));
 	fence_stores(l);
 	lower_barrier(l);
 	LLVMBasicBlockRef after = thread_0_begin(l);
 	copies(l, o, 0, 2, v->type, base, NULL);
-	plain(l, "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0;");
-	thread_0_end(l, after);
+	plain(l, "cp.async.bulk.commit_group;");
+	branch_end(l, after);
+}
+
+/* Of every thread: those that began nothing have nothing to wait for. */
+void lower_bulk_wait(lower *l, ir_op *o)
+{
+	plain(l, o->attr[0] ? "cp.async.bulk.wait_group.read 0;" : "cp.async.bulk.wait_group 0;");
 }
 
 /* The kernel's parameters behind the user's, in the order of the operations: as the signature lists them. */
@@ -203,7 +309,7 @@ static void enter_thread_0(lower *l, const ir_op *o)
 
 static void leave_thread_0(lower *l, const ir_op *o)
 {
-	if (!by_thread_0(o->next)) thread_0_end(l, l->others);
+	if (!by_thread_0(o->next)) branch_end(l, l->others);
 }
 
 static LLVMValueRef slot_barrier(lower *l, const ir_op *o, unsigned barriers, unsigned slot)
@@ -225,7 +331,7 @@ void lower_mbarriers(lower *l, ir_op *o)
 			"r", l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
 	if (begins) ready_for_copies(l);
-	thread_0_end(l, after);
+	branch_end(l, after);
 	if (!begins) return;
 	lower_barrier(l);
 	tile out = lower_new_tile(l, ir_result(o));

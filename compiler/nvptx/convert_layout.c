@@ -175,6 +175,26 @@ void lower_plan_load(lower *l, const layout_plan *p, LLVMValueRef base, ir_type 
 	load_all(l, p, &load, 0, t, out);
 }
 
+void lower_plan_store_matrices(lower *l, const layout_plan *p, LLVMValueRef base, ir_type t, tile in)
+{
+	side load = {&p->load, p->load_bit, p->lg_vector_load, p->pass_load, p->lg_passes, in.n, base};
+	const char *name = arena_printf(l->arena, "llvm.nvvm.stmatrix.sync.aligned.m8n8.x%u%s.b16.p3",
+		1u << p->lg_matrices, p->matrices == LAYOUT_MATRICES_TRANSPOSED ? ".trans" : "");
+	unsigned each = 4 / ir_element_bytes(t);
+	for (uint32_t r = 0; r < in.n; r++) {
+		if (!starts_access(&load, 0, r)) continue;
+		LLVMValueRef args[5] = {
+			lower_shared_address(l, lower_plan_offset(l, &p->load, base, ir_element_bytes(t), r))};
+		for (unsigned m = 0; m < 1u << p->lg_matrices; m++) {
+			LLVMValueRef v[4];
+			for (unsigned k = 0; k < each; k++)
+				v[k] = in.at[r | layout_spread(p->load_bit, p->lg_vector_load, m * each + k)];
+			args[1 + m] = lower_pack(l, t, each, v).at[0];
+		}
+		lower_intrinsic(l, name, l->none, 1 + (1u << p->lg_matrices), args);
+	}
+}
+
 void lower_plan_load_one(lower *l, const layout_plan *p, LLVMValueRef base, ir_type t, uint32_t r, tile out)
 {
 	side load = {&p->load, p->load_bit, p->lg_vector_load, p->pass_load, p->lg_passes, out.n, base};

@@ -270,6 +270,7 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_TENSOR_MAP] = lower_tensor_map,
 	[IR_BULK_LOAD] = lower_bulk_load,
 	[IR_BULK_STORE] = lower_bulk_store,
+	[IR_BULK_WAIT] = lower_bulk_wait,
 	[IR_BULK_COPY] = lower_bulk_copy,
 	[IR_MBARRIERS] = lower_mbarriers,
 	[IR_MBARRIERS_END] = lower_mbarriers,

@@ -71,6 +71,7 @@ typedef struct lower {
 	unsigned shared_align;    /* bytes that its first address is a multiple of */
 	uint32_t nmaps, next_map; /* tensor maps: parameters behind the user's; those that have been lowered */
 	LLVMValueRef warpgroup;   /* lower_warpgroup()'s answer */
+	LLVMValueRef warp;        /* lower_warp()'s */
 	tile *values;             /* by ir_value.id */
 	LLVMBasicBlockRef others; /* where thread 0 meets the others again, while only its code is made (bulk.c) */
 	struct late_tile *late;   /* the same: tiles that lie in shared memory still */
@@ -127,6 +128,7 @@ uint32_t lower_map_bits(const tid_map *);                /* bits that the functi
 LLVMValueRef lower_combine(lower *, LLVMValueRef value, uint32_t bits, uint32_t constant);
 /* The number of this thread's warpgroup, known to be the same in a warp. */
 LLVMValueRef lower_warpgroup(lower *);
+LLVMValueRef lower_warp(lower *); /* its warp's, as well */
 /* True in the threads that own their elements (hold them without a duplicate bit set); null: all do. */
 LLVMValueRef lower_owner(lower *, const layout *); /* null layout: a scalar, thread 0 */
 /* What the owners of a tile's elements hold, to all threads that hold copies; `type`: of an element. */
@@ -229,6 +231,8 @@ void lower_assert(lower *, ir_op *);
 LLVMValueRef lower_plan_offset(lower *, const layout_map *, LLVMValueRef base, unsigned element_bytes, uint32_t reg);
 void lower_plan_load(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile out);
 void lower_plan_store(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile in);
+/* The opposite of the loading half, in matrices (stmatrix): the plan has some. */
+void lower_plan_store_matrices(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile in);
 /* The same of the access that holds register r, if it has not been made. */
 void lower_plan_load_one(lower *, const layout_plan *, LLVMValueRef base, ir_type element, uint32_t r, tile out);
 
@@ -236,6 +240,7 @@ void lower_plan_load_one(lower *, const layout_plan *, LLVMValueRef base, ir_typ
 void lower_tensor_map(lower *, ir_op *);
 void lower_bulk_load(lower *, ir_op *);
 void lower_bulk_store(lower *, ir_op *);
+void lower_bulk_wait(lower *, ir_op *);
 void lower_bulk_copy(lower *, ir_op *);
 void lower_mbarriers(lower *, ir_op *); /* mbarriers, mbarriers_end */
 void lower_mbarrier_expect(lower *, ir_op *);

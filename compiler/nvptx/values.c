@@ -254,14 +254,25 @@ static void go_back(lower *l, saved_place s)
 	LLVMSetCurrentDebugLocation2(l->builder, s.line);
 }
 
+/* tid's bits from `first` on, by way of lane 0. */
+static LLVMValueRef uniform(lower *l, unsigned first, LLVMValueRef *known)
+{
+	if (*known) return *known;
+	saved_place s = go_to_entry(l);
+	LLVMValueRef number = LLVMBuildLShr(l->builder, l->tid, lower_i32(l, first), "");
+	*known = lower_shuffle(l, "idx", ir_scalar_type(SCALAR_I32), number, lower_i32(l, 0));
+	go_back(l, s);
+	return *known;
+}
+
 LLVMValueRef lower_warpgroup(lower *l)
 {
-	if (l->warpgroup) return l->warpgroup;
-	saved_place s = go_to_entry(l);
-	LLVMValueRef number = LLVMBuildLShr(l->builder, l->tid, lower_i32(l, 7), "");
-	l->warpgroup = lower_shuffle(l, "idx", ir_scalar_type(SCALAR_I32), number, lower_i32(l, 0));
-	go_back(l, s);
-	return l->warpgroup;
+	return uniform(l, 7, &l->warpgroup);
+}
+
+LLVMValueRef lower_warp(lower *l)
+{
+	return uniform(l, 5, &l->warp);
 }
 
 LLVMValueRef lower_tid_map(lower *l, const tid_map *m)

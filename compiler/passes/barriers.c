@@ -10,7 +10,9 @@
  * before it: a conflict check for the write; after it: nothing is pending but that read.  Conversions inside warps
  * have only a warp's barrier inside: everything earlier stays pending, and so does their write.
  *
- * A bulk store writes its scratch, has a barrier inside, and then thread 0 copies to global memory and waits for that.
+ * A bulk store writes its scratch, has a barrier inside, and then one thread, or one of each warp, begins to copy to
+ * global memory.  The copy goes on until a bulk_wait of those threads: in front of what writes those bytes of scratch,
+ * of what may meet the copy in global memory, and of the end, where the scratch has to have been read.
  *
  * Global memory: the language says that a program's accesses happen in program order as by one thread, but different
  * threads make them.  Reads through *const meet no write.  Any two accesses through *T may meet, but those that apart.c
@@ -30,6 +32,7 @@ enum { MAX_PENDING = 64, MAX_ROUNDS = 8 };
 typedef struct access {
 	ir_op *op;
 	bool is_shared, writes;
+	bool copying;        /* by a bulk store that was begun: a barrier alone does not order it */
 	const ir_op *around; /* the outermost loop whose back edge lies behind it */
 } access;
 
@@ -37,7 +40,14 @@ typedef struct pending {
 	access at[MAX_PENDING];
 	unsigned n;
 	bool overflow; /* something was forgotten: everything conflicts */
+	bool lost;     /* a copy too */
 } pending;
+
+enum {
+	MEETS = 1,
+	MEETS_READ = 2,
+	MEETS_COPY = 4
+}; /* what it takes: a barrier; and that copies have read, have happened */
 
 typedef struct placer {
 	pass_context *context;
@@ -59,7 +69,7 @@ static bool encloses(const ir_op *loop, const ir_op *o)
 /* What is known to meet a, meets b: the same access, round no more loops. */
 static bool covers(const access *a, const access *b)
 {
-	return a->op == b->op && a->is_shared == b->is_shared && a->writes == b->writes &&
+	return a->op == b->op && a->is_shared == b->is_shared && a->writes == b->writes && a->copying == b->copying &&
 	       (a->around == b->around || !b->around || (a->around && encloses(a->around, b->around)));
 }
 
@@ -74,14 +84,17 @@ static void add(pending *p, access a)
 	}
 	if (p->n < MAX_PENDING)
 		p->at[p->n++] = a;
-	else
+	else {
 		p->overflow = true;
+		p->lost |= a.copying;
+	}
 }
 
 static void unite(pending *p, const pending *other)
 {
 	for (unsigned i = 0; i < other->n; i++) add(p, other->at[i]);
 	p->overflow |= other->overflow;
+	p->lost |= other->lost;
 }
 
 static bool includes(const pending *p, const pending *other)
@@ -91,13 +104,25 @@ static bool includes(const pending *p, const pending *other)
 		while (k < p->n && !covers(&p->at[k], &other->at[i])) k++;
 		if (k == p->n) return false;
 	}
-	return p->overflow || !other->overflow;
+	return (p->overflow || !other->overflow) && (p->lost || !other->lost);
 }
 
+/* By a barrier. */
 static void clear(pending *p)
 {
-	p->n = 0;
-	p->overflow = false;
+	unsigned n = 0;
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->at[i].copying) p->at[n++] = p->at[i];
+	p->n = n;
+	p->overflow = p->lost;
+}
+
+/* By a wait, of the threads that began the copies; a barrier is for the others. */
+static void copied(pending *p, bool read)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->at[i].is_shared || !read) p->at[i].copying = false;
+	if (!read) p->lost = false;
 }
 
 /* ---- what an operation touches ---- */
@@ -138,6 +163,7 @@ static bool commute(const ir_op *a, const ir_op *b)
 /* An operation whose exchange stays inside warps, in a program of several. */
 static bool exchanges_in_warps(const placer *p, const ir_op *o)
 {
+	if (o->kind == IR_BULK_STORE) return o->attr[0];
 	if (o->kind != IR_CONVERT_LAYOUT || p->func->num_warps == 1) return false;
 	layout_plan plan;
 	const ir_value *from = ir_arg(o, 0);
@@ -178,21 +204,43 @@ static bool overlap(const ir_func *f, const ir_op *a, const ir_op *b)
 	return first < b->shared_offset + b->shared_bytes && b->shared_offset < first + bytes;
 }
 
-static bool conflicts(const placer *p, const pending *set, const ir_op *o, bool in_warps)
+/* Which of MEETS.. */
+static unsigned conflicts(const placer *p, const pending *set, const ir_op *o, bool in_warps)
 {
 	bool global = touches_changing_memory(o), shared = o->shared_bytes != 0;
-	if (!global && !shared) return false;
-	if (set->overflow) return true;
+	if (!global && !shared) return 0;
+	unsigned found = set->overflow ? MEETS : 0;
+	if (set->lost) found |= MEETS_COPY;
 	for (unsigned i = 0; i < set->n; i++) {
 		const access *e = &set->at[i];
 		if (e->is_shared) {
 			/* The same exchange inside warps again: each warp meets its own bytes. */
 			if (shared && overlap(p->func, e->op, o) && !(e->op == o && (in_warps || keeps_bins(o))))
-				return true;
+				found |= e->copying ? MEETS | MEETS_READ : MEETS;
 		} else if (global && meet(p, e, o))
-			return true;
+			found |= e->copying ? MEETS | MEETS_COPY : MEETS;
 	}
-	return false;
+	return found;
+}
+
+/* A wait for copies, where they take one, and a barrier; what stands there from a round before serves. */
+static void separate(placer *p, pending *set, ir_op *o, unsigned found)
+{
+	ir_builder b = {.func = p->func, .block = o->block, .before = o, .at = o->at};
+	if (o->prev && o->prev->kind == IR_CTA_BARRIER)
+		b.before = o->prev;
+	else
+		b.before = ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+	if (found & (MEETS_READ | MEETS_COPY)) {
+		bool read = !(found & MEETS_COPY);
+		if (b.before->prev && b.before->prev->kind == IR_BULK_WAIT)
+			b.before->prev->attr[0] &= read;
+		else
+			ir_build(&b, IR_BULK_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = read;
+		copied(set, read);
+	}
+	p->inserted = true;
+	clear(set);
 }
 
 /* A read of a ring's slot; a dot makes those of its operands itself. */
@@ -212,18 +260,18 @@ static void transfer(placer *p, pending *set, ir_op *o)
 		clear(set);
 		return;
 	}
+	if (o->kind == IR_BULK_WAIT) {
+		copied(set, o->attr[0]);
+		return;
+	}
 	if (o->kind == IR_MBARRIERS_END) { /* its barrier, then thread 0 ends what lies there */
 		clear(set);
 		add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true, .writes = true});
 		return;
 	}
 	bool in_warps = o->shared_bytes && exchanges_in_warps(p, o);
-	if (conflicts(p, set, o, in_warps)) {
-		ir_builder b = {.func = p->func, .block = o->block, .before = o, .at = o->at};
-		ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
-		p->inserted = true;
-		clear(set);
-	}
+	unsigned found = conflicts(p, set, o, in_warps);
+	if (found) separate(p, set, o, found);
 	if (o->kind == IR_MBARRIERS) {
 		clear(set); /* by the barrier inside */
 		return;
@@ -233,9 +281,11 @@ static void transfer(placer *p, pending *set, ir_op *o)
 	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */
 	if (o->shared_bytes) add(set, (access){.op = o, .is_shared = true});
 	if (o->shared_bytes && in_warps) add(set, (access){.op = o, .is_shared = true, .writes = true});
-	bool after_barrier =
-		!o->shared_bytes || o->kind == IR_BULK_STORE; /* its copy starts behind the barrier inside */
-	if (touches_changing_memory(o) && after_barrier) add(set, (access){.op = o, .writes = writes(o)});
+	if (o->kind == IR_BULK_STORE) { /* its copies start behind the barrier inside */
+		add(set, (access){.op = o, .is_shared = true, .copying = true});
+		add(set, (access){.op = o, .writes = true, .copying = true});
+	} else if (touches_changing_memory(o) && !o->shared_bytes)
+		add(set, (access){.op = o, .writes = writes(o)});
 }
 
 /* ---- control flow ---- */
@@ -288,11 +338,22 @@ static void flow(placer *p, ir_block *b, pending *set)
 	}
 }
 
+/* Shared memory is the program's while copies read it. */
+static void end_copies(ir_func *f, const pending *left)
+{
+	bool copying = left->lost;
+	for (unsigned i = 0; i < left->n; i++) copying |= left->at[i].copying && left->at[i].is_shared;
+	if (!copying) return;
+	ir_builder b = {.func = f, .block = f->body, .before = f->body->last, .at = f->body->last->at};
+	ir_build(&b, IR_BULK_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = 1;
+}
+
 bool pass_barriers(pass_context *c, ir_func *f)
 {
 	if (!pass_axis(c, f)) return false;
 	placer p = {.context = c, .func = f};
 	unsigned round = 0;
+	pending left;
 	do { /* after a barrier was placed, what the loops' ends leave may be less: forget it, up to a point */
 		if (p.inserted && !p.grow)
 			for (uint32_t i = 0; i < p.loops.n; i++) clear(p.loops.at[i]);
@@ -301,7 +362,9 @@ bool pass_barriers(pass_context *c, ir_func *f)
 		p.next_loop = 0;
 		p.grow = ++round > MAX_ROUNDS;
 		flow(&p, f->body, &set);
+		left = set;
 	} while (p.changed || p.inserted);
+	end_copies(f, &left);
 	f->level = IR_LEVEL_SCHEDULED;
 	return true;
 }

@@ -8,6 +8,7 @@
 #ifndef BLK_BULK_H
 #define BLK_BULK_H
 
+#include "../layout/layout.h"
 #include "passes.h"
 
 enum { BULK_BOX = 256, BULK_COPIES = 16, BULK_BYTES = 96 * 1024, BULK_ALIGN = 1024, BULK_BARRIER_BYTES = 16 };
@@ -24,6 +25,21 @@ typedef struct bulk_shape {
 bool bulk_shape_of(ir_type block, bulk_shape *);
 /* Offset in shared memory -> element. */
 layout bulk_layout(ir_type block);
+
+/* bulk_parts.c: a block that leaves by parts, each warp's copied by itself in pieces of one box.  Piece number n, below
+ * `copies`, is of the registers whose bits `outside` spell n; the one number k of them has k in the bits `inside`.  It
+ * lies swizzled in buffer n % buffers of the warp, whose buffers are neighbours. */
+typedef struct bulk_parts {
+	uint32_t box[IR_MAX_RANK]; /* of a copy */
+	unsigned swizzle, copies, buffers;
+	uint32_t copy_bytes;
+	layout piece; /* registers (those inside, counted anew) and lanes -> the box */
+	unsigned ninside, noutside;
+	uint8_t inside[LAYOUT_MAX_BITS], outside[LAYOUT_MAX_BITS];
+} bulk_parts;
+
+/* Of a value with a layout; false: no warp holds boxes whole. */
+bool bulk_parts_of(const ir_value *, bulk_parts *);
 
 /* tensor_maps.c: an access of a tensor becomes one by a map, where the target can and the host can make the map. False:
  * nothing was changed. */

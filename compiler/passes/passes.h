@@ -51,6 +51,7 @@ bool pass_assign_layouts(pass_context *,
 	ir_func *); /* every tile value gets a layout; convert_layout where two meet; level becomes MAPPED */
 
 bool pass_bulk_layouts(pass_context *, ir_func *); /* blocks are read from shared memory in the layout that is wanted */
+bool pass_bulk_parts(pass_context *, ir_func *);   /* blocks are stored by each warp for itself, where it can */
 /* For reports: the stages that were asked for, where a ring has fewer; else 0. */
 unsigned pipeline_lowered(const ir_func *, const ir_op *ring);
 bool pass_pipeline(pass_context *, ir_func *); /* loads of loops become copies that run ahead into shared memory */

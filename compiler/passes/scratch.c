@@ -223,7 +223,10 @@ uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
 	}
 	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) {
 		bulk_shape s;
+		bulk_parts parts;
 		bool load = o->kind == IR_BULK_LOAD;
+		if (!load && o->attr[0] && bulk_parts_of(ir_arg(o, 1), &parts))
+			return f->num_warps * parts.buffers * parts.copy_bytes;
 		if (!bulk_shape_of(load ? o->results[0]->type : ir_arg(o, 1)->type, &s)) return 0;
 		return s.bytes + (load ? BULK_BARRIER_BYTES : 0);
 	}

@@ -16,7 +16,8 @@
  * until the wait behind it
  *   bulk_load        the block as the copy lays it (bulk.h), then the barrier that the copy completes, set up and given
  *                    up each time; thread 0 starts the copy, everybody waits and reads
- *   bulk_store       the block: everybody writes; barrier; thread 0 starts the copy and waits until it has happened
+ *   bulk_store       the block: everybody writes; barrier; thread 0 starts the copy.  By warps: each warp's buffers
+ *                    (bulk_parts), inside warps.  Either is read until a bulk_wait
  * histogram        the bins, i32: zeroed by the owners of the result's elements; barrier;
  * shared atomics; barrier; read scalar load      through *T (memory that may change): thread 0 loads, everybody gets
  * its value, so that a race with another program cannot make threads disagree.  One warp: a shuffle from lane 0, no

@@ -501,7 +501,7 @@ static void verifier_checks_levels(void **state)
 	check_refused(
 		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %t = bulk_load %m, %i, %i : f16[4,4]", "f16[4,4]");
 	check_refused("%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %z = const {value=0.0} : f32[4,4] "
-		      "bulk_store %m, %z, %i, %i",
+		      "bulk_store %m, %z, %i, %i {by_warps=0}",
 		"writes through *const f32");
 	check_refused("cta_barrier", "stands at the tile level");
 	check_refused("%y = mbarriers {count=2} : i32", "stands at the tile level");
