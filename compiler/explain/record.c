@@ -177,13 +177,12 @@ static explain_kind kind_of(const ir_op *o)
 	case IR_CONVERT_LAYOUT: return EXPLAIN_CONVERSION;
 	case IR_REDUCE: return EXPLAIN_REDUCTION;
 	case IR_RING: return ring_is_bulk(o) ? EXPLAIN_BULK : EXPLAIN_COPY;
-	case IR_MBARRIERS:
-	case IR_MBARRIERS_END:
 	case IR_BULK_LOAD:
 	case IR_BULK_STORE: return EXPLAIN_BULK;
 	case IR_DOT:
 	case IR_WGMMA: return EXPLAIN_PRODUCT;
 	case IR_ASYNC_WAIT:
+	case IR_MBARRIERS_END:
 	case IR_CTA_BARRIER:
 	case IR_DEBUG_BARRIER: return EXPLAIN_BARRIER;
 	default: return EXPLAIN_EXCHANGE;
@@ -295,7 +294,9 @@ static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 	case EXPLAIN_PRODUCT: record_product(r, o, &row); break;
 	case EXPLAIN_BARRIER:
 		row.barriers = 1;
-		if (o->kind == IR_CTA_BARRIER && o->next) row.how = explain_kind_names[kind_of(o->next)];
+		if (o->kind == IR_CTA_BARRIER && o->next &&
+			(kind_of(o->next) != EXPLAIN_EXCHANGE || o->next->shared_bytes))
+			row.how = explain_kind_names[kind_of(o->next)];
 		break;
 	default:
 		if (!o->shared_bytes) return;

@@ -59,6 +59,14 @@ says_text "not wgmma: wgmma wants 64 rows, and 8 columns for every four warps"
 status 0 "one stage" "$blkc" $matmul --specialize=a%16,b%16,K%16,N%16 -D num_stages=1
 says_text "not copied ahead: the loop has one stage"
 
+# Blocks of tensors that run ahead: a ring each, and barriers that count their bytes.
+tensors="examples/matmul/matmul.blk --kernel=matmul_tensor --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
+status 0 "blocks ahead" "$blkc" $tensors --emit=explain -o -
+says_text "tensor copy a f16[128,32]: load ahead by a tensor map, 1 copy of 8192 bytes, by one thread, swizzled in 64 bytes, into a ring of 3 stages, 24576 bytes"
+says_text "tensor copy b f16[32,128]: load ahead by a tensor map, 2 copies of 4096 bytes"
+says_text "exchange mbarriers"
+status 0 "blocks ahead as JSON" "$blkc" $tensors --emit=json -o -
+
 # More stages than shared memory holds.
 many="examples/matmul/matmul.blk --kernel=matmul --emit=explain -o - --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64"
 status 0 "stages that fit" "$blkc" $many --target=sm_86 -D num_stages=3
