@@ -297,9 +297,9 @@ typedef struct {
 
 /* Starts the kernel and returns; on cpu and sim it has then ended.  `stream` NULL: the device's default stream.  `grid`
  * NULL: the kernel's grid clause, where a 0 means that there is no work: success, and nothing is launched.  The values
- * of the arguments (pointers aligned to 16, integers divisible by 16 or equal to 1) choose what is compiled; a
- * combination that was launched before takes no lock and allocates nothing.  While a CUDA graph is being captured only
- * such combinations should be launched, as loading code is no part of a graph. */
+ * of the arguments (pointers aligned to 16, integers divisible by 16 or by a vector's elements, or equal to 1) choose
+ * what is compiled; a combination that was launched before takes no lock and allocates nothing.  While a CUDA graph is
+ * being captured only such combinations should be launched, as loading code is no part of a graph. */
 BLK_API blk_status blk_launch(blk_kernel *, blk_stream *, const blk_grid *grid, const blk_arg *, size_t n);
 /* The same on a CUstream of the caller's, without a blk_stream around it; NULL: the default stream. */
 BLK_API blk_status blk_launch_on(blk_kernel *, void *cu_stream, const blk_grid *grid, const blk_arg *, size_t n);

@@ -149,9 +149,10 @@ typedef struct variant_table {
 } variant_table;
 
 typedef struct launch_parameter { /* what a launch looks at, packed */
-	uint8_t code, bit; /* bit: of the key, pointers one, integers two; 255: beyond the key's end, never promised */
+	uint8_t code, bit; /* bit: the lowest of the key (package.h); 255: beyond the key's end, never promised */
 	bool is_integer;
 	uint8_t misaligned; /* bits of an address that a pointer to this element must not have */
+	uint8_t below_step; /* bits of an integer that a multiple of the kernel's step has not */
 } launch_parameter;
 
 typedef struct packaged {                                 /* the part of a package that a kernel uses */

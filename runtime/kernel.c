@@ -7,17 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gives each parameter its bits of the key: a pointer one (aligned to 16), an integer two (divisible by 16, equal to
- * 1). What lies beyond 64 bits is never promised, which is always right. */
+/* Gives each parameter its bits of the key (package.h).  What lies beyond 64 bits is never promised, which is always
+ * right. */
 static void assign_bits(blk_kernel *k)
 {
-	unsigned next = 0;
+	unsigned next = 0, step = signature_step(k->sig);
 	for (uint32_t i = 0; i < k->nparameters; i++) {
 		launch_parameter *p = &k->launch[i];
 		p->code = k->sig->parameters[i].code;
 		if (p->code == BLK_TYPE_POINTER)
 			p->misaligned = (uint8_t)(scalar_bytes((scalar)k->sig->parameters[i].element) - 1);
 		p->is_integer = p->code >= BLK_TYPE_I8 && p->code <= BLK_TYPE_U64;
+		p->below_step = (uint8_t)(step - 1);
 		p->bit = (uint8_t)package_promise_bit(p->code == BLK_TYPE_POINTER, p->is_integer, &next);
 	}
 }

@@ -77,7 +77,12 @@ blk_status launch_arguments(const blk_kernel *k, const blk_arg *args, size_t n, 
 			if (p->bit != 255) promises |= (uint64_t)((v & 15) == 0) << p->bit;
 		} else {
 			if (args[i].type != p->code) return wrong_type(k, i, &args[i]);
-			if (p->bit != 255) promises |= (uint64_t)(v == 1 ? 2 : (v & 15) == 0) << p->bit;
+			if (p->bit != 255) {
+				uint64_t holds = (v & p->below_step) == 0 ? PROMISE_STEP : 0;
+				if ((v & 15) == 0) holds = PROMISE_16;
+				if (v == 1) holds = PROMISE_ONE;
+				promises |= holds << p->bit;
+			}
 		}
 		bits[i] = v;
 	}

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCHEMA = 1, HEAD_BYTES = 96, ENTRY_BYTES = 56, PAYLOAD_ALIGN = 16 };
+enum { SCHEMA = 2, HEAD_BYTES = 96, ENTRY_BYTES = 56, PAYLOAD_ALIGN = 16 };
 /* Offsets in the head and in an entry. */
 enum {
 	AT_SCHEMA = 8,
@@ -53,7 +53,7 @@ void package_hash(const void *bytes, size_t n, uint8_t out[16])
 
 unsigned package_promise_bit(bool is_pointer, bool is_integer, unsigned *next)
 {
-	unsigned need = is_pointer ? 1 : is_integer ? 2 : 0, bit = *next;
+	unsigned need = is_pointer ? 1 : is_integer ? 3 : 0, bit = *next;
 	if (!need || bit + need > 64) return 255;
 	*next += need;
 	return bit;

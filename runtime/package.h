@@ -46,9 +46,12 @@ bool package_payload_holds(const package_entry *);               /* of a decoded
 void package_free(package *);                                    /* what package_decode allocated */
 void package_hash(const void *bytes, size_t n, uint8_t out[16]); /* XXH3, 128 bits */
 
-/* A parameter's place in the promises: a pointer has one bit (aligned to 16 bytes), an integer two (divisible by 16;
- * equal to 1), dealt in order as long as there are 64.  Returns the lowest bit, or 255 for a parameter without one;
- * *next begins at 0. */
+/* A parameter's place in the promises: a pointer has one bit (aligned to 16 bytes), an integer three (divisible by 16;
+ * equal to 1; divisible by signature_step()), dealt in order as long as there are 64.  Returns the lowest bit, or 255
+ * for a parameter without one; *next begins at 0. */
 unsigned package_promise_bit(bool is_pointer, bool is_integer, unsigned *next);
+
+/* The bits of an integer, from its lowest.  Divisible by 16 is divisible by the step too. */
+enum { PROMISE_16 = 1 | 4, PROMISE_ONE = 2, PROMISE_STEP = 4 };
 
 #endif

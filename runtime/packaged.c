@@ -291,14 +291,16 @@ uint64_t packaged_key(const packaged *p, uint64_t key)
 	return 0;
 }
 
-/* A variant takes what the kernel takes: a launch has checked its arguments against the kernel's signature only. */
-static bool same_parameters(const signature *a, const signature *b)
+/* A variant takes what the kernel takes, and relies on no more: a launch has looked at its arguments with the kernel's
+ * signature only. */
+static bool same_parameters(const signature *code, const signature *kernel)
 {
-	if (a->nparameters != b->nparameters) return false;
-	for (uint32_t i = 0; i < a->nparameters; i++)
-		if (a->parameters[i].code != b->parameters[i].code ||
-			a->parameters[i].element != b->parameters[i].element)
-			return false;
+	if (code->nparameters != kernel->nparameters) return false;
+	for (uint32_t i = 0; i < code->nparameters; i++) {
+		const signature_parameter *a = &code->parameters[i], *b = &kernel->parameters[i];
+		if (a->code != b->code || a->element != b->element) return false;
+		if (a->divisible > 1 && a->divisible != 16 && a->divisible != signature_step(kernel)) return false;
+	}
 	return true;
 }
 

@@ -163,6 +163,17 @@ static bool read_expression(reader *r, char *line, signature_expression *e)
 	return true;
 }
 
+unsigned signature_step(const signature *s)
+{
+	unsigned step = 1;
+	for (uint32_t i = 0; i < s->nparameters; i++) {
+		const signature_parameter *p = &s->parameters[i];
+		unsigned bytes = scalar_bytes((scalar)p->element);
+		if (p->code == BLK_TYPE_POINTER && bytes > 1 && 16 / bytes > step) step = 16 / bytes;
+	}
+	return step > 1 ? step : 16;
+}
+
 static bool read_parameter(reader *r, char *line)
 {
 	signature *s = r->sig;

@@ -67,6 +67,10 @@ blk_status signature_parse(const char *text, size_t bytes, signature **);
 void signature_free(signature *);
 
 /* A clause's value. `bits` are the arguments' containers in order. False: it divides by zero where that matters. */
+/* How many of the smallest elements that a parameter points to make 16 bytes, the most that one access moves: what the
+ * kernel's integers are asked to be divisible by where they are not by 16.  Bytes count too little to ask for: their
+ * step is 16, as it is without pointers. */
+unsigned signature_step(const signature *);
 bool signature_integer(
 	const signature *, const signature_expression *, const uint64_t *bits, uint32_t num_sms, int64_t *out);
 double signature_number(const signature *, const signature_expression *, const uint64_t *bits, uint32_t num_sms);

@@ -246,10 +246,13 @@ static size_t promises_of(const blk_kernel *k, uint64_t key, blkc_promise *out)
 		const launch_parameter *p = &k->launch[i];
 		if (p->bit == 255 || (p->code != BLK_TYPE_POINTER && !p->is_integer)) continue;
 		const char *name = k->sig->parameters[i].name;
-		if (key >> p->bit & 1)
+		uint64_t holds = key >> p->bit;
+		if (holds & 1)
 			out[n++] = (blkc_promise){.name = name, .divisible = 16};
-		else if (p->is_integer && key >> p->bit & 2)
+		else if (p->is_integer && holds & PROMISE_ONE)
 			out[n++] = (blkc_promise){.name = name, .is_one = 1};
+		else if (p->is_integer && holds & PROMISE_STEP)
+			out[n++] = (blkc_promise){.name = name, .divisible = p->below_step + 1u};
 	}
 	return n;
 }

@@ -75,31 +75,42 @@ static void add_mask(uint64_t *masks, uint32_t *n, uint64_t mask)
 static uint64_t promised(const blkc_request *r, const signature *s, const uint8_t *bits)
 {
 	uint64_t mask = 0;
+	unsigned step = signature_step(s);
 	for (size_t k = 0; k < r->npromises; k++)
-		for (uint32_t i = 0; i < s->nparameters; i++)
-			if (bits[i] != 255 && strcmp(s->parameters[i].name, r->promises[k].name) == 0)
-				mask |= UINT64_C(1) << (bits[i] + (r->promises[k].is_one ? 1u : 0u));
+		for (uint32_t i = 0; i < s->nparameters; i++) {
+			const signature_parameter *p = &s->parameters[i];
+			uint32_t by = r->promises[k].divisible;
+			if (bits[i] == 255 || strcmp(p->name, r->promises[k].name) != 0) continue;
+			uint64_t said = by % step == 0 ? PROMISE_STEP : 0;
+			if (by == 16) said = PROMISE_16;
+			if (r->promises[k].is_one) said = PROMISE_ONE;
+			if (is_pointer(p)) said = 1;
+			mask |= said << bits[i];
+		}
 	return mask;
 }
 
-/* The usual promises: none; pointers aligned; that and all integers divisible; and, of a few integers, all but one,
- * because a number of rows is rarely as round as the rows are.  One more for --specialize. */
+/* The usual promises: none; pointers aligned; that and all integers divisible by 16, or by the step, which leaves the
+ * widest accesses; and, of a few integers, all but one by the step, because a number of rows is rarely as round as the
+ * rows are.  One more for --specialize. */
 static uint32_t choose_masks(const blkc_request *r, const signature *s, bool cpu, uint64_t *masks)
 {
 	uint8_t bits[SIGNATURE_PARAMETERS];
-	uint64_t pointers = 0, integers = 0;
+	uint64_t pointers = 0, first = 0; /* the lowest bits of the integers */
 	uint32_t n = 0;
 	deal_bits(s, bits);
 	for (uint32_t i = 0; i < s->nparameters; i++) {
 		if (bits[i] == 255) continue;
-		*(is_pointer(&s->parameters[i]) ? &pointers : &integers) |= UINT64_C(1) << bits[i];
+		*(is_pointer(&s->parameters[i]) ? &pointers : &first) |= UINT64_C(1) << bits[i];
 	}
+	uint64_t by_16 = first * PROMISE_16, by_step = signature_step(s) < 16 ? first * PROMISE_STEP : by_16;
 	add_mask(masks, &n, 0);
 	if (!cpu) add_mask(masks, &n, pointers);
-	add_mask(masks, &n, pointers | integers);
-	if (!cpu && __builtin_popcountll(integers) <= LEAVE_OUT_AT_MOST)
-		for (uint64_t left = integers; left; left &= left - 1)
-			add_mask(masks, &n, pointers | (integers & ~(left & (0 - left))));
+	add_mask(masks, &n, pointers | by_16);
+	if (!cpu) add_mask(masks, &n, pointers | by_step);
+	if (!cpu && __builtin_popcountll(first) <= LEAVE_OUT_AT_MOST)
+		for (uint64_t left = first; left; left &= left - 1)
+			add_mask(masks, &n, pointers | (by_step & ~((left & (0 - left)) * PROMISE_16)));
 	add_mask(masks, &n, promised(r, s, bits));
 	return n;
 }
@@ -166,7 +177,7 @@ static int plan(build *b)
 
 /* ---- One variant ---- */
 
-static size_t promises_of(const job *j, blkc_promise *out)
+static size_t promises_of(const job *j, unsigned step, blkc_promise *out)
 {
 	uint8_t bits[SIGNATURE_PARAMETERS];
 	size_t n = 0;
@@ -174,9 +185,12 @@ static size_t promises_of(const job *j, blkc_promise *out)
 	for (uint32_t i = 0; i < j->kernel->nparameters; i++) {
 		const signature_parameter *p = &j->kernel->parameters[i];
 		if (bits[i] == 255) continue;
-		if (j->promises >> bits[i] & 1) out[n++] = (blkc_promise){.name = p->name, .divisible = 16};
-		if (is_integer(p) && j->promises >> bits[i] & 2)
-			out[n++] = (blkc_promise){.name = p->name, .is_one = 1};
+		uint64_t said = j->promises >> bits[i];
+		if (said & 1)
+			out[n++] = (blkc_promise){.name = p->name, .divisible = 16};
+		else if (is_integer(p) && said & PROMISE_STEP)
+			out[n++] = (blkc_promise){.name = p->name, .divisible = step};
+		if (is_integer(p) && said & PROMISE_ONE) out[n++] = (blkc_promise){.name = p->name, .is_one = 1};
 	}
 	return n;
 }
@@ -218,7 +232,8 @@ static bool keep(job *j, const blkc_result *r, unsigned kind)
 	return j->signature && j->payload;
 }
 
-static void run(build *b, job *j)
+/* Returns the step of the code's own parameters; 0: there is no code. */
+static unsigned compile(build *b, job *j, unsigned step)
 {
 	const blkc_request *base = b->request->base;
 	bool cpu = strcmp(j->target, "cpu") == 0;
@@ -234,16 +249,31 @@ static void run(build *b, job *j)
 	r.defines = c.list;
 	r.ndefines = c.n;
 	r.promises = promises;
-	r.npromises = promises_of(j, promises);
+	r.npromises = promises_of(j, step, promises);
 	r.emit = cpu ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
 	r.print_after = NULL;
 	r.time_passes = 0;
 	blkc_result *result = good ? blkc_compile(&r) : NULL;
 	j->status = result ? result->status : 3;
+	unsigned own = 0;
+	signature *s = NULL;
 	if (result && result->status) j->diagnostics = strdup(result->diagnostics);
-	if (result && !result->status && !keep(j, result, r.emit)) j->status = 3;
+	if (result && !result->status) {
+		const char *text = result->nkernels ? result->kernels[0].signature : "";
+		if (signature_parse(text, strlen(text), &s) == 0) own = signature_step(s);
+		if (own == step && !keep(j, result, r.emit)) j->status = 3;
+	}
+	signature_free(s);
 	blkc_result_free(result);
 	kernel_defines_free(&c);
+	return own;
+}
+
+/* A configuration may name the elements' type, and with it the step. */
+static void run(build *b, job *j)
+{
+	unsigned step = signature_step(j->kernel), own = compile(b, j, step);
+	if (own && own != step && compile(b, j, own) != own) j->status = 3;
 }
 
 static void *work(void *context)
@@ -349,15 +379,29 @@ static int read_source(build *b)
 	return !good;
 }
 
-/* What a package can say of a parameter is aligned to 16, divisible by 16, equal to 1. */
-static int check_promises(const blkc_request *r)
+/* What a package can say of a parameter is aligned to 16, divisible by 16 or by the kernel's step, equal to 1. */
+static bool packs(const signature *s, const blkc_promise *q)
 {
-	for (size_t i = 0; i < r->npromises; i++)
-		if (!r->promises[i].is_one && r->promises[i].divisible != 16) {
-			fprintf(stderr, "blkc: --specialize=%s%%%u: a package knows NAME%%16 and NAME=1\n",
-				r->promises[i].name, r->promises[i].divisible);
-			return 2;
-		}
+	if (q->is_one || q->divisible == 16) return true;
+	for (uint32_t i = 0; i < s->nparameters; i++)
+		if (is_integer(&s->parameters[i]) && strcmp(s->parameters[i].name, q->name) == 0)
+			return q->divisible == signature_step(s);
+	return false;
+}
+
+static int check_promises(const build *b)
+{
+	const blkc_request *r = b->request->base;
+	for (size_t i = 0; i < r->npromises; i++) {
+		bool known = r->promises[i].is_one || r->promises[i].divisible == 16;
+		for (size_t k = 0; k < b->nkernels && !known; k++) known = packs(b->kernels[k], &r->promises[i]);
+		if (known) continue;
+		fprintf(stderr,
+			"blkc: --specialize=%s%%%u: a package knows NAME%%16, NAME=1 and, of integers, how many of the "
+			"smallest elements make 16 bytes\n",
+			r->promises[i].name, r->promises[i].divisible);
+		return 2;
+	}
 	return 0;
 }
 
@@ -365,11 +409,12 @@ void *tool_package(const tool_package_request *request, size_t *bytes, int *stat
 {
 	build b = {.request = request};
 	void *out = NULL;
-	*status = check_promises(request->base);
-	if (!*status && !request->checked->nkernels)
+	*status = 0;
+	if (!request->checked->nkernels)
 		*status = (fprintf(stderr, "blkc: %s has no kernel to pack\n", request->base->name), 1);
 	if (!*status) *status = read_source(&b);
 	if (!*status) *status = plan(&b);
+	if (!*status) *status = check_promises(&b);
 	if (!*status) {
 		run_all(&b);
 		*status = judge(&b);

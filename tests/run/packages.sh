@@ -122,6 +122,8 @@ status 2 "an unknown target" "$blkc" $add --emit=package --target=sm_80,sm_1 -o 
 status 2 "several targets for PTX" "$blkc" $add --target=sm_80,cpu; says 'for --emit=package'
 status 2 "package beside ptx" "$blkc" $add --emit=package,ptx; says 'stands alone'
 status 2 "a promise that packages do not know" "$blkc" $add --emit=package --specialize=n%32 -o x.blkpkg; says 'NAME%16'
+status 2 "a promise that is not this kernel's step" "$blkc" $add --emit=package --specialize=n%8 -o x.blkpkg; says 'make 16 bytes'
+status 0 "the step" "$blkc" $add --emit=package --specialize=n%4 -o x.blkpkg
 status 0 "one more specialisation" "$blkc" $add --emit=package --specialize=n=1 -o x.blkpkg
 grep -q 'param n i32 one' x.blkpkg && ok || bad "--specialize=n=1 is not in the package"
 rm -f x.blkpkg

@@ -27,7 +27,7 @@
 	"const BLOCK i32 " block "\nwritten 0\ngrid 0 p3 " block " cdiv\nnum_warps " warps                             \
 	"\nthreads 128\nshared 0\n" more
 
-enum { Z = 1, X = 2, Y = 4, N_16 = 8, N_ONE = 16 }; /* bits of add's promises */
+enum { Z = 1, X = 2, Y = 4, N_16 = 8 | 32, N_ONE = 16, N_4 = 32 }; /* bits of add's promises */
 
 static char path[64];
 
@@ -108,7 +108,7 @@ static void test_round_trip(void **state)
 	assert_ptr_equal(p.entries[0].payload, p.entries[2].payload); /* stored once */
 	assert_ptr_equal(p.entries[0].kernel, p.entries[1].kernel);
 	/* The documented places, by hand: entries behind the head of 96 bytes, 56 bytes each. */
-	assert_memory_equal(bytes, "blkpkg\r\n\1\0\0\0\4\0\0\0", 16);
+	assert_memory_equal(bytes, "blkpkg\r\n\2\0\0\0\4\0\0\0", 16);
 	assert_int_equal(bytes[96 + 56 + 16], 7);
 	assert_int_equal(bytes[96 + 24], PACKAGE_PTX);
 	assert_int_equal(bytes[96 + 3 * 56 + 40], 3);
@@ -214,8 +214,8 @@ static void test_limits(void **state)
 	assert_string_equal(reason(file, bytes), "damaged: a payload lies outside"); /* nothing to run */
 	free(file);
 	unsigned next = 0;
-	for (unsigned i = 0; i < 31; i++) assert_int_equal(package_promise_bit(false, true, &next), 2 * i);
-	assert_int_equal(package_promise_bit(true, false, &next), 62);
+	for (unsigned i = 0; i < 20; i++) assert_int_equal(package_promise_bit(false, true, &next), 3 * i);
+	for (unsigned i = 60; i < 63; i++) assert_int_equal(package_promise_bit(true, false, &next), i);
 	assert_int_equal(package_promise_bit(false, true, &next), 255); /* one bit is left */
 	assert_int_equal(package_promise_bit(false, false, &next), 255);
 	assert_int_equal(package_promise_bit(true, false, &next), 63);
@@ -268,10 +268,13 @@ static void test_best_promises(void **state)
 	package_entry in[] = {ptx("", "sm_80", 0, ADD("1024", "4", ""), "plain"),
 		ptx("", "sm_80", Z | X | Y, ADD("1024", "4", ""), "aligned"),
 		ptx("", "sm_80", Z | X | Y | N_16, ADD("1024", "4", ""), "aligned, divisible"),
+		ptx("", "sm_80", Z | X | Y | N_4, ADD("1024", "4", ""), "aligned, by 4"),
 		ptx("", "sm_80", Z | X | Y | N_ONE, ADD("1024", "4", ""), "aligned, one")};
 	adder a;
-	OK(open_adder(&a, in, 4, NULL, 0));
-	launch(&a, 0, 100);
+	OK(open_adder(&a, in, 5, NULL, 0));
+	launch(&a, 0, 100); /* f32: four make 16 bytes */
+	assert_string_equal(fake.linked, "aligned, by 4");
+	launch(&a, 0, 102);
 	assert_string_equal(fake.linked, "aligned");
 	launch(&a, 0, 64);
 	assert_string_equal(fake.linked, "aligned, divisible");
@@ -279,12 +282,12 @@ static void test_best_promises(void **state)
 	assert_string_equal(fake.linked, "aligned, one");
 	launch(&a, 4, 64);
 	assert_string_equal(fake.linked, "plain");
-	assert_int_equal(fake.links_made, 4);
-	launch(&a, 8, 100); /* other promises of the arguments, the same code */
+	assert_int_equal(fake.links_made, 5);
+	launch(&a, 8, 101); /* other promises of the arguments, the same code */
 	launch(&a, 0, 96);
-	launch(&a, 0, 101);
-	assert_int_equal(fake.links_made, 4);
-	assert_int_equal(fake.launches, 7);
+	launch(&a, 0, 103);
+	assert_int_equal(fake.links_made, 5);
+	assert_int_equal(fake.launches, 8);
 	close_adder(&a);
 }
 
@@ -459,16 +462,22 @@ static void test_writer(void **state)
 	assert_memory_equal(one, many, n);
 	package p;
 	assert_null(package_decode(one, n, &p));
-	/* Promises on a GPU: none, pointers, all, all but n, all but rows; on cpu none and all.  Configurations: the
-	 * defaults, 128 with 2 warps, 512 with 2 and 4, T = f16. */
-	assert_int_equal(p.nentries, 5 * (5 + 5 + 2) + (2 + 2 + 2));
+	/* Promises on a GPU: none, pointers, all by 16, all by 4, all but n by 4, all but rows; on cpu none and all by
+	 * 16.  Configurations: the defaults, 128 with 2 warps, 512 with 2 and 4, T = f16. */
+	assert_int_equal(p.nentries, 5 * (6 + 6 + 2) + (2 + 2 + 2));
 	assert_string_equal(p.entries[0].target, "sm_80");
-	assert_string_equal(p.entries[5].target, "sm_90a");
-	assert_string_equal(p.entries[10].target, "cpu");
-	assert_true(p.entries[2].promises == (1 | 2 | 4 | 16));
-	assert_true(p.entries[3].promises == (1 | 2 | 16) && p.entries[4].promises == (1 | 2 | 4));
-	assert_string_equal(p.entries[12].configuration, "BLOCK=128,num_warps=2");
-	assert_string_equal(p.entries[60].kernel, "plain");
+	assert_string_equal(p.entries[6].target, "sm_90a");
+	assert_string_equal(p.entries[12].target, "cpu");
+	enum { POINTERS = 1 | 2, NS_16 = 4 | 16, NS_4 = 16, ROWS_16 = 32 | 128, ROWS_4 = 128 };
+	assert_true(p.entries[2].promises == (POINTERS | NS_16 | ROWS_16));
+	assert_true(p.entries[3].promises == (POINTERS | NS_4 | ROWS_4));
+	assert_true(p.entries[4].promises == (POINTERS | ROWS_4) && p.entries[5].promises == (POINTERS | NS_4));
+	assert_true(p.entries[13].promises == (POINTERS | NS_16 | ROWS_16));
+	assert_non_null(strstr(p.entries[2].signature, "param n i32 div 16\n"));
+	assert_non_null(strstr(p.entries[3].signature, "param n i32 div 4\nparam rows i32 div 4\n"));
+	assert_non_null(strstr(p.entries[4].signature, "param n i32\nparam rows i32 div 4\n"));
+	assert_string_equal(p.entries[14].configuration, "BLOCK=128,num_warps=2");
+	assert_string_equal(p.entries[70].kernel, "plain");
 	for (size_t i = 0; i < p.nentries; i++) {
 		const package_entry *e = &p.entries[i];
 		char want[64];
@@ -483,6 +492,25 @@ static void test_writer(void **state)
 	package_free(&p);
 	free(one);
 	free(many);
+}
+
+/* The step is that of the code's own elements, which a configuration may name. */
+static void test_step(void **state)
+{
+	(void)state;
+	static const char text[] = "kernel k(z: *T, n: i32, const T: type = f32) grid(1) { store(z + n, 1.0.to(T)); }\n"
+				   "autotune k key(n) { config(T = f16); config(T = i8); config(T = f64); }\n";
+	static const char *const steps[] = {"i32 div 4\n", "i32 div 8\n", "i32 div 16\n", "i32 div 2\n"};
+	size_t n;
+	int status;
+	void *bytes = write_package(text, "sm_80", 1, NULL, 0, &n, &status);
+	assert_non_null(bytes);
+	package p;
+	assert_null(package_decode(bytes, n, &p));
+	assert_int_equal(p.nentries, 4 * 4); /* none, z, both by 16, both by the step; all but n is z */
+	for (size_t i = 0; i < 4; i++) assert_non_null(strstr(p.entries[4 * i + 3].signature, steps[i]));
+	package_free(&p);
+	free(bytes);
 }
 
 /* The packed code computes what the source says, with the configuration that was asked for. */
@@ -591,6 +619,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test_setup_teardown(test_best_promises, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_step, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_best_target, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_configurations, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tuning_choices, setup, teardown),

@@ -253,12 +253,14 @@ static void test_launch(void **state)
 	assert_int_equal(fake.grid[0], 1);
 	assert_int_equal(fake.grid[1], 1);
 	assert_int_equal(fake.threads, 128);
-	assert_string_equal(fake_request, "z%16 x%16 y%16 ");
+	assert_string_equal(fake_request, "z%16 x%16 y%16 n%4 "); /* f32: four make 16 bytes */
 	assert_string_equal(fake.linked, "// PTX of add for sm_90a\n");
 	assert_int_equal(fake_compiles, 1);
 	/* the same combination again: no compile; others: one each */
-	OK(blk_launch(a.k, NULL, NULL, BLK_ARGS(blk_buf(a.z), blk_buf(a.x), blk_buf(a.y), blk_i32(50))));
+	OK(blk_launch(a.k, NULL, NULL, BLK_ARGS(blk_buf(a.z), blk_buf(a.x), blk_buf(a.y), blk_i32(52))));
 	assert_int_equal(fake_compiles, 1);
+	OK(blk_launch(a.k, NULL, NULL, BLK_ARGS(blk_buf(a.z), blk_buf(a.x), blk_buf(a.y), blk_i32(50))));
+	assert_string_equal(fake_request, "z%16 x%16 y%16 ");
 	OK(blk_launch(a.k, NULL, NULL, BLK_ARGS(blk_buf(a.z), blk_buf(a.x), blk_buf(a.y), blk_i32(32))));
 	assert_string_equal(fake_request, "z%16 x%16 y%16 n%16 ");
 	OK(blk_launch(a.k, NULL, NULL, BLK_ARGS(blk_buf(a.z), blk_buf(a.x), blk_buf(a.y), blk_i32(1))));
@@ -266,8 +268,8 @@ static void test_launch(void **state)
 	const float *inside = blk_buffer_pointer(a.x);
 	OK(blk_launch(a.k, NULL, NULL, BLK_ARGS(blk_buf(a.z), blk_ptr(inside + 1), blk_ptr(inside), blk_i32(7))));
 	assert_string_equal(fake_request, "z%16 y%16 ");
-	assert_int_equal(fake_compiles, 4);
-	assert_int_equal(fake.launches, 5);
+	assert_int_equal(fake_compiles, 5);
+	assert_int_equal(fake.launches, 6);
 	/* a grid of the host's, a stream */
 	blk_stream *s;
 	OK(blk_stream_create(a.d, &s));
