@@ -81,15 +81,14 @@ typedef struct blkc_kernel {
 	 *   param NAME TYPE [align N|div N|one] (run-time, in order; TYPE "*f32" "*const f16" "i32" ..)
 	 *   const NAME TYPE VALUE              (bound const parameters)
 	 *   map ELEMENT SWIZZLE BOX.. ; ADDRESS ; EXTENT.. ; STRIDE..  (a tensor map, passed as 128 bytes behind the
-	 * parameters, a line each; POSTFIX expressions, of pointers too in ADDRESS; docs/nvptx.md)
-	 *   written I                          (index of a run-time parameter whose buffer the kernel may write; a line
-	 * each) grid I POSTFIX                     (I = 0..2; absent: the host must pass a grid) cost bytes|flops
-	 * POSTFIX num_warps N / num_stages N / num_ctas N / threads N / shared N / maxnreg N max_registers N /
-	 * max_spills N / max_shared N autotune ...                       (kept verbatim for tools; one line)
-	 *   source HEX                         (with an autotune clause: what its results depend on of the source and
-	 * its imports; not repeated in a PTX file's head)
-	 *   configuration NAME=VALUE,NAME=VALUE (one that the autotune clause allows, in its order; a line each; not
-	 * repeated in a PTX file's head)  POSTFIX:
+	 * parameters, a line each; ELEMENT is a type, or tf32 for f32 rounded on the way; POSTFIX expressions, of
+	 * pointers too in ADDRESS; docs/nvptx.md) written I                          (index of a run-time parameter
+	 * whose buffer the kernel may write; a line each) grid I POSTFIX                     (I = 0..2; absent: the
+	 * host must pass a grid) cost bytes|flops POSTFIX num_warps N / num_stages N / num_ctas N / threads N / shared
+	 * N / maxnreg N max_registers N / max_spills N / max_shared N autotune ...                       (kept verbatim
+	 * for tools; one line) source HEX                         (with an autotune clause: what its results depend on
+	 * of the source and its imports; not repeated in a PTX file's head) configuration NAME=VALUE,NAME=VALUE (one
+	 * that the autotune clause allows, in its order; a line each; not repeated in a PTX file's head)  POSTFIX:
 	 * space-separated: integers or floats, pI (run-time parameter I as i64, or f64 in cost), and the operators
 	 *   + - * / % neg << >> & | ^ ~ < <= > >= == != && || ! ?: cdiv min max next_pow2 num_sms   (i64 for grid, f64
 	 * for cost; C's / and %). */

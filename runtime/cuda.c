@@ -391,8 +391,8 @@ static blk_status cuda_encode(blk_device *d, const tensor_map_request *q, tensor
 	CUresult r;
 	if (!d->cuda->cuTensorMapEncodeTiled)
 		return error_set(BLK_ERROR_DRIVER, "the CUDA driver is too old: it has no cuTensorMapEncodeTiled");
-	blk_status status = CALL(d, cuTensorMapEncodeTiled, &map, map_types[q->type], q->rank,
-		(void *)(uintptr_t)q->address, q->extent, q->stride + 1, q->box, steps, CUDA_MAP_PLAIN,
+	blk_status status = CALL(d, cuTensorMapEncodeTiled, &map, q->rounds ? CUDA_MAP_TF32 : map_types[q->type],
+		q->rank, (void *)(uintptr_t)q->address, q->extent, q->stride + 1, q->box, steps, CUDA_MAP_PLAIN,
 		swizzles[q->swizzle / 32], CUDA_MAP_L2_256, CUDA_MAP_ZEROS);
 	_Static_assert(sizeof map == sizeof *out, "a tensor map has 128 bytes");
 	if (!status) memcpy(out, &map, sizeof *out);

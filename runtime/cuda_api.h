@@ -123,6 +123,7 @@ typedef struct CUtensorMap_st {
 	X(CUDA_MAP_F32, 7, CU_TENSOR_MAP_DATA_TYPE_FLOAT32)                                                            \
 	X(CUDA_MAP_F64, 8, CU_TENSOR_MAP_DATA_TYPE_FLOAT64)                                                            \
 	X(CUDA_MAP_BF16, 9, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16)                                                          \
+	X(CUDA_MAP_TF32, 11, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32)                                                         \
 	X(CUDA_MAP_PLAIN, 0, CU_TENSOR_MAP_INTERLEAVE_NONE)                                                            \
 	X(CUDA_MAP_SWIZZLE_0, 0, CU_TENSOR_MAP_SWIZZLE_NONE)                                                           \
 	X(CUDA_MAP_SWIZZLE_32, 1, CU_TENSOR_MAP_SWIZZLE_32B)                                                           \

@@ -253,7 +253,8 @@ static bool read_part(reader *r, char **rest, signature_expression *e)
 	return read_expression(r, part, e);
 }
 
-/* "f16 128 64 64 ; address ; extents ; strides": element, swizzle, box, and as many expressions as follow from that. */
+/* "f16 128 64 64 ; address ; extents ; strides": element (or tf32), swizzle, box, and as many expressions as follow
+ * from that. */
 static bool read_map(reader *r, char *line)
 {
 	signature *s = r->sig;
@@ -264,7 +265,9 @@ static bool read_map(reader *r, char *line)
 	scalar element;
 	uint32_t swizzle;
 	char *name = next_word(&line);
-	if (!name || !scalar_parse(name, &element)) return r->trouble = "a tensor map of an unknown type", false;
+	m->rounds = name && strcmp(name, "tf32") == 0;
+	if (!name || !scalar_parse(m->rounds ? "f32" : name, &element))
+		return r->trouble = "a tensor map of an unknown type", false;
 	if (!read_unsigned(next_word(&line), &swizzle) ||
 		(swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128))
 		return r->trouble = "a tensor map of an unknown swizzle", false;

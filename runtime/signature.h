@@ -42,6 +42,7 @@ typedef struct signature_constant {
  * innermost; its stride is the element's size. */
 typedef struct signature_map {
 	uint8_t element, swizzle, rank;
+	bool rounds; /* f32 becomes tf32 on the way */
 	uint32_t box[SIGNATURE_MAP_RANK];
 	signature_expression address, extent[SIGNATURE_MAP_RANK], stride[SIGNATURE_MAP_RANK]; /* strides: bytes */
 } signature_map;

@@ -23,7 +23,7 @@ typedef struct tensor_map_request {
 					     most    the swizzled span, and a multiple of 16 */
 	uint64_t extent[TENSOR_MAP_RANK]; /* elements; what lies outside reads as 0 and is not written */
 	uint64_t stride[TENSOR_MAP_RANK]; /* bytes, multiples of 16; [0] is element_bytes */
-	uint64_t reserved;
+	uint64_t rounds;                  /* 1: a load makes tf32 of f32, the nearest one */
 } tensor_map_request;
 
 static_assert(sizeof(tensor_map_request) == TENSOR_MAP_BYTES, "a simulated map is its request");

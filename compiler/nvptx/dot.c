@@ -67,7 +67,7 @@ static LLVMTypeRef word_type(lower *l, scalar s)
 	return s == SCALAR_F64 ? l->f64 : l->i32;
 }
 
-static LLVMValueRef round_tf32(lower *l, LLVMValueRef v)
+LLVMValueRef lower_round_tf32(lower *l, LLVMValueRef v)
 {
 	return lower_asm(l, "cvt.rna.tf32.f32 $0, $1;", "=r,f", l->i32, 1, &v, LOWER_ASM_PURE);
 }
@@ -84,10 +84,10 @@ static void make_word(product *p, operand *o, uint32_t r)
 				      : lower_zero(l, t);
 	LLVMValueRef v = element[0], rest = NULL;
 	if (o->type == SCALAR_F32) {
-		v = round_tf32(l, element[0]);
+		v = lower_round_tf32(l, element[0]);
 		if (p->form->precision == IR_TF32X3) {
 			LLVMValueRef most = LLVMBuildBitCast(l->builder, v, l->f32, "");
-			rest = round_tf32(l, LLVMBuildFSub(l->builder, element[0], most, ""));
+			rest = lower_round_tf32(l, LLVMBuildFSub(l->builder, element[0], most, ""));
 		}
 	} else if (o->type != SCALAR_F64) {
 		v = lower_pack(l, t, n, element).at[0];

@@ -212,6 +212,7 @@ void lower_flip(lower *, ir_op *);
 
 /* ---- dot.c ---- */
 void lower_dot(lower *, ir_op *);
+LLVMValueRef lower_round_tf32(lower *, LLVMValueRef f32); /* i32 */
 
 /* ---- wgmma.c ---- */
 void lower_wgmma(lower *, ir_op *);

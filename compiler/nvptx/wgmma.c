@@ -87,8 +87,14 @@ static void store_operand(product *p, const source *s, const ir_op *o)
 	layout shared = wgmma_tile_layout(&s->o->tile);
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
 	layout_plan_store(v->layout, &shared, ir_element_bytes(v->type), plan);
-	lower_plan_store(
-		l, plan, lower_i32(l, o->shared_offset + s->o->scratch), ir_element(v->type), lower_value(l, v));
+	tile in = lower_value(l, v);
+	if (v->type.elem == SCALAR_F32) {
+		tile rounded = lower_new_tile(l, v);
+		for (uint32_t r = 0; r < in.n; r++)
+			rounded.at[r] = LLVMBuildBitCast(l->builder, lower_round_tf32(l, in.at[r]), l->f32, "");
+		in = rounded;
+	}
+	lower_plan_store(l, plan, lower_i32(l, o->shared_offset + s->o->scratch), ir_element(v->type), in);
 }
 
 static uint32_t register_at(const layout *y, const uint32_t register_of[32], uint32_t row, uint32_t column)
@@ -107,7 +113,8 @@ static void fragment(product *p, uint32_t row, uint32_t k, LLVMValueRef out[4])
 		uint32_t first = register_at(v->layout, s->register_of, row + 8 * (i & 1), k + 4 * each * (i >> 1));
 		for (unsigned e = 0; e < each; e++)
 			element[e] = s->registers.at[first | register_at(v->layout, s->register_of, 0, e)];
-		out[i] = lower_pack(p->l, ir_element(v->type), each, element).at[0];
+		out[i] = v->type.elem == SCALAR_F32 ? lower_round_tf32(p->l, element[0])
+						    : lower_pack(p->l, ir_element(v->type), each, element).at[0];
 	}
 }
 

@@ -600,11 +600,13 @@ static const layout *as_it_comes(assigner *a, const ir_value *v)
 static void rewrite_wgmma(assigner *a, ir_op *o)
 {
 	layout registers = wgmma_register_layout(ir_arg(o, 0)->type, a->func->num_warps);
+	layout turned;
 	bool computed = wgmma_wants_registers(a->access.context, o);
-	const layout *first = computed ? intern(a, &registers) : as_it_comes(a, ir_arg(o, 0));
-	const layout *second = as_it_comes(a, ir_arg(o, 1));
-	demand_arg(a, o, 0, first);
-	demand_arg(a, o, 1, second);
+	for (unsigned i = 0; i < 2; i++)
+		demand_arg(a, o, i,
+			i == 0 && computed                              ? intern(a, &registers)
+			: wgmma_turns(a->access.context, o, i, &turned) ? intern(a, &turned)
+									: as_it_comes(a, ir_arg(o, i)));
 	if (o->nargs > 2) demand_arg(a, o, 2, natural(a, o->results[0]));
 }
 

@@ -40,6 +40,12 @@ bool bulk_shape_of(ir_type t, bulk_shape *s)
 	return s->panels * s->pieces <= BULK_COPIES;
 }
 
+bool bulk_rounds(const ir_op *load)
+{
+	const ir_op *map = ir_arg(load, 0)->def;
+	return map && map->text && strncmp(map->text, "tf32 ", 5) == 0;
+}
+
 layout bulk_layout(ir_type t)
 {
 	bulk_shape s;

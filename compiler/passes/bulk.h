@@ -45,4 +45,7 @@ bool bulk_parts_of(const ir_value *, bulk_parts *);
  * nothing was changed. */
 bool bulk_access_make(pass_context *, ir_func *, ir_op *);
 
+/* A bulk_load whose map makes tf32 of f32. */
+bool bulk_rounds(const ir_op *load);
+
 #endif

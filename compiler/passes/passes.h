@@ -42,6 +42,8 @@ bool pass_select_wgmma(pass_context *, ir_func *);
 const char *wgmma_refusal(const pass_context *, const ir_op *dot);
 /* Whether the first operand of this wgmma shall come from registers: it is computed, or stays the same round a loop. */
 bool wgmma_wants_registers(const pass_context *, const ir_op *wgmma);
+/* Operand i lies across k, which the instruction cannot read: it comes in *l, for its way to shared memory. */
+bool wgmma_turns(const pass_context *, const ir_op *wgmma, unsigned i, layout *l);
 
 /* tile -> mapped, GPU targets */
 /* axis.c: fills context.axis.  Facts about a value outlive rewriting, so the work is done again only when there are

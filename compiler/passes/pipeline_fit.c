@@ -135,7 +135,8 @@ static const char *fits_ring(pipeline *p, staged *s)
 	unsigned element = scalar_bytes(v->type.elem);
 	access_plan access = access_plan_make(p->context, s->load);
 	ir_kind kind = s->user ? s->user->kind : IR_YIELD;
-	bool fits = kind == IR_WGMMA ? fits_product(p, s, v, &access)
+	bool rounds = v->type.elem == SCALAR_F32; /* to tf32, which these copies cannot */
+	bool fits = kind == IR_WGMMA && !rounds ? fits_product(p, s, v, &access)
 		    : kind == IR_CONVERT_LAYOUT
 			    ? fits_conversion(s, &access, element)
 			    : leads_to_product(p, v, MOST_STEPS) && fits_itself(s, &access, element);
@@ -173,6 +174,7 @@ static const char *fits_block(pipeline *p, staged *s)
 	if (!user || user->kind != IR_WGMMA || !wgmma_plan_make(user, p->func->num_warps, &plan)) return NULL;
 	s->arg = plan.operand[1].value == v ? 1 : 0;
 	if (plan.operand[s->arg].value != v || plan.operand[s->arg].place != WGMMA_SCRATCH) return NULL;
+	if (v->type.elem == SCALAR_F32 && !bulk_rounds(s->load)) return NULL;
 	unsigned k = (s->arg ? 0 : 1) ^ s->turned;
 	if (wgmma_tile_make(s->load->results[0]->type, s->fast, k, s->arg ? plan.shape.n : 64, &tile) &&
 		tile.swizzle == shape.swizzle)

@@ -6,6 +6,7 @@
 static const wgmma_form forms[] = {
 	{SCALAR_F16, "f32.f16.f16", 16, true, true},
 	{SCALAR_BF16, "f32.bf16.bf16", 16, true, true},
+	{SCALAR_F32, "f32.tf32.tf32", 8, false, true},
 	{SCALAR_F8E4M3, "f32.%s.%s", 32, false, true},
 	{SCALAR_I8, "s32.s8.s8", 32, false, false},
 };
@@ -82,6 +83,28 @@ uint64_t wgmma_descriptor(const wgmma_tile *t)
 layout wgmma_register_layout(ir_type a, unsigned num_warps)
 {
 	return layout_mma_operand(a, false, 4 / ir_element_bytes(a), (mma_warps){1, num_warps, 1});
+}
+
+layout wgmma_turning_layout(ir_type t, unsigned k, unsigned spread, unsigned num_warps)
+{
+	uint32_t element = ir_element_bytes(t), across = 4 / element, along = 16 / element;
+	uint32_t per_thread[2], threads[2], warps[2] = {1, 1};
+	if (along > t.dim[k]) along = t.dim[k];
+	if (across > t.dim[1 - k]) across = t.dim[1 - k];
+	while (spread > 1 && along * spread > t.dim[k]) spread /= 2;
+	per_thread[k] = along;
+	per_thread[1 - k] = across;
+	threads[k] = spread;
+	threads[1 - k] = 32 / spread;
+	while (threads[1 - k] > 1 && threads[k] * along < t.dim[k] && threads[1 - k] * across > t.dim[1 - k]) {
+		threads[1 - k] /= 2;
+		threads[k] *= 2;
+	}
+	uint32_t left = t.dim[1 - k] / (threads[1 - k] * across);
+	while (warps[1 - k] < num_warps && warps[1 - k] < left) warps[1 - k] *= 2;
+	warps[k] = num_warps / warps[1 - k];
+	uint8_t order[] = {(uint8_t)k, (uint8_t)(1 - k)};
+	return layout_blocked(t, per_thread, threads, warps, order);
 }
 
 /* ---- the operation ---- */

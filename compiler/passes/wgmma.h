@@ -19,7 +19,7 @@
 #include "../target.h"
 
 typedef struct wgmma_form {
-	scalar type;       /* of the operands; f8e4m3 stands for both kinds */
+	scalar type;       /* of the operands; f8e4m3 stands for both kinds, f32 for tf32 */
 	const char *types; /* in the instruction's name: sum, a, b */
 	uint8_t k;         /* of one instruction */
 	bool turns;        /* operands may be MN-major */
@@ -64,6 +64,10 @@ uint64_t wgmma_descriptor(const wgmma_tile *);
 
 /* The first operand where it comes from registers. */
 layout wgmma_register_layout(ir_type a, unsigned num_warps);
+/* An operand that lies across k in memory but is read along k: 16 bytes of k and 4 across in each thread, so that it is
+ * read in words from where it was loaded to and written in 16 bytes.  `spread`: that many lanes, as far as k reaches,
+ * stand side by side along k. */
+layout wgmma_turning_layout(ir_type, unsigned k, unsigned spread, unsigned num_warps);
 
 /* ---- of a wgmma operation: a tile, or a ring and a slot, for a and for b, then perhaps the sum so far ---- */
 

@@ -45,6 +45,7 @@ static bool is_sound(const sim_bulk *b)
 	if (m->rank != b->in->nregs) return wrong(b, "has another number of dimensions than the copy");
 	if (size != 1 && size != 2 && size != 4 && size != 8) return wrong(b, "is malformed");
 	if (m->type >= SCALAR_COUNT || scalar_bytes((scalar)m->type) != size) return wrong(b, "is malformed");
+	if (m->rounds && m->type != SCALAR_F32) return wrong(b, "is malformed");
 	if (m->swizzle != 0 && m->swizzle != 32 && m->swizzle != 64 && m->swizzle != 128)
 		return wrong(b, "is malformed");
 	if (m->address % 16) return wrong(b, "has an address that 16 does not divide");

@@ -94,6 +94,18 @@ static const sim_range *range_of(const sim_bulk *b)
 	return sim_range_find(b->w->program->launch, b->has_map ? b->map.address : b->global);
 }
 
+/* To the nearest tf32, ties away from 0; what is no number stays none. */
+static void round_words(uint8_t *at, uint32_t n)
+{
+	for (uint32_t i = 0; i + 4 <= n; i += 4) {
+		uint32_t v;
+		memcpy(&v, at + i, 4);
+		if ((v & 0x7f800000) != 0x7f800000) v += 0x1000;
+		v &= ~0x1fffu;
+		memcpy(at + i, &v, 4);
+	}
+}
+
 static bool load(const sim_bulk *b, sim_program *p)
 {
 	const sim_range *r = range_of(b);
@@ -105,6 +117,7 @@ static bool load(const sim_bulk *b, sim_program *p)
 		if (!n) continue;
 		if (!touch_global(b, &q)) return false;
 		memcpy(p->shared + q.shared + q.low, (const void *)(uintptr_t)(q.global + q.low), n);
+		if (b->has_map && b->map.rounds) round_words(p->shared + q.shared + q.low, n);
 		if (!r->defined)
 			memcpy(p->shared_shadow + q.shared + q.low, r->shadow + (q.global + q.low - r->base), n);
 	}

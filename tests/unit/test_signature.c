@@ -24,14 +24,16 @@ static void test_tensor_maps(void **state)
 	(void)state;
 	signature *s = parse(
 		"kernel k\nparam z *f32\nparam x *const f16\nparam m i32\nparam n i64\n"
-		"map f16 128 64 256 ; p1 p2 2 * + ; p3 ; p2 ; p3 2 *\nmap f32 0 4 8 1 ; p0 ; 4 ; 8 ; 1 ; 16 ; 32\n");
+		"map f16 128 64 256 ; p1 p2 2 * + ; p3 ; p2 ; p3 2 *\nmap f32 0 4 8 1 ; p0 ; 4 ; 8 ; 1 ; 16 ; 32\n"
+		"map tf32 128 32 8 ; p0 ; 32 ; 8 ; 128\n");
 	assert_non_null(s);
-	assert_int_equal(s->nmaps, 2);
+	assert_int_equal(s->nmaps, 3);
 	assert_int_equal(s->maps[0].element, BLK_TYPE_F16);
 	assert_int_equal(s->maps[0].swizzle, 128);
 	assert_int_equal(s->maps[0].rank, 2);
 	assert_int_equal(s->maps[0].box[0], 64);
 	assert_int_equal(s->maps[0].box[1], 256);
+	assert_true(!s->maps[0].rounds && s->maps[2].rounds && s->maps[2].element == BLK_TYPE_F32);
 	assert_int_equal(s->maps[1].rank, 3);
 	const uint64_t bits[] = {UINT64_C(0x7f0000001000), UINT64_C(0x8000000000000100), 7, 1000};
 	int64_t v;

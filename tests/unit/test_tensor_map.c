@@ -89,6 +89,10 @@ static void test_request(void **state)
 	assert_true(fake.map.steps[0] == 1 && fake.map.steps[1] == 1);
 	assert_true(fake.maps[0].opaque[0] == p.x->address + 8192);
 	close_place(&p);
+	p = open_place(&fake_api, FAKE_ADD "map tf32 128 32 64 ; p1 p3 4 * + ; p3 ; p3 64 / ; p3 4 *\n");
+	OK(launch_with(&p, p.x, 1024));
+	assert_int_equal(fake.map.type, CUDA_MAP_TF32);
+	close_place(&p);
 }
 
 static void test_kept_by_value(void **state)

@@ -48,9 +48,9 @@ static void check_reads(const wgmma_tile *t, uint32_t run, uint32_t step, uint32
 static void descriptors(void **state)
 {
 	(void)state;
-	static const scalar types[] = {SCALAR_F16, SCALAR_BF16, SCALAR_F8E4M3, SCALAR_F8E5M2, SCALAR_I8};
+	static const scalar types[] = {SCALAR_F16, SCALAR_BF16, SCALAR_F8E4M3, SCALAR_F8E5M2, SCALAR_I8, SCALAR_F32};
 	unsigned made = 0;
-	for (unsigned i = 0; i < 5; i++)
+	for (unsigned i = 0; i < 6; i++)
 		for (uint32_t other = 8; other <= 256; other *= 2)
 			for (uint32_t k = 16; k <= 256; k *= 2)
 				for (unsigned way = 0; way < 4; way++) {
@@ -256,12 +256,21 @@ static void dots_that_stay(void **state)
 	const struct {
 		const char *type, *target, *loads;
 		int m, warps;
+		const char *more;
 	} cases[] = {{"f16", "sm_90", LOADS, 64, 4}, {"f16", "sm_80", LOADS, 64, 4}, {"f16", "sm_100a", LOADS, 64, 4},
-		{"f16", "sm_90a", LOADS, 32, 4}, {"f16", "sm_90a", LOADS, 64, 2}, {"f32", "sm_90a", LOADS, 64, 4},
-		{"f8e4m3", "sm_90a", LOADS, 64, 4}, {"f16", "sm_90a", LOADS, 512, 4}}; /* 256 sums a thread */
+		{"f16", "sm_90a", LOADS, 32, 4}, {"f16", "sm_90a", LOADS, 64, 2},
+		{"f32", "sm_90a", LOADS, 64, 4, ", precision = \"ieee\""},
+		{"f32", "sm_90a", LOADS, 64, 4, ", precision = \"tf32x3\""},
+		{"f8e4m3", "sm_90a",
+			"let x = load(a + i[:, None] * n + l[None, :]);"
+			"let y = (load(b + l[:, None] * 64 + j[None, :]).to(f32) * 0.5).to(f8e4m3);",
+			64, 4},
+		{"f32", "sm_90a", LOADS, 256, 4},  /* 128 sums and 64 + 32 of operands a thread */
+		{"f16", "sm_90a", LOADS, 512, 4}}; /* 256 sums a thread */
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		const char *s = compiled(
-			product(cases[i].type, cases[i].m, cases[i].warps, 3, cases[i].loads, "s = dot(x, y, s);"),
+			product(cases[i].type, cases[i].m, cases[i].warps, 3, cases[i].loads,
+				arena_printf(&memory, "s = dot(x, y, s%s);", cases[i].more ? cases[i].more : "")),
 			cases[i].target, BLKC_EMIT_LAYOUT);
 		assert_int_equal(count(s, "wgmma"), 0);
 		assert_true(count(s, " = dot ") > 0);
@@ -276,10 +285,60 @@ static void dots_that_stay(void **state)
 	assert_int_equal(count(s, ", 1, 1, 1;"), 2);
 }
 
+/* Operands that are read along k only, and lie across it: through registers into memory that runs along k. */
+static void operands_that_are_turned(void **state)
+{
+	(void)state;
+	const struct {
+		const char *type, *instruction;
+		int products;
+	} cases[] = {{"f8e4m3", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", 2},
+		{"f32", "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32", 8}};
+	for (unsigned i = 0; i < 2; i++) {
+		const char *s =
+			compiled(product(cases[i].type, 64, 4, 3, LOADS, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_PTX);
+		assert_int_equal(count(s, cases[i].instruction), cases[i].products);
+		assert_int_equal(count(s, "fence.proxy.async"), i ? 1 : 2);
+		/* Beside what stores the sum, 16 bytes a time: of 8 bits, 16 by 4 elements from each of 64
+		 * threads; of 32 bits, all by all. */
+		const char *plain =
+			compiled(product("f16", 64, 4, 3, LOADS, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_PTX);
+		assert_int_equal(count(s, "st.shared.v4.b32") - count(plain, "st.shared.v4.b32"), i ? 8 : 4);
+		/* to tf32: all of b, and of a where it becomes an operand in registers */
+		assert_int_equal(count(s, "cvt.rna.tf32.f32"), i ? 64 : 0);
+	}
+	const char *both = "let x = trans(load(a + l[:, None] * 64 + i[None, :])); let y = load(b + l[:, None] * 64 + "
+			   "j[None, :]);";
+	const char *s = compiled(product("f8e4m3", 64, 4, 3, both, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_PTX);
+	const char *one = compiled(product("f8e4m3", 64, 4, 3, LOADS, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_PTX);
+	assert_int_equal(count(s, "wgmma.mma_async"), 2);
+	assert_int_equal(count(s, "st.shared.v4.b32") - count(one, "st.shared.v4.b32"), 4);
+}
+
+/* Blocks that only a product of tf32 takes are rounded by the copy: no thread touches them, products stay in flight. */
+static void copies_that_round(void **state)
+{
+	(void)state;
+	const char *loads = "let A = tensor(a, shape = [64, n]); let B = tensor(b, shape = [64, n]);"
+			    "let x = A.load([0, at], [64, 64]); let y = trans(B.load([0, at], [64, 64]));";
+	const char *s = compiled(product("f32", 64, 4, 3, loads, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_LAYOUT);
+	assert_int_equal(count(s, "\"tf32 128 32 64 ; "), 2);
+	assert_int_equal(count(s, " wgmma_wait {pending=1}"), 1);
+	assert_int_equal(count(s, "ring_read"), 0);
+	s = compiled(product("f32", 64, 4, 3, loads, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_PTX);
+	assert_int_equal(count(s, "cvt.rna.tf32.f32"), 0);
+	assert_int_equal(count(s, "map tf32 128 32 64"), 2);
+	/* somebody else wants it as it is */
+	s = compiled(product("f32", 64, 4, 3, loads, "s = dot(x, y, s) + y;"), "sm_90a", BLKC_EMIT_LAYOUT);
+	assert_int_equal(count(s, "\"tf32 128 32 64 ; "), 1);
+	assert_int_equal(count(s, "\"f32 128 32 64 ; "), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(descriptors), cmocka_unit_test(worked_examples),
 		cmocka_unit_test(parts_of_sums), TEST(loops_keep_products_in_flight),
-		TEST(products_that_are_waited_for), TEST(dots_that_stay)};
+		TEST(products_that_are_waited_for), TEST(dots_that_stay), TEST(operands_that_are_turned),
+		TEST(copies_that_round)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
