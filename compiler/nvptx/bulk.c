@@ -286,31 +286,40 @@ void lower_bulk_wait(lower *l, ir_op *o)
 	plain(l, o->attr[0] ? "cp.async.bulk.wait_group.read 0;" : "cp.async.bulk.wait_group 0;");
 }
 
-/* The kernel's parameters behind the user's, in the order of the operations: as the signature lists them. */
+/* Operations of thread 0 that follow each other share one branch. */
+static bool by_thread_0(const ir_op *o)
+{
+	return o && (o->kind == IR_MBARRIER_EXPECT || o->kind == IR_BULK_COPY || o->kind == IR_MBARRIERS ||
+			    o->kind == IR_TENSOR_MAP);
+}
+
+static void enter_thread_0(lower *l, const ir_op *o)
+{
+	const ir_op *before = o->prev;
+	while (before && before->kind == IR_RING) before = before->prev;
+	if (!by_thread_0(before)) l->others = thread_0_begin(l);
+}
+
+static void leave_thread_0(lower *l, const ir_op *o)
+{
+	const ir_op *next = o->next;
+	while (next && next->kind == IR_RING) next = next->next;
+	if (!by_thread_0(next)) branch_end(l, l->others);
+}
+
+/* The kernel's parameters behind the user's, in the order of the operations: as the signature lists them.  The first
+ * copy finds the map near. */
 void lower_tensor_map(lower *l, ir_op *o)
 {
 	tile out = lower_new_tile(l, ir_result(o));
 	out.at[0] = LLVMGetParam(l->function, l->func->nparams + l->next_map++);
 	lower_set(l, ir_result(o), out);
+	enter_thread_0(l, o);
+	lower_asm(l, "prefetch.tensormap [$0];", "l", l->none, 1, out.at, LOWER_ASM_EFFECT);
+	leave_thread_0(l, o);
 }
 
 /* ---- rings that bulk copies fill ---- */
-
-/* Operations of thread 0 that follow each other share one branch. */
-static bool by_thread_0(const ir_op *o)
-{
-	return o && (o->kind == IR_MBARRIER_EXPECT || o->kind == IR_BULK_COPY);
-}
-
-static void enter_thread_0(lower *l, const ir_op *o)
-{
-	if (!by_thread_0(o->prev)) l->others = thread_0_begin(l);
-}
-
-static void leave_thread_0(lower *l, const ir_op *o)
-{
-	if (!by_thread_0(o->next)) branch_end(l, l->others);
-}
 
 static LLVMValueRef slot_barrier(lower *l, const ir_op *o, unsigned barriers, unsigned slot)
 {
@@ -320,23 +329,30 @@ static LLVMValueRef slot_barrier(lower *l, const ir_op *o, unsigned barriers, un
 
 void lower_mbarriers(lower *l, ir_op *o)
 {
-	bool begins = o->kind == IR_MBARRIERS;
-	const ir_op *made = begins ? o : ir_arg(o, 0)->def;
 	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
-	if (!begins) lower_barrier(l); /* nobody waits any more */
-	LLVMBasicBlockRef after = thread_0_begin(l);
-	for (unsigned i = 0; i < made->attr[0]; i++) {
-		LLVMValueRef at = address(l, lower_i32(l, made->shared_offset + 8 * i));
-		lower_asm(l, begins ? "mbarrier.init.shared::cta.b64 [$0], 1;" : "mbarrier.inval.shared::cta.b64 [$0];",
-			"r", l->none, 1, &at, LOWER_ASM_EFFECT);
+	enter_thread_0(l, o);
+	for (unsigned i = 0; i < o->attr[0]; i++) {
+		LLVMValueRef at = address(l, lower_i32(l, o->shared_offset + 8 * i));
+		lower_asm(l, "mbarrier.init.shared::cta.b64 [$0], 1;", "r", l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
-	if (begins) ready_for_copies(l);
-	branch_end(l, after);
-	if (!begins) return;
-	lower_barrier(l);
+	ready_for_copies(l);
+	leave_thread_0(l, o);
 	tile out = lower_new_tile(l, ir_result(o));
 	out.at[0] = address(l, lower_i32(l, o->shared_offset));
 	lower_set(l, ir_result(o), out);
+}
+
+void lower_mbarriers_end(lower *l, ir_op *o)
+{
+	const ir_op *made = ir_arg(o, 0)->def;
+	if (o->attr[0]) return;
+	lower_barrier(l); /* nobody waits any more */
+	LLVMBasicBlockRef after = thread_0_begin(l);
+	for (unsigned i = 0; i < made->attr[0]; i++) {
+		LLVMValueRef at = address(l, lower_i32(l, made->shared_offset + 8 * i));
+		lower_asm(l, "mbarrier.inval.shared::cta.b64 [$0];", "r", l->none, 1, &at, LOWER_ASM_EFFECT);
+	}
+	branch_end(l, after);
 }
 
 void lower_mbarrier_expect(lower *l, ir_op *o)

@@ -243,7 +243,8 @@ void lower_bulk_load(lower *, ir_op *);
 void lower_bulk_store(lower *, ir_op *);
 void lower_bulk_wait(lower *, ir_op *);
 void lower_bulk_copy(lower *, ir_op *);
-void lower_mbarriers(lower *, ir_op *); /* mbarriers, mbarriers_end */
+void lower_mbarriers(lower *, ir_op *);
+void lower_mbarriers_end(lower *, ir_op *);
 void lower_mbarrier_expect(lower *, ir_op *);
 void lower_mbarrier_wait(lower *, ir_op *);
 

@@ -13,7 +13,8 @@
  *
  * A ring lives from its operation to the end in the same block.  Rings have the lowest bytes, one after the other; what
  * runs while one lives stands behind them, everything else may lie where they do: to the barrier pass a ring is a
- * write, and what was read of it is pending when it ends. */
+ * write, and what was read of it is pending when it ends.  The barriers of bulk copies are given up at their end only
+ * where other operations take their bytes. */
 #include "passes.h"
 #include "scratch.h"
 
@@ -133,11 +134,31 @@ static int by_offset(const void *x, const void *y)
 	return (a->shared_offset > b->shared_offset) - (a->shared_offset < b->shared_offset);
 }
 
+/* How many programs a processor holds, as far as shared memory goes: it has `SYSTEM` bytes more, and takes as many for
+ * each.
+ */
+static uint32_t resident(uint32_t most, uint32_t bytes)
+{
+	enum { SYSTEM = 1024 };
+	return (most + SYSTEM) / (bytes + SYSTEM);
+}
+
+/* What begins inside warps, without a barrier, would need one behind the rings' last readers: beside them where that
+ * costs nothing. */
+static bool better_beside(const pass_context *c, const ir_func *f, const allocator *a, const ir_op *o)
+{
+	uint32_t most = c->target->shared_bytes, end = round_up(a->rings, scratch_align(o)) + o->shared_bytes;
+	uint32_t without = a->rings > o->shared_bytes ? a->rings : o->shared_bytes;
+	if (o->kind != IR_BULK_STORE || !o->attr[0] || end > most || end > f->max_shared) return false;
+	return resident(most, end) == resident(most, without);
+}
+
 /* The lowest offset at which it meets none of its neighbours that have a place already. */
-static void place(allocator *a, scratch *s)
+static void place(pass_context *c, const ir_func *f, allocator *a, scratch *s)
 {
 	ir_op **taken = ARENA_ARRAY(a->arena, ir_op *, s->neighbours.n + 1u);
-	uint32_t n = 0, align = scratch_align(s->op), offset = s->beside_ring ? round_up(a->rings, align) : 0;
+	uint32_t n = 0, align = scratch_align(s->op), offset = 0;
+	if (s->beside_ring || better_beside(c, f, a, s->op)) offset = round_up(a->rings, align);
 	for (uint32_t i = 0; i < s->neighbours.n; i++) {
 		scratch *other = a->all.at[s->neighbours.at[i]];
 		if (other->placed) taken[n++] = other->op;
@@ -188,6 +209,32 @@ static bool fits(pass_context *c, const ir_func *f, scratch *const *order, uint3
 	return false;
 }
 
+/* ---- barriers for bulk copies ---- */
+
+typedef struct after {
+	const ir_op *end, *barriers;
+	bool seen, taken;
+} after;
+
+static void take(ir_op *o, void *context)
+{
+	after *a = context;
+	if (a->seen && o != a->barriers && o->shared_bytes)
+		a->taken |= o->shared_offset < a->barriers->shared_offset + a->barriers->shared_bytes &&
+			    a->barriers->shared_offset < o->shared_offset + o->shared_bytes;
+	a->seen |= o == a->end;
+}
+
+/* They stay where nothing behind their end takes their bytes. */
+static void let_stay(ir_op *o, void *context)
+{
+	ir_func *f = context;
+	if (o->kind != IR_MBARRIERS_END || o->block != f->body) return;
+	after a = {.end = o, .barriers = ir_arg(o, 0)->def};
+	ir_walk(f->body, take, &a);
+	o->attr[0] = !a.taken;
+}
+
 bool pass_allocate_shared(pass_context *c, ir_func *f)
 {
 	allocator a = {.arena = c->arena};
@@ -195,14 +242,14 @@ bool pass_allocate_shared(pass_context *c, ir_func *f)
 	find(f, &a, f->body, false);
 	walk(&a, f->body, &nothing);
 	f->shared_bytes = a.rings;
-	if (a.all.n == 0) return true;
-	scratch **order = ARENA_ARRAY(c->arena, scratch *, a.all.n);
-	memcpy(order, a.all.at, a.all.n * sizeof order[0]);
+	scratch **order = ARENA_ARRAY(c->arena, scratch *, a.all.n + 1u);
+	if (a.all.n) memcpy(order, a.all.at, a.all.n * sizeof order[0]);
 	qsort(order, a.all.n, sizeof order[0], by_size);
 	for (uint32_t i = 0; i < a.all.n; i++) {
-		place(&a, order[i]);
+		place(c, f, &a, order[i]);
 		uint32_t end = order[i]->op->shared_offset + order[i]->op->shared_bytes;
 		if (end > f->shared_bytes) f->shared_bytes = end;
 	}
-	return fits(c, f, order, a.all.n);
+	ir_walk(f->body, let_stay, f);
+	return a.all.n == 0 || fits(c, f, order, a.all.n);
 }

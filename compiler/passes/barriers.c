@@ -179,6 +179,8 @@ static bool by_thread_0(const ir_op *a, const ir_op *b)
 /* Two accesses of global memory, the second being `now`. */
 static bool meet(const placer *p, const access *earlier, const ir_op *now)
 {
+	/* Copies go on by themselves, whoever began them. */
+	if (earlier->op->kind == IR_BULK_STORE || now->kind == IR_BULK_STORE) return true;
 	if (acquires(earlier->op) || releases(now)) return !by_thread_0(earlier->op, now);
 	if (!earlier->writes && !writes(now)) return false;
 	return !commute(earlier->op, now) && accesses_meet(p->context, earlier->op, now, earlier->around);
@@ -264,6 +266,12 @@ static void transfer(placer *p, pending *set, ir_op *o)
 		copied(set, o->attr[0]);
 		return;
 	}
+	if (o->kind == IR_MBARRIERS_END && o->attr[0]) { /* the rings have been read */
+		for (const ir_use *u = ir_arg(o, 0)->uses; u; u = u->next)
+			if (u->user->kind == IR_BULK_COPY)
+				add(set, (access){.op = ir_arg(u->user, 0)->def, .is_shared = true});
+		return;
+	}
 	if (o->kind == IR_MBARRIERS_END) { /* its barrier, then thread 0 ends what lies there */
 		clear(set);
 		add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true, .writes = true});
@@ -272,11 +280,8 @@ static void transfer(placer *p, pending *set, ir_op *o)
 	bool in_warps = o->shared_bytes && exchanges_in_warps(p, o);
 	unsigned found = conflicts(p, set, o, in_warps);
 	if (found) separate(p, set, o, found);
-	if (o->kind == IR_MBARRIERS) {
-		clear(set); /* by the barrier inside */
-		return;
-	}
-	if (o->kind == IR_RING) return; /* its copies are ordered by the waits; who reads is not, when it ends */
+	if (o->kind == IR_MBARRIERS) return; /* a barrier stands before the first wait */
+	if (o->kind == IR_RING) return;      /* its copies are ordered by the waits; who reads is not, when it ends */
 	add_ring_reads(set, o);
 	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */
 	if (o->shared_bytes) add(set, (access){.op = o, .is_shared = true});

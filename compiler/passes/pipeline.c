@@ -31,6 +31,7 @@
  * less ahead (`overlaps`); without that the wait at the end of a round is for all products.  pipeline_fit.c says what
  * fits. */
 #include "pipeline.h"
+#include "scratch.h"
 #include "wgmma.h"
 
 static ir_value *mapped(ir_value **map, ir_value *v)
@@ -122,12 +123,24 @@ static ir_value *next_parity(pipeline *p, ir_builder *b, ir_value *slot)
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
 
+/* As early in the loop's block as nothing else has shared memory or goes on in order: a barrier for bulk copies is set
+ * up while addresses are computed. */
+static ir_op *earliest(const pipeline *p)
+{
+	ir_op *o = p->loop;
+	while (o->prev && ir_has(o->prev, IR_PURE) && o->prev->kind != IR_TENSOR_MAP &&
+		!scratch_bytes(p->func, o->prev))
+		o = o->prev;
+	return o;
+}
+
 /* The rounds before the loop; leaves in ahead[k] the carried values of the round that the loop will copy first. */
 static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 {
 	ir_builder b = {.func = p->func, .block = p->loop->block, .before = p->loop, .at = p->loop->at};
 	ir_value *counter = ir_arg(p->loop, 0);
 	p->hi = widened(&b, ir_arg(p->loop, 1));
+	if (p->nbulk) b.before = earliest(p);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		staged *s = &p->loads[i];
 		b.at = s->load->at;
@@ -141,6 +154,7 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 		p->barriers = ir_build1(&b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
 		p->barriers->def->attr[0] = p->stages;
 	}
+	b.before = p->loop;
 	for (unsigned k = 0; k < ncarried; k++) ahead[k] = ir_arg(p->loop, 3 + k);
 	for (unsigned round = 0; round < p->distance; round++) {
 		ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues);
@@ -153,6 +167,8 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 			if (p->sliced[p->body->args[1 + k]->id]) ahead[k] = mapped(map, ir_arg(p->body->last, k));
 		counter = ir_binary(&b, IR_ADD, counter, ir_arg(p->loop, 2));
 	}
+	b.at = p->loop->at;
+	if (p->nbulk) ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0); /* the mbarriers are there, for all threads */
 }
 
 /* From the conversion or wgmma back to the load: nobody uses them any more. */

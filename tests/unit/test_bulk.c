@@ -49,6 +49,17 @@ static int count(const char *text, const char *word)
 	return n;
 }
 
+/* Operations that directly follow each other. */
+static int pairs(const char *first, const char *second)
+{
+	int n = 0;
+	for (const char *at = ir; (at = strstr(at, first));) {
+		at += strlen(first);
+		n += strncmp(at + strspn(at, " \t\n"), second, strlen(second)) == 0;
+	}
+	return n;
+}
+
 #define PARAMETERS "c: *f16, a: *const f16, m: i32, n: i32"
 #define COPY(shape, index)                                                                                             \
 	"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\nC.store(" index ", A.load(" index ", " shape "));"
@@ -235,16 +246,22 @@ static void test_rings(void **state)
 	assert_int_equal(count(ir, "ring_read"), 0);
 	assert_int_equal(count(ir, "convert_layout"), 0);
 	assert_int_equal(count(ir, "mbarrier_wait "), 1);
-	assert_int_equal(count(ir, "wgmma_wait {pending=1}"), 1); /* products stay in flight */
-	assert_int_equal(count(ir, "cta_barrier"), 1);
+	assert_int_equal(count(ir, "wgmma_wait {pending=1}"), 1);       /* products stay in flight */
+	assert_int_equal(count(ir, "cta_barrier"), 2);                  /* the mbarriers are there; a slot is free */
+	assert_true(strstr(ir, "cta_barrier") < strstr(ir, " = for ")); /* behind the first copies */
+	assert_true(strstr(ir, "cta_barrier") > strstr(ir, "bulk_copy"));
+	assert_true(strstr(ir, " = mbarriers") < strstr(ir, "program_id")); /* while addresses are computed */
 	const char *loop = strstr(ir, " = for ");
 	assert_non_null(loop);
 	const char *order[] = {"mbarrier_wait", " = wgmma ", "wgmma_wait {pending=1}", "cta_barrier", "mbarrier_expect",
-		"bulk_copy", "yield", "mbarriers_end", "bulk_store"};
+		"bulk_copy", "yield", "mbarriers_end", "bulk_store", "bulk_wait {read=1}", "return"};
 	for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++)
 		if (!(loop = strstr(loop, order[i]))) fail_msg("%s is missing, or not in its place:\n%s", order[i], ir);
+	assert_int_equal(count(ir, "{stays=1}"), 1);
 	assert_int_equal(count(ptx, "mbarrier.init"), 4);
-	assert_int_equal(count(ptx, "mbarrier.inval"), 4);
+	assert_int_equal(count(ptx, "mbarrier.inval"), 0); /* nobody takes their bytes */
+	assert_int_equal(count(ptx, "bar.sync"), 2);
+	assert_int_equal(count(ptx, "prefetch.tensormap"), 3);
 	assert_int_equal(count(ptx, "mbarrier.try_wait"), 1);
 	assert_int_equal(count(ptx, "mbarrier.arrive.expect_tx"), 4);
 	assert_int_equal(count(ptx, "ld.shared"), 0);
@@ -276,10 +293,46 @@ static void test_rings(void **state)
 	assert_int_equal(count(ir, "bulk_copy") + count(ir, "bulk_load"), 0);
 }
 
+/* The sum of a product leaves by warps: 16 rows of 128 bytes at once, through two buffers a warp. */
+static void test_stores(void **state)
+{
+	(void)state;
+	product(ROWS, "A.load([i, t], [128, 64])", "B.load([t, j], [64, 128])", "0, k, 64, num_stages = 4");
+	assert_int_equal(count(sig, "\nmap f16 128 64 16 ; p0 ; "), 1);
+	assert_int_equal(count(ir, "by_warps=1"), 1);
+	assert_int_equal(
+		count(ptx, "stmatrix.sync.aligned.m8n8.x4.shared.b16"), 16); /* 32 rows by 128 columns a warp */
+	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.global.shared::cta"), 4);
+	assert_int_equal(count(ptx, "cp.async.bulk.commit_group"), 4);
+	assert_int_equal(count(ptx, "cp.async.bulk.wait_group.read 1;"), 2); /* the third and the fourth piece */
+	assert_int_equal(count(ptx, "cp.async.bulk.wait_group.read 0;"), 1);
+	assert_int_equal(count(ptx, "bar.warp.sync"), 6);
+	/* in a loop the buffers are taken again, and the next tile may be the same one */
+	compile("sm_90a", promised, 3, PARAMETERS,
+		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"
+		"for t in range(0, m, 64) { C.store([t, 0], dot(A.load([t, 0], [64, 64]), trans(A.load([t, 64], [64, "
+		"64]))).to(f16)); }");
+	assert_int_equal(count(ir, "by_warps=1"), 1);
+	assert_int_equal(pairs("bulk_wait {read=0}", "cta_barrier"), 1);
+	assert_int_equal(pairs("cta_barrier", "bulk_store"), 1);
+	assert_int_equal(pairs("bulk_wait {read=1}", "return"), 1);
+	assert_int_equal(count(ptx, "cp.async.bulk.wait_group.read 0;"), 2); /* one buffer: before it and at the end */
+	assert_int_equal(count(ptx, "cp.async.bulk.wait_group 0;"), 1);
+	/* what a load may see has happened; its place in shared memory is somebody else's only then */
+	compile("sm_90a", promised, 3, PARAMETERS,
+		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"
+		"C.store([0, 0], A.load([0, 0], [64, 64])); C.store([64, 0], C.load([0, 0], [64, 64]));\n"
+		"C.store([128, 0], A.load([64, 64], [64, 64]));");
+	assert_int_equal(pairs("bulk_wait {read=0}", "cta_barrier"), 2);
+	assert_int_equal(pairs("bulk_wait {read=1}", "return"), 1);
+	assert_true(count(ptx, "\tfence.proxy.async;") > 0); /* threads load what copies write */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_takes_maps),
 		cmocka_unit_test(test_who_takes_maps), cmocka_unit_test(test_host_expressions),
-		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings)};
+		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings),
+		cmocka_unit_test(test_stores)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

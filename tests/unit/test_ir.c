@@ -514,7 +514,7 @@ static void verifier_checks_levels(void **state)
 	check_refused_in(MAPPED, "%y = mbarriers {count=2} : i32 mbarrier_wait %y, %i, %j return", "parity");
 	check_refused_in(
 		MAPPED, "%y = mbarriers {count=2} : i32 mbarrier_expect %y, %i {bytes=1048576} return", "bytes=");
-	check_refused_in(MAPPED, "mbarriers_end %i return", "no barriers");
+	check_refused_in(MAPPED, "mbarriers_end %i {stays=0} return", "no barriers");
 	check_refused_in(MAPPED,
 		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2} : i32 "
 		"bulk_copy %r, %i, %y, %q, %i, %i return",
