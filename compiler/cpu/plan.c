@@ -202,7 +202,7 @@ static bool context_of_use(const cpu_plan *p, const ir_use *u, cpu_value_plan *c
 	const ir_op *o = u->user;
 	bool tile_result = o->nresults == 1 && o->results[0]->type.rank;
 	unsigned slot = 0;
-	if (ir_has(o, IR_CONTROL | IR_TERMINATOR) || o->kind == IR_PRINT || o->kind == IR_DOT)
+	if (ir_has(o, IR_CONTROL | IR_TERMINATOR) || o->kind == IR_DOT)
 		while (o->args[slot] != u) slot++;
 	if (is_slid(p, o, slot)) return false; /* by adding to the scalar */
 	if (tile_result && is_lazy_kind(o)) {

@@ -49,51 +49,36 @@ static LLVMValueRef container(cpu_emitter *e, ir_type t, LLVMValueRef v)
 	return LLVMTypeOf(v) == e->i64 ? v : LLVMBuildZExt(e->builder, v, e->i64, "");
 }
 
-typedef struct printer {
-	LLVMValueRef line, values;
-	ir_op *op;
-} printer;
-
-/* One line an element of operand `tile`, or one line with all scalars where that is negative. */
-static void print_lines(cpu_emitter *e, const printer *p, int tile)
-{
-	LLVMBuilderRef b = e->builder;
-	ir_type shape = tile < 0 ? (ir_type){0} : ir_arg(p->op, (unsigned)tile)->type;
-	char *kinds = arena_alloc(e->arena, p->op->nargs + 1u);
-	unsigned n = 0;
-	cpu_nest nest;
-	cpu_nest_open(e, &nest, shape.rank, shape.dim);
-	for (unsigned i = 0; i < p->op->nargs; i++) {
-		ir_value *v = ir_arg(p->op, i);
-		if (tile < 0 ? !ir_is_scalar(v) : i != (unsigned)tile) continue;
-		LLVMValueRef x = container(e, ir_element(v->type), cpu_element(e, v, nest.index));
-		LLVMBuildStore(b, x, at(e, p->values, 8 * n));
-		kinds[n++] = (char)(v->type.pointer ? BLK_CPU_POINTER : v->type.elem);
-	}
-	LLVMBuildStore(b, string(e, p->op->text), p->line);
-	LLVMBuildStore(b, p->values, at(e, p->line, 8));
-	LLVMBuildStore(b, bytes(e, kinds, n), at(e, p->line, 16));
-	store_program(e, at(e, p->line, 24));
-	LLVMBuildStore(b, cpu_int(e, SCALAR_U32, shape.rank), at(e, p->line, 36));
-	for (unsigned d = 0; d < shape.rank; d++)
-		LLVMBuildStore(b, LLVMBuildTrunc(b, nest.index[d], e->i32, ""), at(e, p->line, 40 + 4 * d));
-	LLVMBuildStore(b, cpu_int(e, SCALAR_U32, n), at(e, p->line, 56));
-	LLVMTypeRef params[] = {e->pointer, e->pointer};
-	LLVMValueRef args[] = {host_field(e, 0), p->line};
-	LLVMBuildCall2(b, LLVMFunctionType(e->none, params, 2, false), host_field(e, 8), args, 2, "");
-	cpu_nest_close(e, &nest);
-}
-
+/* One line with all scalars or, where there are tiles (of one shape), a line an element with the scalars again. */
 void cpu_lower_print(cpu_emitter *e, ir_op *o)
 {
-	printer p = {.op = o};
-	bool scalars = o->nargs == 0;
-	p.line = cpu_local(e, LLVMArrayType2(e->i64, sizeof(blk_cpu_line) / 8), "line", 0);
-	p.values = cpu_local(e, LLVMArrayType2(e->i64, o->nargs ? o->nargs : 1), "values", 0);
-	for (unsigned i = 0; i < o->nargs; i++) scalars |= ir_is_scalar(ir_arg(o, i));
-	if (scalars) print_lines(e, &p, -1);
+	LLVMBuilderRef b = e->builder;
+	ir_type shape = {0};
 	for (unsigned i = 0; i < o->nargs; i++)
-		if (!ir_is_scalar(ir_arg(o, i))) print_lines(e, &p, (int)i);
+		if (!ir_is_scalar(ir_arg(o, i))) shape = ir_arg(o, i)->type;
+	LLVMValueRef line = cpu_local(e, LLVMArrayType2(e->i64, sizeof(blk_cpu_line) / 8), "line", 0);
+	LLVMValueRef values = cpu_local(e, LLVMArrayType2(e->i64, o->nargs ? o->nargs : 1), "values", 0);
+	char *kinds = arena_alloc(e->arena, o->nargs + 1u);
+	cpu_nest nest;
+	cpu_nest_open(e, &nest, shape.rank, shape.dim);
+	for (unsigned i = 0; i < o->nargs; i++) {
+		ir_value *v = ir_arg(o, i);
+		LLVMValueRef x = container(e, ir_element(v->type), cpu_element(e, v, nest.index));
+		LLVMBuildStore(b, x, at(e, values, 8 * i));
+		kinds[i] = (char)(v->type.pointer ? BLK_CPU_POINTER : v->type.elem);
+	}
+	LLVMBuildStore(b, string(e, o->text), line);
+	LLVMBuildStore(b, values, at(e, line, 8));
+	LLVMBuildStore(b, bytes(e, kinds, o->nargs), at(e, line, 16));
+	store_program(e, at(e, line, 24));
+	LLVMBuildStore(b, cpu_int(e, SCALAR_U32, shape.rank), at(e, line, 36));
+	for (unsigned d = 0; d < shape.rank; d++)
+		LLVMBuildStore(b, LLVMBuildTrunc(b, nest.index[d], e->i32, ""), at(e, line, 40 + 4 * d));
+	LLVMBuildStore(b, cpu_int(e, SCALAR_U32, o->nargs), at(e, line, 56));
+	LLVMTypeRef params[] = {e->pointer, e->pointer};
+	LLVMValueRef args[] = {host_field(e, 0), line};
+	LLVMBuildCall2(b, LLVMFunctionType(e->none, params, 2, false), host_field(e, 8), args, 2, "");
+	cpu_nest_close(e, &nest);
 }
 
 /* All elements are tested before the one branch, so that the loop is free of exits and can use vectors. */

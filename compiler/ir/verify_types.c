@@ -411,13 +411,14 @@ static bool inline_asm(const ir_op *o, text *why)
 	if (!o->text) return ir_verify_fail(why, "no text");
 	if (pack < 1 || pack > IR_ASM_MAX_PACK || (pack & (pack - 1)))
 		return ir_verify_fail(why, "pack=%lld", (long long)pack);
-	if (o->nargs < 1 || o->nargs > MAX || o->nresults < 1 || o->nresults > MAX)
+	if (o->nargs > MAX || o->nresults < 1 || o->nresults > MAX)
 		return ir_verify_fail(why, "%u results of %u operands", o->nresults, o->nargs);
 	for (unsigned i = 0; i < o->nargs; i++) args[i] = type(o, i);
 	for (unsigned i = 0; i < o->nresults; i++) results[i] = o->results[i]->type;
+	ir_type shape = o->nargs ? args[0] : (ir_type){0};
 	for (unsigned i = 0; i < o->nargs + o->nresults; i++) {
 		ir_type t = i < o->nargs ? args[i] : results[i - o->nargs];
-		if (!is_number(t) || !ir_same_shape(t, args[0]))
+		if (!is_number(t) || !ir_same_shape(t, shape))
 			return ir_verify_fail(why, "operand or result of type %s", name(why, t));
 	}
 	return ir_asm_parse(o->text, (unsigned)pack, o->nresults, results, o->nargs, args, &parsed, why) == IR_ASM_GOOD;
@@ -441,6 +442,19 @@ static bool ring_and_slot(const ir_op *o, text *why)
 	if (!ir_arg(o, 0)->def || ir_arg(o, 0)->def->kind != IR_RING) return ir_verify_fail(why, "of what is no ring");
 	return (is_number(slot) && slot.elem == SCALAR_I32 && slot.rank == 0) ||
 	       ir_verify_fail(why, "the slot is %s", name(why, slot));
+}
+
+static bool print(const ir_op *o, text *why)
+{
+	const ir_value *tile = NULL;
+	if (!o->text) return ir_verify_fail(why, "no text");
+	for (unsigned i = 0; i < o->nargs; i++) {
+		const ir_value *v = ir_arg(o, i);
+		if (v->type.rank && tile && !ir_same_shape(v->type, tile->type))
+			return ir_verify_fail(why, "%s beside %s", name(why, v->type), name(why, tile->type));
+		if (v->type.rank) tile = v;
+	}
+	return true;
 }
 
 static bool async_copy(const ir_op *o, text *why)
@@ -724,7 +738,7 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_ASSERT:
 		if (!o->text) return ir_verify_fail(why, "no text");
 		return is_bool(type(o, 0)) || ir_verify_fail(why, "%s is not bool", name(why, type(o, 0)));
-	case IR_PRINT: return o->text || ir_verify_fail(why, "no text");
+	case IR_PRINT: return print(o, why);
 	case IR_IF: return if_op(o, why);
 	case IR_FOR: return for_op(o, why);
 	case IR_WHILE: return while_op(o, why);

@@ -3,7 +3,7 @@
  * In: values to print, conditions to check.  Out: calls of what every CUDA driver provides to device code: vprintf and
  * __assertfail.  The one idea: the text is the same on every device:
  *   pid (X, Y, Z) text: V V ...            scalars, one line a program
- *   pid (X, Y, Z) idx (I, J) text: V V ... tiles of one shape, one line an element
+ *   pid (X, Y, Z) idx (I, J) text: V V ... tiles, of one shape and layout, one line an element; scalars again in each
  * with integers in decimal, bool as 0 or 1, pointers in hexadecimal, floats as C's %g. */
 #include "lower.h"
 
@@ -122,20 +122,12 @@ static void end_line(lower *l, line *p, LLVMValueRef at)
 	declared(l, "vprintf", l->i32, 2, args);
 }
 
-/* Lines show every operand of one shape and layout, and every scalar, in the operands' order. */
-static bool shown(const ir_value *v, const ir_value *leader)
-{
-	if (ir_is_scalar(v)) return true;
-	return leader && ir_same_shape(v->type, leader->type) && layout_equal(v->layout, leader->layout);
-}
-
-static void add_operands(lower *l, line *p, ir_op *o, const ir_value *leader, uint32_t r)
+static void add_operands(lower *l, line *p, ir_op *o, uint32_t r)
 {
 	add_text(p, o->text);
 	if (o->nargs) text_puts(&p->format, ":");
 	for (unsigned i = 0; i < o->nargs; i++) {
 		const ir_value *v = ir_arg(o, i);
-		if (!shown(v, leader)) continue;
 		text_puts(&p->format, " ");
 		add_element(l, p, ir_element(v->type), lower_arg(l, o, i).at[ir_is_scalar(v) ? 0 : r]);
 	}
@@ -146,18 +138,18 @@ static void print_scalars(lower *l, ir_op *o)
 	line p;
 	LLVMBasicBlockRef after = only_if(l, lower_owner(l, NULL));
 	begin_line(l, &p);
-	add_operands(l, &p, o, NULL, 0);
+	add_operands(l, &p, o, 0);
 	end_line(l, &p, buffer(l, p.bytes));
 	end_if(l, after);
 }
 
-static void print_tiles(lower *l, ir_op *o, const ir_value *leader)
+static void print_tiles(lower *l, ir_op *o, const ir_value *shown)
 {
-	const layout *y = leader->layout;
+	const layout *y = shown->layout;
 	LLVMValueRef owner = lower_owner(l, y), at = NULL, base[IR_MAX_RANK];
 	LLVMBasicBlockRef after = owner ? only_if(l, owner) : NULL;
 	tid_map maps[IR_MAX_RANK];
-	for (unsigned d = 0; d < leader->type.rank; d++) {
+	for (unsigned d = 0; d < shown->type.rank; d++) {
 		maps[d] = lower_tid_dimension(y, d);
 		base[d] = lower_tid_map(l, &maps[d]);
 	}
@@ -166,13 +158,13 @@ static void print_tiles(lower *l, ir_op *o, const ir_value *leader)
 		if (r & layout_free_mask(y, LAYOUT_REG)) continue;
 		begin_line(l, &p);
 		text_puts(&p.format, "idx (");
-		for (unsigned d = 0; d < leader->type.rank; d++) {
+		for (unsigned d = 0; d < shown->type.rank; d++) {
 			uint32_t constant = layout_coordinate(y, layout_apply(y, r, 0, 0), d);
 			text_puts(&p.format, d ? ", %u" : "%u");
 			add_value(l, &p, lower_combine(l, base[d], lower_map_bits(&maps[d]), constant));
 		}
 		text_puts(&p.format, ") ");
-		add_operands(l, &p, o, leader, r);
+		add_operands(l, &p, o, r);
 		if (!at) at = buffer(l, p.bytes);
 		end_line(l, &p, at);
 	}
@@ -181,20 +173,17 @@ static void print_tiles(lower *l, ir_op *o, const ir_value *leader)
 
 void lower_print(lower *l, ir_op *o)
 {
-	bool tiles = false;
+	const ir_value *shown = NULL;
 	if (o->nargs > MAX_PRINTED - 8) {
 		lower_fail(l, o, "a print of more than %d values has no lowering", MAX_PRINTED - 8);
 		return;
 	}
-	for (unsigned i = 0; i < o->nargs; i++) {
-		bool seen = ir_is_scalar(ir_arg(o, i));
-		for (unsigned j = 0; j < i && !seen; j++)
-			seen = !ir_is_scalar(ir_arg(o, j)) && shown(ir_arg(o, i), ir_arg(o, j));
-		if (seen) continue;
-		tiles = true;
-		print_tiles(l, o, ir_arg(o, i));
-	}
-	if (!tiles) print_scalars(l, o);
+	for (unsigned i = 0; i < o->nargs; i++)
+		if (!ir_is_scalar(ir_arg(o, i))) shown = ir_arg(o, i);
+	if (shown)
+		print_tiles(l, o, shown);
+	else
+		print_scalars(l, o);
 }
 
 /* ---- assert ---- */

@@ -576,6 +576,16 @@ static void rewrite_sort(assigner *a, ir_op *o)
 	demand_arg(a, o, 0, intern(a, &lines));
 }
 
+/* The tiles, which have one shape, show in one line an element. */
+static void rewrite_print(assigner *a, ir_op *o)
+{
+	for (unsigned i = 0; i < o->nargs; i++) {
+		if (ir_is_scalar(ir_arg(o, i))) continue;
+		demand_all(a, o, or_default(a, of_operands(a, o), ir_arg(o, i)));
+		return;
+	}
+}
+
 static void rewrite_dot(assigner *a, ir_op *o)
 {
 	mma_layouts wanted;
@@ -634,6 +644,7 @@ static void rewrite_op(assigner *a, ir_op *o)
 		rewrite_store(a, o);
 		return;
 	case IR_REDUCE: demand_all(a, o, or_default(a, of_operands(a, o), ir_arg(o, 0))); return;
+	case IR_PRINT: rewrite_print(a, o); return;
 	case IR_SORT: rewrite_sort(a, o); return;
 	case IR_DOT: rewrite_dot(a, o); return;
 	case IR_WGMMA: rewrite_wgmma(a, o); return;
@@ -644,7 +655,7 @@ static void rewrite_op(assigner *a, ir_op *o)
 		for (unsigned i = 0; i < o->nargs && l; i++) demand_arg(a, o, i, pulled_back(a, o, l, i));
 		return;
 	}
-	for (unsigned i = 0; i < o->nargs; i++) /* asserts, prints, a tile of one element made a scalar */
+	for (unsigned i = 0; i < o->nargs; i++) /* asserts, a tile of one element made a scalar */
 		if (!ir_is_scalar(ir_arg(o, i)))
 			demand_arg(a, o, i, or_default(a, natural(a, ir_arg(o, i)), ir_arg(o, i)));
 }

@@ -202,8 +202,9 @@ static sval builtin_inline_asm(sema *s, const builtin_call *c)
 	const sval *items, *result_items;
 	sema_items(&list, &items, &nargs);
 	sema_items(&types, &result_items, &nresults);
-	if (nargs == 0 || nargs > MAX || nresults == 0 || nresults > MAX)
-		return sema_error(s, 514, c->at, "inline assembly has 1 to %d arguments and 1 to %d results", MAX, MAX);
+	if (nargs > MAX || nresults == 0 || nresults > MAX)
+		return sema_error(
+			s, 514, c->at, "inline assembly has up to %d arguments and 1 to %d results", MAX, MAX);
 	ir_value *args[MAX];
 	ir_type results[MAX], types_in[MAX];
 	if (!asm_arguments(s, c, items, nargs, args)) return sval_poison(c->at);
@@ -211,7 +212,7 @@ static sval builtin_inline_asm(sema *s, const builtin_call *c)
 	for (uint32_t i = 0; i < nresults; i++) {
 		scalar elem;
 		if (!sema_as_scalar_type(s, result_items[i], &elem, "the type of a result")) return sval_poison(c->at);
-		results[i] = ir_with_elem(args[0]->type, elem);
+		results[i] = nargs ? ir_with_elem(args[0]->type, elem) : ir_scalar_type(elem);
 	}
 	const char *both = arena_printf(s->arena, "%.*s\n%.*s", (int)nconstraints, constraints, (int)ncode, code);
 	text why = {.arena = s->arena};

@@ -70,6 +70,21 @@ static sval static_print(sema *s, const builtin_call *c)
 	return sval_void(c->at);
 }
 
+/* One line an element: all tiles stretch to one shape; scalars stay what they are. */
+static bool one_shape(sema *s, const builtin_call *c, ir_value **v, uint32_t n)
+{
+	uint32_t first = 0;
+	while (first < n && !v[first]->type.rank) first++;
+	for (uint32_t i = first + 1; i < n; i++)
+		if (v[i]->type.rank && !sema_broadcast_pair(s, sval_value(v[first], c->rest[first].at),
+					       sval_value(v[i], c->rest[i].at), c->rest[i].at, &v[first], &v[i]))
+			return false;
+	for (uint32_t i = first + 1; i < n; i++)
+		if (v[i]->type.rank && !(v[i] = sema_broadcast_to(s, v[i], v[first]->type, c->rest[i].at)))
+			return false;
+	return true;
+}
+
 static sval device_print(sema *s, const builtin_call *c)
 {
 	const char *t;
@@ -82,11 +97,7 @@ static sval device_print(sema *s, const builtin_call *c)
 		if (!v) return sval_poison(c->at);
 		vec_push(s->arena, &values, v);
 	}
-	for (uint32_t i = 1; i < values.n; i++) /* one line an element: all tiles have the same elements */
-		if (values.at[i]->type.rank && values.at[0]->type.rank &&
-			!ir_same_shape(values.at[0]->type, values.at[i]->type))
-			return sema_error(s, 203, c->rest[i].at, "printed tiles must have one shape, found %s and %s",
-				sema_shape_text(s, values.at[0]->type), sema_shape_text(s, values.at[i]->type));
+	if (!one_shape(s, c, values.at, values.n)) return sval_poison(c->at);
 	ir_op *op = ir_build(&s->b, IR_PRINT, values.n, values.at, 0, NULL, 0);
 	op->text = t;
 	return sval_void(c->at);

@@ -643,6 +643,12 @@ WANT(w_scalar_asm)
 	(void)x;
 	for (int i = 0; i < 64; i++) z[i] = __builtin_clz((uint32_t)n);
 }
+WANT(w_constants)
+{
+	UNUSED_N;
+	(void)x;
+	for (int i = 0; i < 64; i++) z[i] = 22;
+}
 WANT(w_small)
 {
 	UNUSED_N;
@@ -719,6 +725,10 @@ static const program assembled[] = {
 		256, 256, 0, w_floats},
 	{"asm_scalar", "let c = inline_asm(\"clz.b32 $0, $1;\", \"=r,r\", [n], i32);\nstore(z + arange(0, 64), c);", 1,
 		64, 12345, w_scalar_asm},
+	{"asm_without_arguments",
+		"let (a, b) = inline_asm(\"mov.u32 $0, 5; mov.u32 $1, 7;\", \"=r,=r\", [], (i32, i32));\n"
+		"let c = inline_asm(\"mov.b32 $0, 10;\", \"=r\", (), i32);\nstore(z + arange(0, 64), a + b + c);",
+		1, 64, 0, w_constants},
 	{"asm_fewer_than_pack",
 		"let o = arange(0, 2);\nlet v = load(x + o).to(i16);\n"
 		"store(z + o, inline_asm(\"add.s16 $0, $1, 1;\", \"=h,h\", [v], i16).to(i32));",

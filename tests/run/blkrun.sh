@@ -65,6 +65,34 @@ run 2 "bad tolerance" $add --rtol=-1
 run 2 "unknown option" $add --frobnicate; says 'unknown option --frobnicate'
 run 2 "value missing" $add --out; says 'value is missing'
 status 2 "nothing" "$blkrun"
+
+# Prints say the same on every device: tiles stretch to one shape, an element has one line with everything, whatever layouts they come in
+cat >print.blk <<'END'
+kernel k(x: *const f32, y: *f32) grid(2)
+{
+    let i = arange(0, 4);
+    let s = sum(load(x + i[:, None] * 8 + arange(0, 8)), axis = 1);
+    device_print("scalars: 100%", program_id(0), 1.5, true);
+    device_print("tiles", i, s, program_id(0));
+    device_print("stretched", 2.5, i[:, None], arange(0, 2)[None, :] == 1, s[None, :, None]);
+    store(y + program_id(0) * 4 + i, s);
+}
+END
+for i in 0 1; do
+	echo "pid ($i, 0, 0) scalars: 100%: $i 1.5 1"
+	for j in 0 1 2 3; do
+		s=$((64 * j + 28))
+		echo "pid ($i, 0, 0) idx ($j) tiles: $j $s $i"
+		echo "pid ($i, 0, 0) idx (0, $j, 0) stretched: 2.5 $j 0 $s"
+		echo "pid ($i, 0, 0) idx (0, $j, 1) stretched: 2.5 $j 1 $s"
+	done
+done | sort >prints
+for device in cpu sim sim:sm_90a; do
+	status 0 "prints on $device" "$blkrun" --device=$device print.blk -D num_warps=2 x=f32[32]:arange y=f32[8]
+	grep '^pid' out | sort >lines
+	same lines prints
+done
+
 # The simulator: results as the cpu device's, a problem with its line and the way out
 status 0 "sim" "$blkrun" --device=sim $add n=1000 x=f32[1000]:randn y=f32[1000]:rand z=f32[1000]:poison --check cpu
 says 'simulator of sm_80'; says 'z:'

@@ -35,8 +35,10 @@ static void prints(void **state)
 	fixture t;
 	compile_text(&t, "func @prints(%x: f32, %h: f16, %b: bool, %u: u8, %p: *f32, %i: i64) {\n"
 			 "  %r = arange {lo=-1} : i32[2]\n"
-			 "  %c = const {value=0.1} : f64[1,2]\n"
-			 "  print %x, %h, %b, %u, %i, %r, %c, %p {text=\"some % values\"}\n"
+			 "  %c = const {value=0.1} : f64[2]\n  %d = const {value=0.5} : f32[1,2]\n"
+			 "  print %x, %h, %b, %u, %i, %p {text=\"some % values\"}\n"
+			 "  print %u, %r, %c {text=\"a line an element\"}\n"
+			 "  print %d {text=\"two dimensions\"}\n"
 			 "  print {text=\"nothing\"}\n"
 			 "  return\n}\n");
 	float x = -1234567;
@@ -46,10 +48,10 @@ static void prints(void **state)
 	uint64_t args[] = {bits, scalar_from_double(SCALAR_F16, NAN) | 0x8000, 1, 200, 0xabc, (uint64_t)-5};
 	assert_string_equal(captured(&t, args, 1, &status),
 		"pid (0, 0, 0) some % values: -1.23457e+06 nan 1 200 -5 0xabc\n"
-		"pid (0, 0, 0) idx (0) some % values: -1\n"
-		"pid (0, 0, 0) idx (1) some % values: 0\n"
-		"pid (0, 0, 0) idx (0, 0) some % values: 0.1\n"
-		"pid (0, 0, 0) idx (0, 1) some % values: 0.1\n"
+		"pid (0, 0, 0) idx (0) a line an element: 200 -1 0.1\n"
+		"pid (0, 0, 0) idx (1) a line an element: 200 0 0.1\n"
+		"pid (0, 0, 0) idx (0, 0) two dimensions: 0.5\n"
+		"pid (0, 0, 0) idx (0, 1) two dimensions: 0.5\n"
 		"pid (0, 0, 0) nothing\n");
 	assert_int_equal(status, CPU_OK);
 	end(&t);

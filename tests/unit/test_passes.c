@@ -583,16 +583,19 @@ static void meaning_is_kept(void **state)
 		const uint64_t *expected[RANDOM_VALUES];
 		for (unsigned i = 0; i < r.n; i++) expected[i] = elements(&r.machine, r.pool[i]);
 		ir_builder b = {.func = r.func, .block = r.func->body};
-		ir_op *keep = ir_build(&b, IR_PRINT, r.n, r.pool, 0, NULL, 0);
-		keep->text = "";
+		ir_op *keep[RANDOM_VALUES];
+		for (unsigned i = 0; i < r.n; i++) {
+			keep[i] = ir_build(&b, IR_PRINT, 1, &r.pool[i], 0, NULL, 0);
+			keep[i]->text = "";
+		}
 		finish_function(r.func);
 		const char *before = print(r.func);
 		for (unsigned k = 0; k < 4; k++) run(passes[k], r.func);
 		assert_true(r.func->nvalues < RANDOM_ROOM);
 		evaluate(&r.machine, r.func->body->first);
 		for (unsigned i = 0; i < r.n; i++)
-			if (memcmp(elements(&r.machine, ir_arg(keep, i)), expected[i],
-				    ir_elements(ir_arg(keep, i)->type) * sizeof(uint64_t)) != 0)
+			if (memcmp(elements(&r.machine, ir_arg(keep[i], 0)), expected[i],
+				    ir_elements(ir_arg(keep[i], 0)->type) * sizeof(uint64_t)) != 0)
 				fail_msg("printed value %u changed\n%s\n%s", i, before, print(r.func));
 		arena_free(&memory);
 		diags_init(&messages, &memory);
