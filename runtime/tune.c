@@ -53,6 +53,8 @@ static void read_clause(const blk_kernel *k, char *line)
 			read_names(k, next, t->reset);
 		else if (strcmp(w, "restore") == 0 && (next = word(&line)))
 			read_names(k, next, t->restore);
+		else if (strcmp(w, "scratch") == 0 && (next = word(&line)))
+			read_names(k, next, t->scratch);
 		else if (strcmp(w, "tolerance") == 0 && (next = word(&line)))
 			t->tolerance = numbers_read(next, NULL);
 		else if (strcmp(w, "axis") == 0 || strcmp(w, "config") == 0)

@@ -42,7 +42,7 @@ typedef struct tune_code { /* a configuration's code for a set of promises */
 typedef struct tuner {
 	uint32_t nkeys;
 	uint32_t keys[TUNE_KEYS];
-	bool reset[SIGNATURE_PARAMETERS], restore[SIGNATURE_PARAMETERS];
+	bool reset[SIGNATURE_PARAMETERS], restore[SIGNATURE_PARAMETERS], scratch[SIGNATURE_PARAMETERS];
 	double tolerance; /* below 0: by type */
 	pthread_mutex_t lock;
 	tune_code *code;

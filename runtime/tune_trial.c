@@ -2,7 +2,7 @@
  *
  * The buffers that a kernel may write are saved in device memory first, put back before every trial and at the end, so
  * that each trial sees what the launch will see and tuning leaves no trace.  What a reset clause names is zeroed for
- * trials instead. */
+ * trials instead; what a scratch clause names is left alone, as what a launch leaves there means nothing. */
 #include "support/scalar.h"
 #include "tune.h"
 
@@ -22,7 +22,7 @@ static blk_status save(trial *t)
 	blk_status status = BLK_OK;
 	for (uint32_t i = 0; !status && i < k->nparameters; i++) {
 		bool named = k->tuner->reset[i] || k->tuner->restore[i];
-		if (!k->sig->parameters[i].written && !named) continue;
+		if ((!k->sig->parameters[i].written || k->tuner->scratch[i]) && !named) continue;
 		if (t->job->args[i].type != BLK_TYPE_BUFFER) {
 			if (named)
 				return error_set(BLK_ERROR_ARGUMENT,

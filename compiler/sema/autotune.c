@@ -1,7 +1,7 @@
 /* The autotune block: names and values checked against the kernel, then one canonical line for the signature.
  *
  *   autotune key M,N axis BM 64 128 axis num_warps 4 8 config BM=128,num_warps=8 where {BM * 2 <= 256} reset c
- *       restore x tolerance 0.01                                                       (all on one line)
+ *       restore x scratch y tolerance 0.01                                                       (all on one line)
  *
  * The configurations that this makes follow, a line each (configurations.c).
  * The line is for tuners; a compile with the bindings at hand uses them and nothing of this block. */
@@ -73,6 +73,7 @@ static void check_item(
 		break;
 	case AST_RESET:
 	case AST_RESTORE:
+	case AST_SCRATCH:
 		for (uint32_t i = 0; i < n->nkids; i++) check_runtime(p, kernel, n->kids[i], true);
 		break;
 	default: break;
@@ -198,7 +199,8 @@ static bool add_item(sema *s, const ast *kernel, const ast *n, text *out)
 	case AST_CONFIG: return add_config(s, kernel, n, out);
 	case AST_RESET:
 	case AST_RESTORE:
-		text_puts(out, n->kind == AST_RESET ? " reset " : " restore ");
+	case AST_SCRATCH:
+		text_puts(out, n->kind == AST_RESET ? " reset " : n->kind == AST_RESTORE ? " restore " : " scratch ");
 		for (uint32_t i = 0; i < n->nkids; i++) text_printf(out, "%s%s", i ? "," : "", n->kids[i]->text);
 		return true;
 	case AST_TOLERANCE: {

@@ -39,7 +39,9 @@ void autotune_digest(const sema_program *p, const ast *block, char out[33])
 	}
 	for (uint32_t i = 1; i < block->nkids; i++) {
 		const ast *k = block->kids[i];
-		if (!k || (k->kind != AST_RESET && k->kind != AST_RESTORE && k->kind != AST_TOLERANCE)) continue;
+		if (!k || (k->kind != AST_RESET && k->kind != AST_RESTORE && k->kind != AST_SCRATCH &&
+				  k->kind != AST_TOLERANCE))
+			continue;
 		XXH3_128bits_update(&state, k->at.file->text + k->at.begin, k->at.end - k->at.begin);
 	}
 	XXH128_canonicalFromHash(&c, XXH3_128bits_digest(&state));

@@ -16,7 +16,7 @@
 %syntax_error { (void)yymajor; (void)TOKEN; parse_refused(p); }
 
 /* Words that mean something in one place only are names elsewhere. */
-%fallback NAME IN GRID OPTIONS COST KEY CONFIG WHERE RESET RESTORE TOLERANCE.
+%fallback NAME IN GRID OPTIONS COST KEY CONFIG WHERE RESET RESTORE SCRATCH TOLERANCE.
 /* Ranges of these numbers are used: contextual words, then literals, then reserved words. */
 %token INTEGER FLOAT STRING.
 %token IMPORT CONST FN KERNEL AUTOTUNE LET VAR IF ELSE FOR WHILE BREAK CONTINUE RETURN TRUE FALSE NONE INF NAN.
@@ -98,6 +98,7 @@ items(L) ::= items(A) TOLERANCE(W) expr(E) SEMI.
 	{ L = build_append(p, A, build_item(p, AST_TOLERANCE, W, build_append(p, build_list(p), build_expr(E)))); }
 items(L) ::= items(A) RESET(W) names(X) comma SEMI.   { L = build_append(p, A, build_item(p, AST_RESET, W, X)); }
 items(L) ::= items(A) RESTORE(W) names(X) comma SEMI. { L = build_append(p, A, build_item(p, AST_RESTORE, W, X)); }
+items(L) ::= items(A) SCRATCH(W) names(X) comma SEMI. { L = build_append(p, A, build_item(p, AST_SCRATCH, W, X)); }
 axes(L) ::= axis(X).                    { L = build_append(p, build_list(p), X); }
 axes(L) ::= axes(A) COMMA axis(X).      { L = build_append(p, A, X); }
 axis(X) ::= NAME(N) COLON LBRACKET expr_list(L) RBRACKET(Z). { X = build_axis(p, N, L, Z); }

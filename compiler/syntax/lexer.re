@@ -126,7 +126,7 @@ again:
 	"return" { TOKEN(RETURN); } "true" { TOKEN(TRUE); } "false" { TOKEN(FALSE); } "None" { TOKEN(NONE); }
 	"inf" { TOKEN(INF); } "nan" { TOKEN(NAN); } "in" { TOKEN(IN); } "grid" { TOKEN(GRID); } "options" { TOKEN(OPTIONS); }
 	"cost" { TOKEN(COST); } "key" { TOKEN(KEY); } "config" { TOKEN(CONFIG); } "where" { TOKEN(WHERE); }
-	"reset" { TOKEN(RESET); } "restore" { TOKEN(RESTORE); } "tolerance" { TOKEN(TOLERANCE); }
+	"reset" { TOKEN(RESET); } "restore" { TOKEN(RESTORE); } "scratch" { TOKEN(SCRATCH); } "tolerance" { TOKEN(TOLERANCE); }
 	name { TOKEN(NAME); }
 
 	"(" { TOKEN(LPAREN); } ")" { TOKEN(RPAREN); } "[" { TOKEN(LBRACKET); } "]" { TOKEN(RBRACKET); } "{" { TOKEN(LBRACE); }

@@ -45,7 +45,7 @@ static words expected(const parser *p)
 	if (accepts(p, TOKEN_LET))
 		add_word(&w, "a statement");
 	else if (accepts(p, TOKEN_TOLERANCE))
-		add_word(&w, "an axis, 'config', 'where', 'reset', 'restore', 'tolerance'");
+		add_word(&w, "an axis, 'config', 'where', 'reset', 'restore', 'scratch', 'tolerance'");
 	else if (expression)
 		add_word(&w, "an expression");
 	else if (name)

@@ -59,7 +59,7 @@ BLK_TUNE=always job always; says '  1  2  3  4  5'
 BLK_TUNE=always job "always, shown" --tune; says '^4 configurations tried'
 BLK_TUNE=sometimes job "an unknown word"; says 'BLK_TUNE=sometimes is not known'
 
-# ---- reset, restore, tolerance ----
+# ---- reset, restore, scratch, tolerance ----
 cat >clauses.blk <<'K'
 kernel scaled(y: *f32, n: i32, const M: i32 = 2) grid(cdiv(n, 8))
 {
@@ -85,11 +85,19 @@ kernel loose(y: *f32, n: i32, const M: f32 = 1.0) grid(cdiv(n, 8))
     store(y + i, i.to(f32) * M, mask = i < n);
 }
 autotune loose key(n) { M: [1.0, 1.005, 1.1]; tolerance 0.01; }
+kernel works(y: *f32, w: *f32, n: i32, const M: i32 = 2) grid(1)
+{
+    store(w, load(w) + M.to(f32));
+    store(y + arange(0, 8), 1.0, mask = arange(0, 8) < n);
+}
+autotune works key(n) { M: [2, 3]; scratch w; }
 K
 run "reset" clauses.blk:scaled n=5 y=f32[5]:ones --tune
 grep -q 'M=3 .*wrong' out && bad "reset: y was not zero in the trials" || ok
 grep -q '  [23]  [23]  [23]  [23]  [23]' out && ok || bad "reset: y was not put back"
 run "restore" clauses.blk:unset n=5 y=f32[5]:ones --tune; says 'M=3 .*wrong result'; says '  2  2  2  2  2'
+run "scratch" clauses.blk:works n=5 y=f32[5]:ones w=f32[1]:zeros --tune
+grep -q wrong out && bad "scratch: w was compared" || ok
 run "f32 by default" clauses.blk:near n=50 y=f32[50] --tune; says 'M=1.00.* .*wrong result'
 run "f16 by default" clauses.blk:near -D T=f16 n=50 y=f16[50] --tune; grep -q wrong out && bad "f16" || ok
 run "tolerance" clauses.blk:loose n=50 y=f32[50] --tune; says 'M=1.1.* .*wrong result'
