@@ -1,5 +1,5 @@
 /* Matrix products on sizes that no tile divides: one program a tile, with pointers and with tensors, persistent,
- * batched, split along K, with leaky ReLU, with bias and GELU. */
+ * batched, split along K, stream-K, with leaky ReLU, with bias and GELU. */
 #include "../matrix.h"
 
 /* Small tiles, for small matrices; without them a kernel is tuned. */
@@ -23,13 +23,31 @@ static const form forms[] = {
 	{"f16, persistent", "matmul_persistent", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, batched", "matmul_batched", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 3},
 	{"f16, split along K", "matmul_split_k", "", " BM=16 BN=64 BK=64 SPLIT=4 num_warps=4 num_stages=3",
-		BLK_TYPE_F16, BLK_TYPE_F32, 0x1p-24, 1},
+		BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
+	{"f16 to f32, split along K", "matmul_split_k", "OUT=f32",
+		" BM=64 BN=64 BK=32 SPLIT=3 num_warps=4 num_stages=3", BLK_TYPE_F16, BLK_TYPE_F32, 0x1p-24, 1},
+	{"f16, stream-K", "matmul_stream_k", "", " BM=64 BN=64 BK=32 num_warps=4 num_stages=3", BLK_TYPE_F16,
+		BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, bias and GELU", "matmul_bias_gelu", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 };
 
 static bool is(const form *f, const char *kernel)
 {
 	return strcmp(f->kernel, kernel) == 0;
+}
+
+/* Whether programs share tiles by way of a workspace. */
+static bool shares(const form *f)
+{
+	return is(f, "matmul_split_k") || is(f, "matmul_stream_k");
+}
+
+/* Elements of a workspace for every configuration: at most 8 parts of tiles up to 128 x 256, or two blocks a program.
+ */
+static size_t parts_for(const example *e, const form *f, int m, int n)
+{
+	size_t rows = ((size_t)m + 127) / 128 * 128, columns = ((size_t)n + 255) / 256 * 256;
+	return is(f, "matmul_split_k") ? 8 * rows * columns : 2 * (size_t)blk_device_num_sms(e->device) * 128 * 256;
 }
 
 /* What the form does with an element of the product, and with how far that may be off. */
@@ -49,16 +67,20 @@ static void run(example *e, const form *f, int m, int n, int k, bool timed)
 	size_t na = (size_t)f->batch * (size_t)m * (size_t)k, nb = (size_t)f->batch * (size_t)k * (size_t)n;
 	float *a = example_normal(e, na, 31), *b = example_normal(e, nb, 32), *bias = example_normal(e, (size_t)n, 34);
 	blk_buffer *c = example_output_of(e, f->out, nc);
-	blk_arg args[8] = {
+	blk_arg args[9] = {
 		blk_buf(c), blk_buf(example_input(e, f->in, a, na)), blk_buf(example_input(e, f->in, b, nb))};
 	size_t nargs = 3;
 	char what[128];
 	if (is(f, "matmul_bias_gelu")) args[nargs++] = blk_buf(example_input(e, f->in, bias, (size_t)n));
 	if (is(f, "matmul_batched")) args[nargs++] = blk_i32(f->batch);
+	if (shares(f)) {
+		size_t tiles = ((size_t)m + 15) / 16 * (((size_t)n + 63) / 64);
+		args[nargs++] = blk_buf(example_output_of(e, BLK_TYPE_F32, parts_for(e, f, m, n)));
+		args[nargs++] = blk_buf(example_zeros(e, tiles));
+	}
 	args[nargs++] = blk_i32(m);
 	args[nargs++] = blk_i32(n);
 	args[nargs++] = blk_i32(k);
-	if (is(f, "matmul_split_k")) TRY(blk_buffer_write(c, 0, example_alloc(e, nc * 4), nc * 4));
 	snprintf(what, sizeof what, "%d x %d x %d, %s", m, n, k, f->name);
 	if (timed) {
 		matrix_time(
@@ -71,7 +93,11 @@ static void run(example *e, const form *f, int m, int n, int k, bool timed)
 				f->u);
 		for (size_t i = 0; i < nc; i++) finish(f, &want[i], &bound[i], bias[i % (size_t)n]);
 		matrix_add_rounding(bound, want, nc, f->out);
-		TRY(blk_launch(example_kernel(e, f->kernel, "%s%s", f->types, f->tile), NULL, NULL, args, nargs));
+		blk_kernel *kernel = example_kernel(e, f->kernel, "%s%s", f->types, f->tile);
+		for (int launch = 0; launch <= shares(f); launch++) { /* again: the counters are back at 0 */
+			TRY(blk_buffer_fill(c, 0, 0xff, nc * example_size(f->out)));
+			TRY(blk_launch(kernel, NULL, NULL, args, nargs));
+		}
 		example_compare(e, c, want, bound, nc, 0, what);
 	}
 	example_end_case(e);

@@ -14,6 +14,8 @@ static const form forms[] = {
 	{"e4m3", "matmul_fp8", "", TILE, BLK_TYPE_F8E4M3, BLK_TYPE_F8E4M3, BLK_TYPE_F16, 0x1p-13},
 	{"e4m3 times e5m2, to f32", "matmul_fp8", "TB=f8e5m2 OUT=f32", TILE, BLK_TYPE_F8E4M3, BLK_TYPE_F8E5M2,
 		BLK_TYPE_F32, 0x1p-13},
+	{"e4m3, tensors", "matmul_fp8_tensor", "", " BM=64 BN=64 BK=128 num_warps=4 num_stages=3", BLK_TYPE_F8E4M3,
+		BLK_TYPE_F8E4M3, BLK_TYPE_F16, 0x1p-13},
 	{"i8", "matmul_i8", "", TILE, BLK_TYPE_I8, BLK_TYPE_I8, BLK_TYPE_F16, 0},
 	{"i8, to f32", "matmul_i8", "OUT=f32", " BM=128 BN=64 BK=128 num_warps=8 num_stages=3", BLK_TYPE_I8,
 		BLK_TYPE_I8, BLK_TYPE_F32, 0},
@@ -60,6 +62,7 @@ static void transpose(example *e, float *b, int n, int k)
 static void run(example *e, const form *f, int m, int n, int k, bool timed)
 {
 	bool weights = strcmp(f->kernel, "matmul_weights") == 0;
+	bool turned = weights || strcmp(f->kernel, "matmul_fp8_tensor") == 0; /* B is [N, K] in memory */
 	size_t na = (size_t)m * (size_t)k, nb = (size_t)k * (size_t)n, nc = (size_t)m * (size_t)n, nargs = 3;
 	float *a = example_normal(e, na, 41), *b = example_normal(e, nb, 42);
 	float *rows = example_normal(e, (size_t)m, 43), *columns = example_normal(e, (size_t)n, 44);
@@ -77,7 +80,7 @@ static void run(example *e, const form *f, int m, int n, int k, bool timed)
 		matrix_time(example_kernel(e, f->kernel, "%s", f->types), args, nargs, 2.0 * m * n * k, what);
 	} else {
 		double *want = example_doubles(e, nc), *bound = example_doubles(e, nc);
-		if (weights) transpose(e, b, n, k);
+		if (turned) transpose(e, b, n, k);
 		matrix_multiply(want, bound, a, b, m, n, k, f->u);
 		for (size_t i = 0; i < nc; i++) {
 			double scale = columns[i % (size_t)n] * (weights ? 1.0 : rows[i / (size_t)n]);
