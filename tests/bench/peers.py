@@ -1,14 +1,15 @@
 """Ours beside torch and Triton on one GPU, in one process: same buffers, same stream, same clock.
 
-usage: python3 tests/bench/peers.py BUILD [--out=peers.csv] [--only=softmax,dropout] [--seconds=240] [--dry]
+usage: python3 tests/bench/peers.py BUILD [--out=peers.csv] [--only=softmax,dropout] [--seconds=240] [--dry] [--verbose]
   BUILD is the folder that `make device` makes; --only takes the names of sections (--only=list prints them); a section
-  that would start after --seconds is left out; --dry runs everything small on the CPU, Triton in its interpreter.
+  that would start after --seconds is left out; --dry runs everything small on the CPU, Triton in its interpreter;
+  --verbose prints what each variant took when the best was looked for.
 
 Every output is poisoned and compared with double precision before it is timed.  Of the variants of one contender (tile,
 warps) a few runs choose the best, which then meets the others in alternating rounds; each run lies between two events,
 behind a write that flushes L2; the median counts.  A variant or a row that fails says so and the rest goes on.
 """
-import csv, ctypes, os, statistics, struct, sys, tempfile, time
+import concurrent.futures, csv, ctypes, os, statistics, struct, sys, tempfile, time
 
 ARGS = [a for a in sys.argv[1:] if not a.startswith("--")]
 OPTIONS = dict((a[2:].split("=", 1) + [""])[:2] for a in sys.argv[1:] if a.startswith("--"))
@@ -98,6 +99,19 @@ class Kernel:
             x = grid(self.info()) if callable(grid) else grid
             self.grid = ctypes.byref(Grid(x, 1, 1))
 
+    def tune(self):
+        """Tunes for these arguments; (configuration, verdict, ms, reason, chosen) of each, and the seconds that it took."""
+        trials, start = [], time.perf_counter()
+
+        def visit(_, trial):
+            t = trial.contents
+            trials.append((t.configuration.decode(), t.verdict, t.ms, (t.reason or b"").decode(), bool(t.chosen)))
+            return 0
+
+        options = TuneOptions(visit=VISIT(visit))
+        self.blk.check(self.blk.lib.blk_kernel_tune(self.handle, None, self.args, ctypes.c_size_t(len(self.args)), ctypes.byref(options), None))
+        return trials, time.perf_counter() - start
+
     def info(self):
         out = Info()
         self.blk.check(self.blk.lib.blk_kernel_info(self.handle, self.args, ctypes.c_size_t(len(self.args)), ctypes.byref(out)))
@@ -105,6 +119,17 @@ class Kernel:
 
     def __call__(self):
         self.blk.check(self.blk.lib.blk_launch(self.handle, self.blk.stream, self.grid, self.args, len(self.args)))
+
+
+class Trial(ctypes.Structure):  # blk_tune_trial
+    _fields_ = [("configuration", ctypes.c_char_p), ("verdict", ctypes.c_int), ("ms", ctypes.c_double), ("reason", ctypes.c_char_p), ("chosen", ctypes.c_int)]
+
+
+VISIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Trial))
+
+
+class TuneOptions(ctypes.Structure):  # blk_tune_options
+    _fields_ = [("progress", ctypes.c_void_p), ("visit", VISIT), ("context", ctypes.c_void_p), ("again", ctypes.c_int), ("isolated", ctypes.c_int)]
 
 
 class Blk:
@@ -156,6 +181,7 @@ class Contender:
 
     def __init__(self, who, variant, make, outputs=()):
         self.who, self.variant, self.make, self.outputs, self.run = who, variant, make, outputs, None
+        self.prepare = lambda: None  # what may be done for several at a time, on other threads
 
     def ready(self):
         self.run = self.make()
@@ -190,7 +216,25 @@ def ours(path, name, args, defines, outputs, grid=None, after=None, label=None, 
         return both
 
     text = label or " ".join(f"{k}={v}" for k, v in defines.items())
-    return Contender(who, f"{name} {text}".strip(), make, outputs)
+    c = Contender(who, f"{name} {text}".strip(), make, outputs)
+    c.prepare = lambda: Kernel(BLK, path, name, args, defines).info()
+    return c
+
+
+def tuned(path, name, args, defines, outputs, who):
+    """The configuration that libblk's tuner chooses."""
+
+    def make():
+        k = Kernel(BLK, path, name, args, defines)
+        trials, seconds = k.tune()
+        best = next((t[0] for t in trials if t[4]), "")
+        c.variant = f"{name} {best.replace(',', ' ')}"
+        say(f"  tuner: {name}, {len(trials)} configurations, {sum(t[1] == 1 for t in trials)} good, {seconds:.2f} s: {best}")
+        record("tuner", f"{name} {' '.join(str(a) for a in args if isinstance(a, int))}", "blk", f"{len(trials)} configurations, {best}", ms=seconds * 1e3)
+        return k
+
+    c = Contender(who, name, make, outputs)
+    return c
 
 
 def theirs(variant, launch, outputs, who="triton"):
@@ -222,11 +266,20 @@ def timed(f, repeats):
     return [t if DRY else t[0].elapsed_time(t[1]) for t in times]
 
 
+def prepared(c):
+    try:
+        c.prepare()
+    except Exception:  # ready() says so
+        pass
+
+
 def compare(section, work, moved, contenders, unit="GB/s", rounds=8, before=lambda run: None):
     """Checks all, keeps the best variant of each contender, measures those in rotation, records and prints the row.
     moved: what one run moves in bytes, or, for TFLOP/s, a thousandth of its operations; before: called with a contender's run
     ahead of each of its rounds."""
     best = {}
+    with concurrent.futures.ThreadPoolExecutor(1 if DRY else os.cpu_count()) as pool:
+        list(pool.map(lambda c: prepared(c), contenders))
     for c in contenders:
         try:
             c.ready()
@@ -236,6 +289,8 @@ def compare(section, work, moved, contenders, unit="GB/s", rounds=8, before=lamb
             say(f"  {work}: {c.who} ({c.variant}): {error_text(e)}")
             record(section, work, c.who, c.variant, note=error_text(e))
             continue
+        if "verbose" in OPTIONS:
+            say(f"    {t * 1e3:8.2f} us  {c.who}: {c.variant}")
         if c.who not in best or t < best[c.who][0]:
             best[c.who] = (t, c)
     times = {who: [] for who in best}
