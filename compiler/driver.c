@@ -55,6 +55,8 @@ static const pass_row gpu_passes[] = {
 	{"cse", pass_cse},
 	{"licm", pass_licm},
 	{"dce", pass_dce},
+	{"specialise_warps", pass_specialise_warps},
+	{"dce", pass_dce},
 	{"allocate_shared", pass_allocate_shared},
 	{"barriers", pass_barriers},
 	{NULL, NULL},
@@ -142,7 +144,8 @@ static void finish_signature(compile *c, ir_func *f, text *signature, uint64_t s
 		if (f->params[i].type.pointer && ir_param_written(f, i)) text_printf(signature, "written %u\n", i);
 	ir_walk(f->body, add_map, signature); /* in the order of the kernel's parameters for them: nvptx.c */
 	if (c->target->kind == TARGET_NVPTX)
-		text_printf(signature, "threads %u\nshared %u\n", 32 * f->num_warps, f->shared_bytes);
+		text_printf(
+			signature, "threads %u\nshared %u\n", 32 * (f->num_warps + f->producer_warps), f->shared_bytes);
 	else
 		text_printf(signature, "scratch %llu\n", (unsigned long long)scratch_bytes);
 }

@@ -69,7 +69,8 @@ typedef struct explain_row {
 	const char *first,
 		*second;     /* where the operands come from: "registers", "shared memory", "ring"; null: mma.sync */
 	bool flies;          /* nobody waits for it in the loop */
-	const char *why_not; /* wgmma; or, of a load in a loop: copied ahead; or null */
+	bool producer;       /* of a ring: a warp of its own fills it */
+	const char *why_not; /* wgmma; or, of a load in a loop: copied ahead; of a ring: by a producer; or null */
 
 	/* reductions: bits of the axis combined inside threads, between lanes and between warps */
 	uint32_t in_registers, between_lanes, between_warps;
@@ -81,7 +82,7 @@ typedef struct explain_kernel {
 	span at;
 	uint32_t line;
 	const blk_target *target;
-	uint32_t num_warps, maxnreg;
+	uint32_t num_warps, producer_warps, maxnreg;
 	VEC(explain_row) rows; /* in the order of the text, then of the program */
 	uint32_t shared_bytes, barriers;
 	uint32_t live_registers; /* the estimate's largest */

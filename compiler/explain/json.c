@@ -120,7 +120,12 @@ static void put_row(json *j, const explain_row *r)
 		number(j, "copies", r->accesses);
 		number(j, "copy_bytes", r->access_bytes);
 		number(j, "swizzle", r->swizzle);
-		if (r->stages) number(j, "stages", r->stages);
+		if (r->stages) {
+			number(j, "stages", r->stages);
+			number_if(j, "stages_asked_for", r->lowered, r->lowered);
+			truth(j, "producer", r->producer);
+			string(j, "why_no_producer", r->why_not);
+		}
 	}
 	if (r->kind == EXPLAIN_PRODUCT) {
 		string(j, "instruction", r->how);
@@ -166,6 +171,7 @@ static void put_kernel(json *j, arena *a, const explain_kernel *k)
 	number(j, "line", k->line);
 	string(j, "target", k->target->name);
 	number(j, "num_warps", k->num_warps);
+	number(j, "producer_warps", k->producer_warps);
 	number_if(j, "maxnreg", k->maxnreg, k->maxnreg);
 	number_if(j, "registers", k->assembled, k->registers);
 	number_if(j, "spill_bytes", k->assembled, k->spill_bytes);

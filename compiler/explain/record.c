@@ -183,6 +183,7 @@ static explain_kind kind_of(const ir_op *o)
 	case IR_WGMMA: return EXPLAIN_PRODUCT;
 	case IR_ASYNC_WAIT:
 	case IR_MBARRIERS_END:
+	case IR_ROLES:
 	case IR_CTA_BARRIER:
 	case IR_DEBUG_BARRIER: return EXPLAIN_BARRIER;
 	default: return EXPLAIN_EXCHANGE;
@@ -209,6 +210,13 @@ static void record_ring(recorder *r, const ir_op *o, explain_row *row)
 	}
 }
 
+static const char *note_of(const recorder *r, const ir_op *o)
+{
+	for (uint32_t i = 0; i < r->pass->notes.n; i++)
+		if (r->pass->notes.at[i].op == o) return r->pass->notes.at[i].why;
+	return NULL;
+}
+
 static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 {
 	bool load = o->kind == IR_BULK_LOAD, ring = o->kind == IR_RING;
@@ -218,7 +226,12 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 	for (const ir_use *u = tile->uses; ring && u; u = u->next)
 		if (u->user->kind == IR_BULK_COPY) map = ir_arg(u->user, 3);
 	if (map) row->name = explain_base(r->func, ir_arg(map->def, 0));
-	if (ring) row->stages = (uint32_t)o->attr[0];
+	if (ring) {
+		row->stages = (uint32_t)o->attr[0];
+		row->lowered = pipeline_lowered(r->func, o);
+		row->why_not = note_of(r, o);
+		row->producer = !row->why_not;
+	}
 	row->type = ir_type_name(r->arena, tile->type);
 	row->how = ring ? "load ahead" : load ? "load" : "store";
 	row->accesses = s.panels * s.pieces;
@@ -270,13 +283,6 @@ static void record_product(recorder *r, const ir_op *o, explain_row *row)
 		record_dot(r, o, row);
 }
 
-static const char *note_of(const recorder *r, const ir_op *o)
-{
-	for (uint32_t i = 0; i < r->pass->notes.n; i++)
-		if (r->pass->notes.at[i].op == o) return r->pass->notes.at[i].why;
-	return NULL;
-}
-
 static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 {
 	explain_row row = {.kind = kind_of(o), .at = o->at, .loops = loops, .shared_bytes = o->shared_bytes};
@@ -294,6 +300,7 @@ static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 	case EXPLAIN_PRODUCT: record_product(r, o, &row); break;
 	case EXPLAIN_BARRIER:
 		row.barriers = 1;
+		if (o->kind == IR_ROLES) row.how = explain_kind_names[EXPLAIN_BULK];
 		if (o->kind == IR_CTA_BARRIER && o->next &&
 			(kind_of(o->next) != EXPLAIN_EXCHANGE || o->next->shared_bytes))
 			row.how = explain_kind_names[kind_of(o->next)];
@@ -359,6 +366,7 @@ explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *co
 		.line = source_locate(p->arena, f->at).line,
 		.target = p->target,
 		.num_warps = f->num_warps,
+		.producer_warps = f->producer_warps,
 		.maxnreg = f->maxnreg,
 		.shared_bytes = f->shared_bytes,
 		.ptx_bytes = code->ptx_bytes,
@@ -371,7 +379,7 @@ explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *co
 	k->pressure = pressure_estimate(p->arena, f);
 	if (k->pressure.lines.n) k->live_registers = k->pressure.lines.at[0].registers;
 	if (k->assembled)
-		k->occupancy =
-			target_fill_sm(p->target, f->num_warps, k->registers, f->shared_bytes + code->static_shared);
+		k->occupancy = target_fill_sm(p->target, f->num_warps + f->producer_warps, k->registers,
+			f->shared_bytes + code->static_shared);
 	return k;
 }

@@ -121,6 +121,12 @@ static void put_product(writer *w, const explain_row *row)
 	if (row->why_not) text_printf(w->out, "\n            not wgmma: %s", row->why_not);
 }
 
+static void put_lowered(writer *w, const explain_row *row)
+{
+	if (row->lowered)
+		text_printf(w->out, "\n            not %u stages: shared memory does not hold them", row->lowered);
+}
+
 static void put_row(writer *w, const explain_row *row)
 {
 	text_printf(w->out, "        %s", explain_kind_names[row->kind]);
@@ -146,16 +152,18 @@ static void put_row(writer *w, const explain_row *row)
 			row->stages, row->accesses, plural(row->accesses, "access", "accesses"), row->access_bytes,
 			row->masked ? ", masked" : "", row->how ? ", " : "", row->how ? row->how : "",
 			row->shared_bytes);
-		if (row->lowered)
-			text_printf(
-				w->out, "\n            not %u stages: shared memory does not hold them", row->lowered);
+		put_lowered(w, row);
 		break;
 	case EXPLAIN_BULK:
-		text_printf(w->out, ": %s by a tensor map, %u %s of %u bytes, by one thread", row->how, row->accesses,
-			plural(row->accesses, "copy", "copies"), row->access_bytes);
+		text_printf(w->out, ": %s by a tensor map, %u %s of %u bytes, by one thread%s", row->how, row->accesses,
+			plural(row->accesses, "copy", "copies"), row->access_bytes,
+			row->producer ? " of a producer warp" : "");
 		if (row->swizzle) text_printf(w->out, ", swizzled in %u bytes", row->swizzle);
 		if (row->stages) text_printf(w->out, ", into a ring of %u stages", row->stages);
 		put_barriers(w, row);
+		put_lowered(w, row);
+		if (row->stages && row->why_not)
+			text_printf(w->out, "\n            not by a producer warp: %s", row->why_not);
 		break;
 	case EXPLAIN_PRODUCT: put_product(w, row); break;
 	case EXPLAIN_EXCHANGE:
@@ -171,8 +179,10 @@ static void put_head(writer *w)
 {
 	const explain_kernel *k = w->kernel;
 	text *out = w->out;
-	text_printf(out, "kernel %s  %s:%u  %s, %u %s\n", k->name, k->at.file ? k->at.file->name : "", k->line,
+	text_printf(out, "kernel %s  %s:%u  %s, %u %s", k->name, k->at.file ? k->at.file->name : "", k->line,
 		k->target->name, k->num_warps, plural(k->num_warps, "warp", "warps"));
+	if (k->producer_warps) text_printf(out, " and %u of a producer", k->producer_warps);
+	text_puts(out, "\n");
 	if (k->assembled) {
 		text_printf(out, "  registers %u, spills %u bytes, shared memory %u bytes, barriers %u\n", k->registers,
 			k->spill_bytes, k->shared_bytes, k->barriers);

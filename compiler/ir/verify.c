@@ -138,12 +138,14 @@ static bool check_shared_layouts(verifier *v, const ir_op *o)
 	return true;
 }
 
-static bool check_level(verifier *v, const ir_op *o)
+static bool check_level(verifier *v, const ir_block *b, const ir_op *o)
 {
 	const ir_func *f = v->func;
 	if (o->kind == IR_CONVERT_LAYOUT && f->level == IR_LEVEL_TILE) return fail_at(v, o, "stands at the tile level");
 	if (f->level == IR_LEVEL_TILE && o->kind >= IR_RING && o->kind <= IR_RING_READ)
 		return fail_at(v, o, "stands at the tile level");
+	if (o->kind == IR_ROLES && (f->level == IR_LEVEL_TILE || b->parent || !o->next || o->next->kind != IR_RETURN))
+		return fail_at(v, o, "is not the last operation of a mapped function");
 	if (o->kind == IR_CTA_BARRIER && f->level == IR_LEVEL_TILE) return fail_at(v, o, "stands at the tile level");
 	if (f->level == IR_LEVEL_SCHEDULED && o->shared_bytes &&
 		(uint64_t)o->shared_offset + o->shared_bytes > f->shared_bytes)
@@ -160,7 +162,7 @@ static bool check_op(verifier *v, const ir_block *b, const ir_op *o)
 		if (!check_block(v, o->regions[r], r)) return false;
 	text half = {.arena = v->why->arena};
 	if (!ir_verify_op(o, &half)) return fail_at(v, o, half.at ? half.at : "is malformed");
-	if (!check_level(v, o)) return false;
+	if (!check_level(v, b, o)) return false;
 	for (unsigned i = 0; i < o->nresults; i++)
 		if (!define(v, o, o->results[i])) return false;
 	return true;

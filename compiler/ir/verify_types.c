@@ -722,6 +722,7 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_RING_READ: return ring_and_slot(o, why) && same(o, o->results[0]->type, type(o, 0), "result", why);
 	case IR_MBARRIERS:
 		if (o->attr[0] < 1) return ir_verify_fail(why, "count=%lld", (long long)o->attr[0]);
+		if (o->attr[1] < 1) return ir_verify_fail(why, "arrivals=%lld", (long long)o->attr[1]);
 		return same(o, o->results[0]->type, ir_scalar_type(SCALAR_I32), "result", why);
 	case IR_MBARRIER_EXPECT:
 		if (o->attr[0] < 1 || o->attr[0] >= 1 << 20)
@@ -729,6 +730,11 @@ bool ir_verify_op(const ir_op *o, text *why)
 		return barriers_and_slot(o, 0, why);
 	case IR_MBARRIER_WAIT:
 		return barriers_and_slot(o, 0, why) && same(o, type(o, 2), ir_scalar_type(SCALAR_I32), "parity", why);
+	case IR_MBARRIER_ARRIVE:
+		if (o->nargs < 2 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
+		if (o->nargs == 3 && (!is_bool(type(o, 2)) || type(o, 2).rank))
+			return ir_verify_fail(why, "%s is not a bool scalar", name(why, type(o, 2)));
+		return barriers_and_slot(o, 0, why);
 	case IR_MBARRIERS_END: return barriers_and_slot(o, 0, why);
 	case IR_BULK_COPY: return bulk_copy(o, why);
 	case IR_CONVERT_LAYOUT: return all_same(o, is_any, "", why);

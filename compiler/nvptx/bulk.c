@@ -297,14 +297,14 @@ static void enter_thread_0(lower *l, const ir_op *o)
 {
 	const ir_op *before = o->prev;
 	while (before && before->kind == IR_RING) before = before->prev;
-	if (!by_thread_0(before)) l->others = thread_0_begin(l);
+	if (l->role != PRODUCER && !by_thread_0(before)) l->others = thread_0_begin(l);
 }
 
 static void leave_thread_0(lower *l, const ir_op *o)
 {
 	const ir_op *next = o->next;
 	while (next && next->kind == IR_RING) next = next->next;
-	if (!by_thread_0(next)) branch_end(l, l->others);
+	if (l->role != PRODUCER && !by_thread_0(next)) branch_end(l, l->others);
 }
 
 /* The kernel's parameters behind the user's, in the order of the operations: as the signature lists them.  The first
@@ -333,7 +333,8 @@ void lower_mbarriers(lower *l, ir_op *o)
 	enter_thread_0(l, o);
 	for (unsigned i = 0; i < o->attr[0]; i++) {
 		LLVMValueRef at = address(l, lower_i32(l, o->shared_offset + 8 * i));
-		lower_asm(l, "mbarrier.init.shared::cta.b64 [$0], 1;", "r", l->none, 1, &at, LOWER_ASM_EFFECT);
+		lower_asm(l, arena_printf(l->arena, "mbarrier.init.shared::cta.b64 [$0], %u;", (unsigned)o->attr[1]),
+			"r", l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
 	ready_for_copies(l);
 	leave_thread_0(l, o);
@@ -383,4 +384,15 @@ void lower_bulk_copy(lower *l, ir_op *o)
 void lower_mbarrier_wait(lower *l, ir_op *o)
 {
 	wait(l, slot_barrier(l, o, 0, 1), lower_arg(l, o, 2).at[0]);
+}
+
+/* What all lanes did, lane 0 says. */
+void lower_mbarrier_arrive(lower *l, ir_op *o)
+{
+	LLVMValueRef lane = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, 31), "");
+	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, lane, lower_i32(l, 0), "");
+	if (o->nargs > 2) first = LLVMBuildAnd(l->builder, first, lower_arg(l, o, 2).at[0], "");
+	LLVMValueRef args[] = {slot_barrier(l, o, 0, 1), first};
+	lower_warp_barrier(l);
+	lower_asm(l, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", l->none, 2, args, LOWER_ASM_EFFECT);
 }

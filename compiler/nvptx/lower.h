@@ -6,7 +6,7 @@
  * scan.c, sort.c, exchange.c  the same, along an axis in order
  * shapes.c  join, split, gather, histogram       inline_asm.c  the user's PTX
  * dot.c, wgmma.c  products of matrices           ring.c    copies that run ahead
- * bulk.c  blocks by tensor maps
+ * bulk.c  blocks by tensor maps                  roles.c   warps that compute, and one that copies
  * atomic.c  atomics                              debug.c    prints, asserts
  * localise.c  huge functions
  * ptx.c, ptxas.c, sass.c, tool.c  text, assembler, disassembler
@@ -72,7 +72,8 @@ typedef struct lower {
 	uint32_t nmaps, next_map; /* tensor maps: parameters behind the user's; those that have been lowered */
 	LLVMValueRef warpgroup;   /* lower_warpgroup()'s answer */
 	LLVMValueRef warp;        /* lower_warp()'s */
-	tile *values;             /* by ir_value.id */
+	enum { EVERYBODY, CONSUMERS, PRODUCER } role; /* whose code is made; the producer is one thread */
+	tile *values;                                 /* by ir_value.id */
 	LLVMBasicBlockRef others; /* where thread 0 meets the others again, while only its code is made (bulk.c) */
 	struct late_tile *late;   /* the same: tiles that lie in shared memory still */
 	VEC(tid_value) tid_values;
@@ -175,7 +176,7 @@ LLVMTypeRef lower_word_type(lower *, unsigned bits);
 LLVMValueRef lower_shared_address(lower *, LLVMValueRef offset); /* a pointer */
 void lower_shared_store(lower *, LLVMValueRef offset, const words *, LLVMValueRef owner);
 void lower_shared_load(lower *, LLVMValueRef offset, unsigned align, words *); /* n and bits are given */
-void lower_barrier(lower *);                                                   /* of the CTA */
+void lower_barrier(lower *);                                                   /* of the CTA, or of the consumers */
 void lower_warp_barrier(lower *);
 LLVMValueRef lower_shuffle(lower *, const char *mode, ir_type, LLVMValueRef, LLVMValueRef lane_or_mask);
 /* Elements, in consecutive registers, that one instruction of this access covers. */
@@ -247,6 +248,10 @@ void lower_mbarriers(lower *, ir_op *);
 void lower_mbarriers_end(lower *, ir_op *);
 void lower_mbarrier_expect(lower *, ir_op *);
 void lower_mbarrier_wait(lower *, ir_op *);
+void lower_mbarrier_arrive(lower *, ir_op *);
+
+/* ---- roles.c ---- */
+void lower_roles(lower *, ir_op *);
 
 /* ---- ring.c ---- */
 void lower_async_copy(lower *, ir_op *);

@@ -158,7 +158,7 @@ static void make_function(lower *l)
 	for (uint32_t i = 0; i < l->nmaps; i++) map_attributes(l, f->nparams + i + 1);
 	LLVMSetFunctionCallConv(l->function, 71); /* ptx_kernel */
 	enum_attribute(l, LLVMAttributeFunctionIndex, "nounwind", 0);
-	string_attribute(l, "nvvm.reqntid", arena_printf(l->arena, "%u,1,1", 32 * f->num_warps));
+	string_attribute(l, "nvvm.reqntid", arena_printf(l->arena, "%u,1,1", 32 * (f->num_warps + f->producer_warps)));
 	if (f->maxnreg) string_attribute(l, "nvvm.maxnreg", arena_printf(l->arena, "%u", f->maxnreg));
 	for (uint32_t i = 0; i < f->nparams; i++) {
 		const ir_param *p = &f->params[i];
@@ -207,7 +207,7 @@ static void bind_params(lower *l)
 
 static void make_thread_index(lower *l)
 {
-	uint64_t low = 0, high = 32 * l->func->num_warps;
+	uint64_t low = 0, high = 32 * (l->func->num_warps + l->func->producer_warps);
 	while (32u * l->func->num_warps > 1u << l->tid_bits) l->tid_bits++;
 	l->tid = lower_intrinsic(l, "llvm.nvvm.read.ptx.sreg.tid.x", l->i32, 0, NULL);
 	LLVMAttributeRef range = LLVMCreateConstantRangeAttribute(l->context, attribute_kind("range"), 32, &low, &high);

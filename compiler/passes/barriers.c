@@ -336,6 +336,8 @@ static void flow(placer *p, ir_block *b, pending *set)
 			flow(p, o->regions[0], set);
 			flow(p, o->regions[1], &other);
 			unite(set, &other);
+		} else if (o->kind == IR_ROLES) {
+			flow(p, o->regions[0], set); /* the other one has no access but its copies */
 		} else if (o->kind == IR_FOR || o->kind == IR_WHILE)
 			flow_loop(p, o, set);
 		else
@@ -349,7 +351,9 @@ static void end_copies(ir_func *f, const pending *left)
 	bool copying = left->lost;
 	for (unsigned i = 0; i < left->n; i++) copying |= left->at[i].copying && left->at[i].is_shared;
 	if (!copying) return;
-	ir_builder b = {.func = f, .block = f->body, .before = f->body->last, .at = f->body->last->at};
+	const ir_op *roles = f->body->last->prev;
+	ir_block *end = roles && roles->kind == IR_ROLES ? roles->regions[0] : f->body;
+	ir_builder b = {.func = f, .block = end, .before = end->last, .at = end->last->at};
 	ir_build(&b, IR_BULK_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = 1;
 }
 

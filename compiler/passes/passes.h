@@ -58,6 +58,9 @@ bool pass_bulk_parts(pass_context *, ir_func *);   /* blocks are stored by each 
 unsigned pipeline_lowered(const ir_func *, const ir_op *ring);
 bool pass_pipeline(pass_context *, ir_func *); /* loads of loops become copies that run ahead into shared memory */
 
+/* Copies of loops in loops go to warps of their own, which run ahead into the outer loop's next round. */
+bool pass_specialise_warps(pass_context *, ir_func *);
+
 /* mapped -> scheduled */
 bool pass_allocate_shared(pass_context *,
 	ir_func *); /* scratch of reductions, conversions, scalar broadcasts: offsets by liveness; func.shared_bytes */

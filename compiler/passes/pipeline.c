@@ -51,7 +51,7 @@ static ir_value *widened(ir_builder *b, ir_value *v)
 
 /* One thread's: what the round brings, and the copies that bring it.  They stand together, so that the branch is one.
  */
-static void copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value **map)
+void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value **map)
 {
 	ir_value *expect[] = {p->barriers, slot};
 	ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0)->attr[0] = p->expected;
@@ -73,7 +73,7 @@ static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t di
 	ir_value *exists = ir_binary(b, IR_LT, at, p->hi);
 	ir_op *guard = ir_build(b, IR_IF, 1, &exists, 0, NULL, 2);
 	ir_builder inside = {.func = p->func, .block = guard->regions[0]};
-	if (p->nbulk) copy_blocks(p, &inside, slot, map);
+	if (p->nbulk) pipeline_copy_blocks(p, &inside, slot, map);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
 		if (s->bulk) continue;
@@ -97,7 +97,7 @@ static void wait(ir_builder *b, unsigned pending, bool proxy)
 	o->attr[1] = proxy;
 }
 
-static ir_value *carry(pipeline *p, ir_value *start, const layout *l)
+ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
 {
 	ir_add_arg(p->func, p->loop, start);
 	ir_value *result = ir_add_result(p->func, p->loop, start->type),
@@ -107,7 +107,7 @@ static ir_value *carry(pipeline *p, ir_value *start, const layout *l)
 }
 
 /* slot + 1, and 0 after the last. */
-static ir_value *next_slot(pipeline *p, ir_builder *b, ir_value *slot)
+ir_value *pipeline_next_slot(pipeline *p, ir_builder *b, ir_value *slot)
 {
 	ir_value *last = constant(b, SCALAR_I32, p->stages - 1), *zero = constant(b, SCALAR_I32, 0);
 	ir_value *args[] = {
@@ -116,7 +116,7 @@ static ir_value *next_slot(pipeline *p, ir_builder *b, ir_value *slot)
 }
 
 /* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the ring. */
-static ir_value *next_parity(pipeline *p, ir_builder *b, ir_value *slot)
+ir_value *pipeline_next_parity(pipeline *p, ir_builder *b, ir_value *slot)
 {
 	ir_value *last = constant(b, SCALAR_I32, p->stages - 1), *one = constant(b, SCALAR_I32, 1);
 	ir_value *args[] = {ir_binary(b, IR_EQ, slot, last), ir_binary(b, IR_XOR, p->parity, one), p->parity};
@@ -134,6 +134,27 @@ static ir_op *earliest(const pipeline *p)
 	return o;
 }
 
+void pipeline_make_rings(pipeline *p, ir_builder *b)
+{
+	for (unsigned i = 0; i < p->nloads; i++) {
+		staged *s = &p->loads[i];
+		b->at = s->load->at;
+		s->ring = ir_build1(b, IR_RING, s->load->results[0]->type, 0, NULL);
+		s->ring->def->attr[0] = p->stages;
+		s->ring->def->attr[1] = s->swizzle;
+		s->ring->def->attr[2] = s->fast;
+		s->ring->layout = s->load->results[0]->layout;
+	}
+	if (p->nbulk) {
+		p->barriers = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
+		p->barriers->def->attr[0] = p->stages;
+		p->barriers->def->attr[1] = 1;
+	}
+	for (unsigned i = 0; p->nbulk && p->alone && i < p->nloads; i++)
+		vec_push(p->context->arena, &p->context->notes,
+			((pass_note){.op = p->loads[i].ring->def, .why = p->alone}));
+}
+
 /* The rounds before the loop; leaves in ahead[k] the carried values of the round that the loop will copy first. */
 static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 {
@@ -141,19 +162,7 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 	ir_value *counter = ir_arg(p->loop, 0);
 	p->hi = widened(&b, ir_arg(p->loop, 1));
 	if (p->nbulk) b.before = earliest(p);
-	for (unsigned i = 0; i < p->nloads; i++) {
-		staged *s = &p->loads[i];
-		b.at = s->load->at;
-		s->ring = ir_build1(&b, IR_RING, s->load->results[0]->type, 0, NULL);
-		s->ring->def->attr[0] = p->stages;
-		s->ring->def->attr[1] = s->swizzle;
-		s->ring->def->attr[2] = s->fast;
-		s->ring->layout = s->load->results[0]->layout;
-	}
-	if (p->nbulk) {
-		p->barriers = ir_build1(&b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
-		p->barriers->def->attr[0] = p->stages;
-	}
+	pipeline_make_rings(p, &b);
 	b.before = p->loop;
 	for (unsigned k = 0; k < ncarried; k++) ahead[k] = ir_arg(p->loop, 3 + k);
 	for (unsigned round = 0; round < p->distance; round++) {
@@ -242,7 +251,7 @@ static void take_from_ring(pipeline *p, staged *s, ir_value *slot)
 		if (p->loads[i].user == old) p->loads[i].user = result->def;
 }
 
-static void read_rings(pipeline *p, ir_value *slot)
+void pipeline_read_rings(pipeline *p, ir_value *slot)
 {
 	for (unsigned i = 0; i < p->nloads; i++) {
 		if (p->loads[i].user && p->loads[i].user->kind == IR_WGMMA)
@@ -253,7 +262,7 @@ static void read_rings(pipeline *p, ir_value *slot)
 }
 
 /* Products whose sums only other products see: their waits go behind the loop. */
-static void leave_in_flight(pipeline *p, ir_builder *after)
+void pipeline_leave_in_flight(pipeline *p, ir_builder *after)
 {
 	for (unsigned i = 0; i < p->nwaits; i++) {
 		ir_op *w = p->waits[i];
@@ -273,7 +282,7 @@ static void leave_in_flight(pipeline *p, ir_builder *after)
 
 /* Behind the last product that reads a ring; null: there is none, copies stand at the top.  While a product runs that
  * takes an operand from registers, nothing shall be computed that might be given the same ones: behind its wait. */
-static ir_op *behind_products(const pipeline *p)
+ir_op *pipeline_behind_products(const pipeline *p)
 {
 	for (ir_op *o = p->body->last; o; o = o->prev) {
 		unsigned rings = 0;
@@ -294,19 +303,19 @@ static void rewrite(pipeline *p)
 	ir_builder top = {.func = p->func, .block = p->body, .before = p->body->first, .at = p->loop->at};
 	ir_builder bottom = {.func = p->func, .block = p->body, .before = end, .at = p->loop->at};
 	ir_builder after = {.func = p->func, .block = p->loop->block, .before = p->loop->next, .at = p->loop->at};
-	leave_in_flight(p, &after);
-	ir_op *products = behind_products(p);
+	pipeline_leave_in_flight(p, &after);
+	ir_op *products = pipeline_behind_products(p);
 	ir_builder filling = {.func = p->func, .block = p->body, .at = p->loop->at};
 	filling.before = products ? products : top.before;
 	ir_value *counter = p->body->args[0];
-	ir_value *slot = carry(p, constant(&before, SCALAR_I32, 0), NULL);
-	ir_value *fill = carry(p, constant(&before, SCALAR_I32, distance), NULL);
+	ir_value *slot = pipeline_carry(p, constant(&before, SCALAR_I32, 0), NULL);
+	ir_value *fill = pipeline_carry(p, constant(&before, SCALAR_I32, distance), NULL);
 	for (unsigned k = 0; k < ncarried; k++) {
 		ir_value *arg = p->body->args[1 + k];
-		if (p->sliced[arg->id]) map[arg->id] = ahead[k] = carry(p, ahead[k], arg->layout);
+		if (p->sliced[arg->id]) map[arg->id] = ahead[k] = pipeline_carry(p, ahead[k], arg->layout);
 	}
 	if (p->nbulk) {
-		p->parity = carry(p, constant(&before, SCALAR_I32, 0), NULL);
+		p->parity = pipeline_carry(p, constant(&before, SCALAR_I32, 0), NULL);
 		ir_value *args[] = {p->barriers, slot, p->parity};
 		ir_build(&top, IR_MBARRIER_WAIT, 3, args, 0, NULL, 0);
 	}
@@ -326,12 +335,12 @@ static void rewrite(pipeline *p)
 	copy_round(p, &filling, counter, distance, fill, map);
 	if (p->nwaits && !all_bulk)
 		ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->overlaps ? p->nwaits : 0;
-	ir_add_arg(p->func, end, next_slot(p, &bottom, slot));
-	ir_add_arg(p->func, end, next_slot(p, &bottom, fill));
+	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
+	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, fill));
 	for (unsigned k = 0; k < ncarried; k++)
 		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, mapped(map, ir_arg(end, k)));
-	if (p->nbulk) ir_add_arg(p->func, end, next_parity(p, &bottom, slot));
-	read_rings(p, slot);
+	if (p->nbulk) ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
+	pipeline_read_rings(p, slot);
 	if (products && !all_bulk) wait(&after, 0, false); /* all have met: all products have been waited for */
 	if (p->nbulk) ir_build(&after, IR_MBARRIERS_END, 1, &p->barriers, 0, NULL, 0);
 	ir_build(&after, IR_RING_END, 0, NULL, 0, NULL, 0);
@@ -343,7 +352,11 @@ static void try_loop(pipeline *p, ir_op *loop)
 	*p = (pipeline){.context = p->context, .func = p->func, .loop = loop, .body = loop->regions[0], .used = used};
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
-	if (pipeline_fits(p)) rewrite(p);
+	if (!pipeline_fits(p)) return;
+	if (p->roles)
+		pipeline_rewrite_for_roles(p);
+	else
+		rewrite(p);
 }
 
 /* Inner loops first: what they leave behind does not fit any more. */

@@ -2,7 +2,8 @@
  *
  * pipeline_fit.c    which loads can run ahead, in how many stages, and which products stay in flight
  * pipeline_slice.c  what a round's copies are computed from, cloned for another round
- * pipeline.c        what stands before, in and behind the loop afterwards */
+ * pipeline.c        what stands before, in and behind the loop afterwards
+ * pipeline_roles.c  the same where another warp shall make the copies (specialise_warps.c) */
 #ifndef BLK_PIPELINE_H
 #define BLK_PIPELINE_H
 
@@ -38,13 +39,18 @@ typedef struct pipeline {
 	int64_t step;
 	bool *sliced;     /* by value id: results of operations, and carried values, that the copies need */
 	ir_value *hi;     /* i64 */
-	uint32_t used;    /* bytes of the rings of other loops */
-	uint32_t scratch; /* the most that another operation of the loop needs */
+	uint32_t used;    /* bytes of the rings of other loops, and what has to stand beside them */
+	uint32_t scratch; /* the most that another operation needs while the rings live, of */
+	uint32_t several; /* so many, */
+	uint32_t beside;  /* and all that stands beside the rings then */
+	uint32_t rings;
 	/* Waits for products whose sums only go on to further products: they leave the loop.  And whether a round's
 	 * products may still run, and read the ring, when the next round begins. */
 	ir_op *waits[MOST_PRODUCTS];
 	unsigned nwaits;
 	bool overlaps;
+	bool roles;        /* the copies are for a producer, see specialise_warps.c; */
+	const char *alone; /* or, half a sentence, why not */
 } pipeline;
 
 /* ---- pipeline_fit.c ---- */
@@ -58,5 +64,24 @@ layout pipeline_read_layout(const staged *);
 bool pipeline_slice(pipeline *, const ir_value *);
 /* The slice for one round; map holds the counter and the carried values of that round, and everything else after. */
 void pipeline_clone(pipeline *, ir_builder *, ir_value **map);
+
+/* ---- pipeline.c ---- */
+/* One more carried value of the loop, from `start` on: what it is in the body. */
+ir_value *pipeline_carry(pipeline *, ir_value *start, const layout *);
+void pipeline_make_rings(pipeline *, ir_builder *); /* their barriers too */
+/* What a round's slot waits for, and the copies into it; `map` holds what the copies' operands are. */
+void pipeline_copy_blocks(pipeline *, ir_builder *, ir_value *slot, ir_value **map);
+ir_value *pipeline_next_slot(pipeline *, ir_builder *, ir_value *slot);
+ir_value *pipeline_next_parity(pipeline *, ir_builder *, ir_value *slot); /* of p->parity */
+/* Products whose sums only other products see: their waits go behind the loop. */
+void pipeline_leave_in_flight(pipeline *, ir_builder *after);
+/* Behind the last product that reads a ring; null: there is none. */
+ir_op *pipeline_behind_products(const pipeline *);
+void pipeline_read_rings(pipeline *, ir_value *slot);
+
+/* ---- pipeline_roles.c ---- */
+/* Why a producer cannot make the loop's copies, in half a sentence; null: it can. */
+const char *pipeline_refuses_roles(pipeline *);
+void pipeline_rewrite_for_roles(pipeline *);
 
 #endif

@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-enum { MOST_STAGES = 8, OVERLAP_STAGES = 4, SLACK = 8 * 1024 };
+enum { MOST_STAGES = 8, OVERLAP_STAGES = 4, ROLES_STAGES = 3, SLACK = 8 * 1024 };
 
 static ir_op *only_user(const ir_value *v)
 {
@@ -286,22 +286,39 @@ static void add_scratch(ir_op *o, void *context)
 	else if (rings)
 		bytes = 0;
 	if (bytes > p->scratch) p->scratch = bytes;
+	p->several += bytes > 0;
 }
 
-static bool choose_stages(pipeline *p)
+/* As many as stand beside the scratch of what `around` holds. */
+static void fill_shared(pipeline *p, ir_block *around)
 {
 	uint32_t wanted = p->loop->attr[0] ? (uint32_t)p->loop->attr[0] : p->func->num_stages, bytes = 0;
 	uint32_t most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
 	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
-	ir_walk(p->body, add_scratch, p);
-	if (p->nbulk) p->used += MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
-	uint64_t beside = p->used + (p->scratch ? p->scratch + SLACK : 0);
+	p->scratch = p->several = 0;
+	ir_walk(around, add_scratch, p);
+	p->beside = p->scratch + (p->several > 1 ? SLACK : 0);
+	if (p->nbulk) p->beside += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
 	p->stages = wanted;
-	while (p->stages > 1 && (uint64_t)p->stages * bytes + beside > most) p->stages--;
-	if (p->stages > 1) p->used += p->stages * bytes;
-	return p->stages > 1;
+	while (p->stages > 1 && (uint64_t)p->stages * bytes + p->used + p->beside > most) p->stages--;
+	p->rings = p->stages * bytes;
+}
+
+/* A producer's rings last as long as the program. */
+static bool choose_stages(pipeline *p)
+{
+	if (!p->alone) {
+		fill_shared(p, p->func->body);
+		p->roles = p->stages >= ROLES_STAGES;
+		p->alone =
+			p->roles ? NULL : "shared memory has no room for three stages beside the rest of the program";
+	}
+	if (!p->roles) fill_shared(p, p->body);
+	if (p->stages < 2) return false;
+	p->used += p->rings + (p->roles ? p->beside : 0);
+	return true;
 }
 
 bool pipeline_fits(pipeline *p)
@@ -317,6 +334,7 @@ bool pipeline_fits(pipeline *p)
 	}
 	find_loads(p);
 	if (!p->nloads) return false;
+	p->alone = pipeline_refuses_roles(p);
 	if (!choose_stages(p)) {
 		note_all(p, "shared memory has no room for two stages");
 		return false;
@@ -332,6 +350,9 @@ unsigned pipeline_lowered(const ir_func *f, const ir_op *ring)
 {
 	const ir_op *loop = ring;
 	while (loop && loop->kind != IR_FOR) loop = loop->next;
+	if (!loop &&
+		ring->results[0]->uses) /* for a producer it stands in front of everything, and is used in its loop */
+		for (loop = ring->results[0]->uses->user; loop && loop->kind != IR_FOR;) loop = loop->block->parent;
 	unsigned wanted = !loop ? 0 : loop->attr[0] ? (unsigned)loop->attr[0] : f->num_stages;
 	return wanted > ring->attr[0] ? wanted : 0;
 }

@@ -88,7 +88,8 @@ typedef struct product_case {
 	const char *name;
 	bool trans_a, trans_b;
 	int bm, bn, bk, warps, stages;
-	bool mixed; /* the second operand by pointers */
+	bool mixed;                                               /* the second operand by pointers */
+	enum { A_TILE, FOR_TILES, WHILE_TILES, IF_TILES } around; /* two programs go over all tiles */
 } product_case;
 
 static const product_case products[] = {
@@ -99,11 +100,37 @@ static const product_case products[] = {
 	{"two_warps", false, false, 32, 32, 32, 2, 3, false},
 	{"mixed", false, false, 64, 64, 32, 4, 4, true},
 	{"one_stage", false, true, 64, 64, 32, 4, 1, false},
+	{"persistent", false, false, 64, 32, 32, 4, 3, false, FOR_TILES},
+	{"persistent_nt", false, true, 128, 64, 32, 8, 4, false, FOR_TILES},
+	{"persistent_while", true, false, 64, 32, 64, 4, 4, false, WHILE_TILES},
+	{"persistent_if", false, false, 64, 32, 32, 4, 3, false, IF_TILES},
+	{"persistent_mixed", false, false, 64, 32, 32, 4, 3, true, FOR_TILES},
 };
+
+/* What stands before and behind the code for the tile at (i, j). */
+static void wrap_tile(const product_case *c, int m, char *before, const char **behind, size_t size)
+{
+	static const char *const loops[] = {[A_TILE] = "",
+		[FOR_TILES] = "for u in range(program_id(0), tiles, num_programs(0)) {",
+		[WHILE_TILES] = "var u = program_id(0); while u < tiles {",
+		[IF_TILES] =
+			"for u in range(program_id(0), tiles, num_programs(0)) { for h in range(3) { if u % 3 == h {"};
+	static const char *const ends[] = {
+		[A_TILE] = "", [FOR_TILES] = "}", [WHILE_TILES] = "u += num_programs(0); }", [IF_TILES] = "} } }"};
+	*behind = ends[c->around];
+	if (c->around == A_TILE)
+		snprintf(before, size, "let i = program_id(0) * %d; let j = program_id(1) * %d;", c->bm, c->bn);
+	else
+		snprintf(before, size,
+			"let across = cdiv(n, %d); let tiles = cdiv(%d, %d) * across; %s "
+			"let i = u / across * %d; let j = u %% across * %d;",
+			c->bn, m, c->bm, loops[c->around], c->bm, c->bn);
+}
 
 static void run_product(suite *s, const product_case *c, int m, int n, int k)
 {
-	char name[96], text[2048], b[256];
+	char name[96], text[2048], b[256], before[512], grid[96];
+	const char *behind;
 	snprintf(name, sizeof name, "product.%s.%dx%dx%d", c->name, m, n, k);
 	if (!suite_wants(s, name)) return;
 	snprintf(b, sizeof b,
@@ -111,18 +138,19 @@ static void run_product(suite *s, const product_case *c, int m, int n, int k)
 			   "(j + r < n)[None, :])"
 			 : "B.load([t, j], [%d, %d])",
 		c->mixed ? k : c->bk, c->bn);
+	wrap_tile(c, m, before, &behind, sizeof before);
+	snprintf(grid, sizeof grid, c->around ? "2" : "cdiv(%d, %d), cdiv(n, %d)", m, c->bm, c->bn);
 	/* n is the run-time size; m and k are known, so that a stride of theirs is a constant; the loop's end is not */
 	snprintf(text, sizeof text,
-		"kernel k(z: *f32, x: *const f16, y: *const f16, n: i32) grid(cdiv(%d, %d), cdiv(n, %d)) "
+		"kernel k(z: *f32, x: *const f16, y: *const f16, n: i32) grid(%s) "
 		"options(num_warps = %d, num_stages = %d) {\n"
 		"let A = tensor(x, [%d, %d], [%d, %d]); let B = tensor(y, [%d, n], [%s]); let C = tensor(z, [%d, n]);\n"
-		"let i = program_id(0) * %d; let j = program_id(1) * %d; let q = arange(0, %d); let r = arange(0, "
-		"%d);\n"
+		"let q = arange(0, %d); let r = arange(0, %d);\n%s\n"
 		"var s = zeros([%d, %d], f32);\n"
 		"for t in range(0, min(n, 0) + %d, %d) { s = dot(A.load([i, t], [%d, %d]), %s, s); }\nC.store([i, j], "
-		"s);\n}\n",
-		m, c->bm, c->bn, c->warps, c->stages, m, k, c->trans_a ? 1 : k, c->trans_a ? m : 1, k,
-		c->trans_b ? "1, " : "n, 1", m, c->bm, c->bn, c->bk, c->bn, c->bm, c->bn, k, c->bk, c->bm, c->bk, b);
+		"s);\n%s}\n",
+		grid, c->warps, c->stages, m, k, c->trans_a ? 1 : k, c->trans_a ? m : 1, k, c->trans_b ? "1, " : "n, 1",
+		m, c->bk, c->bn, before, c->bm, c->bn, k, c->bk, c->bm, c->bk, b, behind);
 	if (c->trans_b) { /* "[1, ]" becomes "[1, k]" */
 		char *at = strstr(text, "[1, ]"), rest[2048];
 		snprintf(rest, sizeof rest, "%s", at + 4);

@@ -237,7 +237,7 @@ static void test_rings(void **state)
 	(void)state;
 	product(ROWS, "A.load([i, t], [128, 64])", "B.load([t, j], [64, 128])", "0, k, 64, num_stages = 4");
 	assert_int_equal(count(ir, "ring {stages=4 swizzle=128 fast=1}"), 2);
-	assert_int_equal(count(ir, "mbarriers {count=4}"), 1);
+	assert_int_equal(count(ir, "mbarriers {count=4 arrivals=1}"), 1);
 	assert_int_equal(count(ir, "mbarrier_expect"), 4); /* three rounds in front, one inside */
 	assert_int_equal(count(ir, "{bytes=32768}"), 4);
 	assert_int_equal(count(ir, "bulk_copy"), 8);
@@ -328,11 +328,105 @@ static void test_stores(void **state)
 	assert_true(count(ptx, "\tfence.proxy.async;") > 0); /* threads load what copies write */
 }
 
+/* Products of all tiles, one after the other. */
+static void persistent(const char *options, const char *around, const char *body)
+{
+	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
+	char text[2048];
+	snprintf(text, sizeof text,
+		ROWS "let C = tensor(c, [m, n]); let across = cdiv(n, 128);\n%s {\n"
+		     "let i = u / across * 128; let j = u %% across * 128;\nvar s = zeros([128, 128], f32);\n"
+		     "for t in range(0, k, 64, num_stages = 3) { %s }\nC.store([i, j], s.to(f16));\n%s",
+		around, body,
+		strstr(around, "while") ? "u += num_programs(0); }"
+		: strstr(around, "if")  ? "} }"
+					: "}");
+	char parameters[256];
+	snprintf(parameters, sizeof parameters,
+		"c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32, table: *const i32, ticket: *i32) %s "
+		"{//",
+		options);
+	compile("sm_90a", all, 5, parameters, text);
+}
+
+#define DOT "s = dot(A.load([i, t], [128, 64]), B.load([t, j], [64, 128]), s);"
+#define ALL "for u in range(program_id(0), cdiv(m, 128) * across, num_programs(0))"
+
+static void in_order(const char *text, const char *const *order, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (!(text = strstr(text, order[i]))) fail_msg("%s is missing, or not in its place:\n%s", order[i], ir);
+}
+
+/* Nothing but scalars, barriers and copies: no tile in the producer's region. */
+static void check_producer(void)
+{
+	const char *region = strstr(ir, "  } do {");
+	assert_non_null(region);
+	assert_int_equal(count(region, "bulk_copy"), 2);
+	assert_int_equal(count(region, "mbarrier_wait"), 1);
+	assert_int_equal(count(region, "f32["), 0);
+	assert_int_equal(count(region, "wgmma"), 0);
+	assert_int_equal(count(region, "store"), 0);
+	assert_int_equal(count(region, "mbarrier_arrive"), 0);
+	assert_int_equal(count(ir, "bulk_copy"), 2); /* and none in the other one */
+}
+
+static void test_roles(void **state)
+{
+	(void)state;
+	persistent("grid(2) options(num_warps = 8)", ALL, DOT);
+	const char *const order[] = {"producer_warps=4", "ring {stages=3", "ring {stages=3",
+		"mbarriers {count=3 arrivals=1}", "mbarriers {count=3 arrivals=8}", "roles {", " = for ", " = for ",
+		"mbarrier_wait", " = wgmma ", "wgmma_wait {pending=1}", "mbarrier_arrive", "yield", " = wgmma_wait ",
+		"mbarrier_arrive", "bulk_store", "} do {", " = for ", " = for ", "mbarrier_wait", "mbarrier_expect",
+		"bulk_copy", "bulk_copy"};
+	in_order(ir, order, sizeof order / sizeof order[0]);
+	check_producer();
+	assert_int_equal(count(ir, "mbarriers_end"), 0);
+	assert_non_null(strstr(sig, "threads 384\n"));
+	assert_int_equal(count(ptx, ".reqntid 384"), 1);
+	assert_int_equal(count(ptx, "setmaxnreg.inc.sync.aligned.u32 232"), 1);
+	assert_int_equal(count(ptx, "setmaxnreg.dec.sync.aligned.u32 40"), 1);
+	assert_int_equal(
+		count(ptx, "bar.sync \t0;") + count(ptx, "bar.sync 0;") + count(ptx, "barrier.sync.aligned 0;"),
+		1); /* of all threads: the barriers are there */
+	/* four warps leave registers for one more */
+	persistent("grid(2) options(num_warps = 4)", "var u = program_id(0); while u < cdiv(m, 128) * across", DOT);
+	check_producer();
+	assert_non_null(strstr(ir, "arrivals=4"));
+	assert_non_null(strstr(sig, "threads 160\n"));
+	assert_int_equal(count(ptx, "setmaxnreg"), 0);
+	/* the number of a tile from memory that nobody writes */
+	persistent("grid(2) options(num_warps = 4)", "for w in range(m) { let u = load(table + w); if u > 0", DOT);
+	check_producer();
+}
+
+static void test_no_roles(void **state)
+{
+	(void)state;
+	/* a number that only one may take: the ticket is for all */
+	persistent(
+		"grid(2) options(num_warps = 4)", "for w in range(m) { let u = atomic_add(ticket, 1); if u < m", DOT);
+	assert_int_equal(count(ir, "roles"), 0);
+	assert_int_equal(count(ir, "mbarriers_end"), 1);
+	/* two warps make no wgmma; registers that the user counts */
+	persistent("grid(2) options(num_warps = 2)", ALL, DOT);
+	assert_int_equal(count(ir, "roles"), 0);
+	persistent("grid(2) options(num_warps = 4, maxnreg = 128)", ALL, DOT);
+	assert_int_equal(count(ir, "roles"), 0);
+	/* a load that is no bulk copy */
+	persistent("grid(2) options(num_warps = 4)", ALL,
+		"s = dot(A.load([i, t], [128, 64]), "
+		"load(b + (t + arange(0, 64))[:, None] * n + j + arange(0, 128)[None, :]), s);");
+	assert_int_equal(count(ir, "roles"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_takes_maps),
 		cmocka_unit_test(test_who_takes_maps), cmocka_unit_test(test_host_expressions),
 		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings),
-		cmocka_unit_test(test_stores)};
+		cmocka_unit_test(test_stores), cmocka_unit_test(test_roles), cmocka_unit_test(test_no_roles)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

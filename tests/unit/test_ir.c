@@ -504,23 +504,23 @@ static void verifier_checks_levels(void **state)
 		      "bulk_store %m, %z, %i, %i {by_warps=0}",
 		"writes through *const f32");
 	check_refused("cta_barrier", "stands at the tile level");
-	check_refused("%y = mbarriers {count=2} : i32", "stands at the tile level");
+	check_refused("%y = mbarriers {count=2 arrivals=1} : i32", "stands at the tile level");
 	check_refused("%y = splat %x : f32[64] " REG, "a layout at the tile level");
 #define MAPPED "level=mapped num_warps=1"
 #define BLOCK " : f16[8,64] <reg (0,1)(0,2)(0,4)(4,0) lane (0,8)(0,16)(0,32)(1,0)(2,0) warp ()>"
-	check_refused_in(MAPPED, "%y = mbarriers {count=0} : i32 return", "count=0");
-	check_refused_in(MAPPED, "%y = mbarriers {count=2} : i64 return", "i64");
+	check_refused_in(MAPPED, "%y = mbarriers {count=0 arrivals=1} : i32 return", "count=0");
+	check_refused_in(MAPPED, "%y = mbarriers {count=2 arrivals=1} : i64 return", "i64");
 	check_refused_in(MAPPED, "mbarrier_wait %i, %i, %i return", "no barriers");
-	check_refused_in(MAPPED, "%y = mbarriers {count=2} : i32 mbarrier_wait %y, %i, %j return", "parity");
-	check_refused_in(
-		MAPPED, "%y = mbarriers {count=2} : i32 mbarrier_expect %y, %i {bytes=1048576} return", "bytes=");
+	check_refused_in(MAPPED, "%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_wait %y, %i, %j return", "parity");
+	check_refused_in(MAPPED,
+		"%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_expect %y, %i {bytes=1048576} return", "bytes=");
 	check_refused_in(MAPPED, "mbarriers_end %i {stays=0} return", "no barriers");
 	check_refused_in(MAPPED,
-		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2} : i32 "
+		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
 		"bulk_copy %r, %i, %y, %q, %i, %i return",
 		"no ring, or no tensor map");
 	check_refused_in(MAPPED,
-		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2} : i32 "
+		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
 		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 bulk_copy %r, %i, %y, %m, %i, %i return",
 		"for a block of type f16[8,64]");
 #undef MAPPED

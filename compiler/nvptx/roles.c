@@ -1,0 +1,48 @@
+/* Warps that compute, and one thread of others that copies.
+ *
+ * In: `roles`, the last operation.  Out: a branch by the warp's number, which lane 0 is asked for, so that the
+ * assembler sees that a warp goes one way; then each region's code.
+ * The one idea: threads are numbered as if there were only those that compute; the others come behind them.  Barriers
+ * of the computing ones are named and counted (lower_barrier), so nobody waits for those who copy but at mbarriers.
+ *
+ * Where there is a warpgroup of others, it hands registers over: a CTA of 384 threads begins with 168 a thread, of
+ * which the producer keeps 40, so that those who compute have 232. */
+#include "lower.h"
+
+enum { KEPT = 40, TAKEN = 232 };
+
+static void set_registers(lower *l, const char *how, unsigned n)
+{
+	if (l->func->producer_warps < 4) return;
+	lower_asm(l, arena_printf(l->arena, "setmaxnreg.%s.sync.aligned.u32 %u;", how, n), "", l->none, 0, NULL,
+		LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+}
+
+void lower_roles(lower *l, ir_op *o)
+{
+	LLVMBasicBlockRef block[4];
+	enum { COMPUTE, OTHERS, COPY, AFTER };
+	for (unsigned i = 0; i < 4; i++) block[i] = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	lower_barrier(l); /* the mbarriers are there, for all threads */
+	LLVMValueRef computes =
+		LLVMBuildICmp(l->builder, LLVMIntULT, lower_warp(l), lower_i32(l, l->func->num_warps), "");
+	LLVMBuildCondBr(l->builder, computes, block[COMPUTE], block[OTHERS]);
+
+	LLVMPositionBuilderAtEnd(l->builder, block[COMPUTE]);
+	set_registers(l, "inc", TAKEN);
+	l->role = CONSUMERS;
+	lower_block(l, o->regions[0]);
+	LLVMBuildBr(l->builder, block[AFTER]);
+
+	LLVMPositionBuilderAtEnd(l->builder, block[OTHERS]);
+	set_registers(l, "dec", KEPT);
+	LLVMValueRef one = LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 32 * l->func->num_warps), "");
+	LLVMBuildCondBr(l->builder, one, block[COPY], block[AFTER]);
+
+	LLVMPositionBuilderAtEnd(l->builder, block[COPY]);
+	l->role = PRODUCER;
+	lower_block(l, o->regions[1]);
+	LLVMBuildBr(l->builder, block[AFTER]);
+	l->role = EVERYBODY;
+	LLVMPositionBuilderAtEnd(l->builder, block[AFTER]);
+}

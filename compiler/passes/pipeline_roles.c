@@ -1,0 +1,246 @@
+/* A loop whose copies another warp shall make.
+ *
+ * In: a loop whose loads are all bulk copies, and a loop around it.  Out: the loop with copies, waits and arrivals in
+ * an order in which one thread could do all of them; specialise_warps.c gives each half to its warps.
+ * The one idea: a slot has two barriers, `full` and `empty`, and slot and parity run on from one run of the loop to
+ * its next one, as if all runs were one.  So the copies of the next run may begin while what follows this run is done.
+ *
+ *     for t {                                   rings, full, empty
+ *       for k, s {                              for t, slot, parity {
+ *         %x = bulk_load ..        ->             for k, s, slot, parity {
+ *         %u = wgmma_wait (wgmma ..)                mbarrier_wait empty[slot], the other parity
+ *         yield %u                                  mbarrier_expect full[slot]; bulk_copy ..
+ *       }                                           mbarrier_wait full[slot], parity
+ *     }                                             %t = wgmma r[slot], .., %s
+ *                                                   wgmma_wait {pending=1}
+ *                                                   mbarrier_arrive empty[slot before], not in the first round
+ *                                                   yield %t, next slot, next parity }
+ *                                                 %u = wgmma_wait %t
+ *                                                 mbarrier_arrive empty[last slot], if there was a round
+ *                                                 yield next slot, next parity }
+ *
+ * Without products in flight a round gives its own slot back, at its end. */
+#include "pipeline.h"
+
+/* ---- what a producer can do ---- */
+
+typedef struct needs {
+	pipeline *p;
+	bool *seen; /* by value id */
+	const char *why;
+} needs;
+
+static void need(needs *n, const ir_value *v);
+
+/* That the operation runs, and how often. */
+static void need_control(needs *n, const ir_op *o)
+{
+	if (o->kind == IR_IF) need(n, ir_arg(o, 0));
+	if (o->kind == IR_FOR)
+		for (unsigned i = 0; i < 3; i++) need(n, ir_arg(o, i));
+	if (o->kind == IR_WHILE) need(n, ir_arg(o->regions[0]->last, 0));
+}
+
+static void need_parents(needs *n, const ir_op *o)
+{
+	for (const ir_op *a = o->block->parent; a; a = a->block->parent) need_control(n, a);
+}
+
+static void need_argument(needs *n, const ir_value *v)
+{
+	const ir_op *o = v->block->parent;
+	unsigned i = v->index;
+	if (!o) return;
+	need_control(n, o);
+	if (o->kind == IR_FOR && i > 0) {
+		need(n, ir_arg(o, i + 2));
+		need(n, ir_arg(o->regions[0]->last, i - 1));
+	} else if (o->kind == IR_WHILE && v->block == o->regions[0]) {
+		need(n, ir_arg(o, i));
+		need(n, ir_arg(o->regions[1]->last, i));
+	} else if (o->kind == IR_WHILE)
+		need(n, ir_arg(o->regions[0]->last, i + 1));
+}
+
+static void need_result(needs *n, const ir_value *v)
+{
+	const ir_op *o = v->def;
+	unsigned i = v->index;
+	need_parents(n, o);
+	if (ir_has(o, IR_CONTROL)) {
+		need_control(n, o);
+		if (o->kind == IR_IF)
+			for (unsigned r = 0; r < 2; r++) need(n, ir_arg(o->regions[r]->last, i));
+		if (o->kind == IR_FOR) need(n, o->regions[0]->args[i + 1]);
+		if (o->kind == IR_WHILE) need(n, ir_arg(o->regions[0]->last, i + 1));
+		return;
+	}
+	bool constant = o->kind == IR_LOAD && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !o->attr[2];
+	if (!constant && (!ir_has(o, IR_PURE) || o->nregions))
+		n->why = "what it copies depends on more than arithmetic";
+	for (unsigned k = 0; k < o->nargs; k++) need(n, ir_arg(o, k));
+}
+
+static void need(needs *n, const ir_value *v)
+{
+	if (n->why || n->seen[v->id]) return;
+	n->seen[v->id] = true;
+	if (!ir_is_scalar(v))
+		n->why = "what it copies depends on a tile";
+	else if (v->def)
+		need_result(n, v);
+	else
+		need_argument(n, v);
+}
+
+static bool inside_a_loop(const ir_op *o)
+{
+	for (o = o->block->parent; o; o = o->block->parent)
+		if (o->kind == IR_FOR || o->kind == IR_WHILE) return true;
+	return false;
+}
+
+const char *pipeline_refuses_roles(pipeline *p)
+{
+	const ir_func *f = p->func;
+	if (!p->context->target->wgmma) return "only sm_90a hands registers over";
+	if (f->num_warps != 4 && f->num_warps != 8) return "it goes with 4 or 8 warps";
+	if (f->maxnreg) return "maxnreg is given";
+	if (p->nbulk < p->nloads) return "not all loads of the loop are by tensor maps";
+	if (!inside_a_loop(p->loop)) return "no loop is around this one";
+	needs n = {.p = p, .seen = ARENA_ARRAY(p->context->arena, bool, f->nvalues)};
+	need_control(&n, p->loop);
+	need_parents(&n, p->loop);
+	for (unsigned i = 0; i < p->nloads; i++)
+		for (unsigned k = 1; k < p->loads[i].load->nargs; k++) need(&n, ir_arg(p->loads[i].load, k));
+	return n.why;
+}
+
+/* ---- the loop ---- */
+
+static ir_value *previous_slot(pipeline *p, ir_builder *b, ir_value *slot)
+{
+	ir_value *zero = ir_constant_int(b, SCALAR_I32, 0), *one = ir_constant_int(b, SCALAR_I32, 1);
+	ir_value *args[] = {ir_binary(b, IR_EQ, slot, zero), ir_constant_int(b, SCALAR_I32, p->stages - 1),
+		ir_binary(b, IR_SUB, slot, one)};
+	return ir_build1(b, IR_SELECT, slot->type, 3, args);
+}
+
+static void arrive(ir_builder *b, ir_value *barriers, ir_value *slot, ir_value *only_if)
+{
+	ir_value *args[] = {barriers, slot, only_if};
+	ir_build(b, IR_MBARRIER_ARRIVE, only_if ? 3 : 2, args, 0, NULL, 0);
+}
+
+/* Operands that wait for the value as it is outside. */
+typedef struct waiting {
+	ir_op *op;
+	unsigned arg;
+} waiting;
+
+typedef struct thread {
+	pipeline *p;
+	VEC(waiting) waiting;
+	ir_value *out; /* behind the operation that has been done last */
+} thread;
+
+static void supply(thread *t, ir_value *v)
+{
+	for (uint32_t i = 0; i < t->waiting.n; i++) ir_set_arg(t->waiting.at[i].op, t->waiting.at[i].arg, v);
+	t->waiting.n = 0;
+}
+
+static void await(thread *t, ir_op *o)
+{
+	vec_push(t->p->context->arena, &t->waiting, ((waiting){o, o->nargs - 1u}));
+}
+
+/* One more value that the operation carries, or that comes out of it: `t->out` in block `from` of it. */
+static void thread_through(thread *t, ir_op *o, ir_block *from, ir_value *start)
+{
+	ir_func *f = t->p->func;
+	ir_type type = start->type;
+	if (o->kind == IR_IF) { /* the other side: as it is */
+		ir_op *other = o->regions[o->regions[0] == from]->last;
+		ir_add_arg(f, from->last, t->out);
+		ir_add_arg(f, other, start);
+		await(t, other);
+		t->out = ir_add_result(f, o, type);
+		return;
+	}
+	ir_add_arg(f, o, start);
+	ir_value *arg = ir_block_arg(o->regions[0], type, NULL);
+	if (o->kind == IR_FOR) {
+		supply(t, arg);
+		ir_add_arg(f, from->last, t->out);
+	} else {
+		ir_value *after = ir_block_arg(o->regions[1], type, NULL);
+		bool second = from == o->regions[1];
+		supply(t, second ? after : arg);
+		ir_add_arg(f, o->regions[0]->last, second ? arg : t->out);
+		ir_add_arg(f, o->regions[1]->last, second ? t->out : after);
+	}
+	await(t, o);
+	t->out = ir_add_result(f, o, type);
+}
+
+/* A value that the loop carries goes on through the loops around it; `start` stands in front of all of them. */
+static ir_value *carry_on(pipeline *p, ir_value *start)
+{
+	ir_value *inside = pipeline_carry(p, start, NULL);
+	thread t = {.p = p, .out = p->loop->results[p->loop->nresults - 1]};
+	await(&t, p->loop);
+	for (ir_op *o = p->loop; o->block->parent; o = o->block->parent)
+		thread_through(&t, o->block->parent, o->block, start);
+	return inside;
+}
+
+static ir_op *outermost(const pipeline *p)
+{
+	ir_op *o = p->loop;
+	while (o->block->parent) o = o->block->parent;
+	return o;
+}
+
+void pipeline_rewrite_for_roles(pipeline *p)
+{
+	ir_op *end = p->body->last, *first = outermost(p);
+	span at = p->loop->at;
+	ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues); /* this round's own values */
+	ir_builder head = {.func = p->func, .block = p->func->body, .before = first, .at = at};
+	pipeline_make_rings(p, &head);
+	ir_value *full = p->barriers, *empty = ir_build1(&head, IR_MBARRIERS, full->type, 0, NULL);
+	empty->def->attr[0] = p->stages;
+	empty->def->attr[1] = p->func->num_warps;
+	ir_value *zero = ir_constant_int(&head, SCALAR_I32, 0);
+
+	ir_builder top = {.func = p->func, .block = p->body, .before = p->body->first, .at = at};
+	ir_builder bottom = {.func = p->func, .block = p->body, .before = end, .at = at};
+	ir_builder after = {.func = p->func, .block = p->loop->block, .before = p->loop->next, .at = at};
+	pipeline_leave_in_flight(p, &after);
+	ir_op *products = pipeline_behind_products(p);
+	ir_builder behind = {.func = p->func, .block = p->body, .before = products, .at = at};
+	ir_value *slot = carry_on(p, zero);
+	ir_value *last = p->loop->results[p->loop->nresults - 1];
+	p->parity = carry_on(p, zero);
+
+	ir_value *other = ir_binary(&top, IR_XOR, p->parity, ir_constant_int(&top, SCALAR_I32, 1));
+	ir_value *free[] = {empty, slot, other}, *come[] = {full, slot, p->parity};
+	ir_build(&top, IR_MBARRIER_WAIT, 3, free, 0, NULL, 0);
+	pipeline_clone(p, &top, map);
+	pipeline_copy_blocks(p, &top, slot, map);
+	top.at = at;
+	ir_build(&top, IR_MBARRIER_WAIT, 3, come, 0, NULL, 0);
+
+	if (p->nwaits) {
+		ir_build(&behind, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->nwaits;
+		ir_value *later = ir_binary(&behind, IR_NE, p->body->args[0], ir_arg(p->loop, 0));
+		arrive(&behind, empty, previous_slot(p, &behind, slot), later);
+		ir_value *any = ir_binary(&after, IR_LT, ir_arg(p->loop, 0), ir_arg(p->loop, 1));
+		arrive(&after, empty, previous_slot(p, &after, last), any);
+	} else
+		arrive(&bottom, empty, slot, NULL);
+	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
+	ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
+	pipeline_read_rings(p, slot);
+}
