@@ -36,12 +36,24 @@ static sval cast_pointer(sema *s, sval x, ir_type to, span at)
 	return sval_value(ir_build1(&s->b, IR_BITCAST, t, 1, &v), at);
 }
 
+/* A literal is an integer of the wanted width if it fits one. */
+static void literal_of_width(sema_number literal, scalar to, ir_type *from)
+{
+	static const scalar integers[] = {
+		SCALAR_U8, SCALAR_I8, SCALAR_U16, SCALAR_I16, SCALAR_U32, SCALAR_I32, SCALAR_U64, SCALAR_I64};
+	for (unsigned i = 0; i < sizeof integers / sizeof integers[0]; i++)
+		if (scalar_bits(integers[i]) == scalar_bits(to) && number_fits(literal, integers[i])) {
+			*from = ir_scalar_type(integers[i]);
+			return;
+		}
+}
+
 static sval cast_bits(sema *s, sval x, scalar to, span at)
 {
 	ir_type from = {0};
 	if (!sval_type_of(x, &from)) return sval_poison(at);
-	if (x.kind == SVAL_NUMBER && x.number.untyped && scalar_is_integer(x.number.type) && number_fits(x.number, to))
-		from = ir_scalar_type(to); /* a literal is of the wanted width */
+	if (x.kind == SVAL_NUMBER && x.number.untyped && scalar_is_integer(x.number.type))
+		literal_of_width(x.number, to, &from);
 	scalar e = (scalar)from.elem;
 	if (scalar_bits(e) != scalar_bits(to)) {
 		diag *d = sema_diag(s, 217, at, "a bitcast keeps the size: %s has %u bits, %s has %u", scalar_name(e),
