@@ -21,10 +21,22 @@ int run_wrong(const char *name, const char *what)
 	return 2;
 }
 
+static void print_line(const char *s)
+{
+	if (s[0]) fprintf(stderr, "%s%s", s, s[strlen(s) - 1] == '\n' ? "" : "\n");
+}
+
 static void print_note(void)
 {
+	print_line(blk_note());
+}
+
+/* Compiling says again what the check of the source has said: only what is new is printed. */
+static void print_new_note(const place *p)
+{
 	const char *note = blk_note();
-	if (note[0]) fprintf(stderr, "%s%s", note, note[strlen(note) - 1] == '\n' ? "" : "\n");
+	size_t n = p->said ? strlen(p->said) : 0;
+	print_line(n && strncmp(note, p->said, n) == 0 ? note + n : note);
 }
 
 /* ---- The job ---- */
@@ -120,6 +132,7 @@ void place_close(place *p)
 {
 	for (size_t i = 0; i < sizeof p->buffers / sizeof p->buffers[0]; i++) blk_buffer_free(p->buffers[i]);
 	blk_module_close(p->module);
+	free(p->said);
 	memset(p, 0, sizeof *p);
 }
 
@@ -136,6 +149,7 @@ int place_open(place *p, const options *o, blk_device *device)
 		return run_failed();
 	}
 	print_note();
+	p->said = strdup(blk_note());
 	blk_status status = blk_kernel_find(p->module, o->kernel, &p->kernel);
 	return status ? run_failed() + (status == BLK_ERROR_NOT_FOUND) : 0; /* 2: a name that is no kernel's */
 }
@@ -165,7 +179,7 @@ static blk_status launch(place *p, const job *j)
 	blk_status status = o->has_grid ? BLK_OK : blk_kernel_grid(p->kernel, p->args, j->n, &p->grid);
 	p->launched = !status && p->grid.x && p->grid.y && p->grid.z;
 	if (!status && p->launched) status = blk_kernel_info(p->kernel, p->args, j->n, &info);
-	if (!status && p->launched) print_note();
+	if (!status && p->launched) print_new_note(p);
 	if (!status) status = blk_event_create(p->device, &start);
 	if (!status) status = blk_event_create(p->device, &end);
 	if (!status) status = blk_event_record(start, NULL);

@@ -88,6 +88,7 @@ static const char *parse_extents(const char **at, array *a)
 		a->extent[a->rank] = strtoull(p, &end, 0);
 		if (errno) return "an extent is too large";
 		p = end;
+		if (*p == '.') return "an extent is no integer";
 		if (*p == ',')
 			p++;
 		else if (*p != ']')

@@ -119,6 +119,7 @@ typedef struct place {
 	blk_grid grid;
 	double ms; /* of the one launch */
 	bool launched;
+	char *said; /* the warnings of the module's check; may be null */
 } place;
 
 /* These return exit statuses, after a message on stderr where they are not 0. */

@@ -66,6 +66,14 @@ run 2 "unknown option" $add --frobnicate; says 'unknown option --frobnicate'
 run 2 "value missing" $add --out; says 'value is missing'
 status 2 "nothing" "$blkrun"
 
+# A warning is printed once, though the source is checked and then compiled
+echo 'kernel k(x: *f32) grid(1) { static_print("said"); store(x, 1 / 2); }' >warning.blk
+for time in first cached; do
+	run 0 "warning, $time" warning.blk x=f32[1]
+	[ "$(grep -c 'W0302' err) $(grep -c 'note: said' err)" = "1 1" ] && ok || { bad "$time: a warning not once:"; cat err; }
+done
+run 2 "fraction as an extent" $add n=1.5 x=f32[n] y=f32[4] z=f32[4]; says 'x: an extent is no integer'
+
 # Prints say the same on every device: tiles stretch to one shape, an element has one line with everything, whatever layouts they come in
 cat >print.blk <<'END'
 kernel k(x: *const f32, y: *f32) grid(2)
@@ -98,7 +106,7 @@ status 0 "sim" "$blkrun" --device=sim $add n=1000 x=f32[1000]:randn y=f32[1000]:
 says 'simulator of sm_80'; says 'z:'
 status 0 "check against sim" "$blkrun" --device=cpu $add n=1000 x=f32[1000]:randn y=f32[1000]:rand z=f32[1000]:poison --check sim
 status 1 "sim finds" "$blkrun" --device=sim:sm_90a $add n=1000 x=f32[1000] y=f32[1000] z=f32[999]
-says 'vector_add.blk:9: .* written outside z, which has 3996 bytes: at offset 399'; says 'in kernel add, program (0, 0, 0), thread'; says 'hint: '
+says 'vector_add.blk:9: .* written outside z, which has 3996 bytes: at offset 3984'; says 'in kernel add, program (0, 0, 0), thread'; says 'hint: '
 status 2 "no such target" "$blkrun" --device=sim:sm_1 $add n=1 x=f32[1] y=f32[1] z=f32[1]
 says 'runs no target "sm_1"'
 status 2 "cache of an unknown kind" "$blkrun" --cache=frob
