@@ -40,6 +40,7 @@ typedef struct bench_check {
 typedef struct bench_row {
 	char work[64], size[48], configuration[96];
 	double elements, bytes, error;
+	double flops; /* of a run; 0: bytes are what counts */
 	blk_timing time;
 } bench_row;
 
@@ -275,10 +276,12 @@ static inline void bench_end(bench *b)
 	if (b->n == 0)
 		printf("%-28s %-18s %-24s %10s %8s %7s %7s %9s\n", "work", "size", "configuration", "us", "GB/s",
 			"of copy", "spread", "error");
-	printf("%-28s %-18s %-24s %10.2f %8.1f %6.1f%% %6.1f%% %9.1e\n", r->work, r->size, r->configuration,
+	printf("%-28s %-18s %-24s %10.2f %8.1f %6.1f%% %6.1f%% %9.1e", r->work, r->size, r->configuration,
 		r->time.median_ms * 1e3, bench_rate(r, r->time.median_ms),
 		100 * bench_rate(r, r->time.median_ms) * 1e9 / b->ceiling,
 		100 * (r->time.p80_ms - r->time.p20_ms) / r->time.median_ms, r->error);
+	if (r->flops > 0) printf(" %8.1f TFLOP/s", r->flops / r->time.median_ms * 1e-9);
+	printf("\n");
 	fflush(stdout);
 	b->rows[b->n++] = *r;
 }
@@ -348,13 +351,14 @@ static inline int bench_block(int n)
 
 static inline void bench_write_csv(const bench *b, FILE *f)
 {
-	fprintf(f, "work,size,configuration,elements,us,GBs,share,spread,error\n");
+	fprintf(f, "work,size,configuration,elements,us,GBs,share,spread,error,TFLOPs\n");
 	for (size_t i = 0; i < b->n; i++) {
 		const bench_row *r = &b->rows[i];
 		double rate = bench_rate(r, r->time.median_ms);
-		fprintf(f, "\"%s\",\"%s\",\"%s\",%.0f,%.3f,%.1f,%.4f,%.4f,%.2e\n", r->work, r->size, r->configuration,
-			r->elements, r->time.median_ms * 1e3, rate, rate * 1e9 / b->ceiling,
-			(r->time.p80_ms - r->time.p20_ms) / r->time.median_ms, r->error);
+		fprintf(f, "\"%s\",\"%s\",\"%s\",%.0f,%.3f,%.1f,%.4f,%.4f,%.2e,%.2f\n", r->work, r->size,
+			r->configuration, r->elements, r->time.median_ms * 1e3, rate, rate * 1e9 / b->ceiling,
+			(r->time.p80_ms - r->time.p20_ms) / r->time.median_ms, r->error,
+			r->flops / r->time.median_ms * 1e-9);
 	}
 }
 

@@ -56,6 +56,10 @@ def sections(p):
         yield ("layer norm fwd", "layer_norm/layer_norm.blk", "layer_norm_forward", {"T": "f16", "BLOCK": "4096", "num_warps": "8"}, [h, h, h, h, f, f, 4096, 1, 4096, 1e-5],
                lambda w: warm(T.norm_forward, h, h, h, h, f, f, 1, 4096, 1e-5, BLOCK=4096, num_warps=w, num_stages=1))
 
+        c = p.fresh(1 << 16).half()
+        yield ("matmul", "matmul/matmul.blk", "matmul", {"BM": "128", "BN": "256", "BK": "64", "num_warps": "8", "num_stages": "3"}, [c, c, c, 256, 256, 256],
+               lambda w: warm(T.matmul, c, c, c, 256, 256, 256, BM=128, BN=256, BK=64, GROUP=w, num_warps=8, num_stages=3))
+
     def section_compile():
         target = "cpu" if p.DRY else "sm_90a" if torch.cuda.get_device_capability() == (9, 0) else "native"
         blkc = os.path.join(p.BUILD, "bin", "blkc")
@@ -64,7 +68,7 @@ def sections(p):
             flags = [blkc, os.path.join(p.EXAMPLES, path), f"--kernel={kernel}", f"--target={target}", "-o", out]
             for k, v in defines.items():
                 flags += ["-D", f"{k}={v}"]
-            extra = [] if p.DRY else ["--specialize=" + {"add": "x%16,y%16,z%16,n%16", "softmax": "x%16,y%16,stride%16,n%16"}.get(name, "x%16,y%16,w%16,b%16,stride%16,n%16")]
+            extra = [] if p.DRY else ["--specialize=" + {"add": "x%16,y%16,z%16,n%16", "softmax": "x%16,y%16,stride%16,n%16", "matmul": "c%16,a%16,b%16,M%16,N%16,K%16"}.get(name, "x%16,y%16,w%16,b%16,stride%16,n%16")]
             cold = dict(BLK_CACHE="off")
             in_process = lambda i: p.Kernel(p.BLK, path, kernel, args, defines, mark=f"{os.getpid()} {i}").info()
             figures = {}

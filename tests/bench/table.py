@@ -1,10 +1,11 @@
 """The CSV of peers.py as the Markdown tables of docs/performance.md, and as one chart.
 
 usage: python3 tests/bench/table.py peers.csv [--plot=docs/performance.svg] [--write=docs/performance.md]
-  prints the tables; --write puts them between the marks "<!-- measured -->" and "<!-- /measured -->" of a page; --plot
-  draws softmax over its row lengths (gnuplot).
+  prints the tables; --write puts them between the marks of a page, "<!-- measured -->" and "<!-- /measured -->" those of
+  memory-bound work and of the host, "<!-- matrix -->" and "<!-- /matrix -->" those of matrix products, each if the CSV has
+  rows for it; --plot draws softmax over its row lengths (gnuplot).
 """
-import csv, os, subprocess, sys
+import csv, math, os, subprocess, sys
 
 # work: (the floor in bytes moved, what we aim at: ours over the best peer)
 MEMORY = {
@@ -22,6 +23,17 @@ MEMORY = {
 }
 # What the aims are stated against: torch and the tutorials' form of Triton's kernels, or one of them only.
 AGAINST = {"softmax f32 1024 x 65536": "torch", "softmax f32 256 x 262144": "torch", "dropout rand f32 2^27": "triton"}
+
+
+# work: what we aim at over cuBLAS; e4m3 counts for itself, the others' geometric mean is to be 1.00 with tuning on
+MATRIX = {
+    **{f"matmul f16 {s}": a for s, a in (("512 x 512 x 512", 1.0), ("1024 x 1024 x 1024", 1.0), ("2048 x 2048 x 2048", 1.0), ("4096 x 4096 x 4096", 1.0),
+                                         ("8192 x 8192 x 8192", 1.03), ("8192 x 8192 x 1024", 1.03), ("4096 x 4096 x 16384", 1.0), ("16 x 4096 x 4096", 1.0),
+                                         ("128 x 8192 x 8192", 1.0), ("3072 x 1024 x 8192", 0.92), ("4096 x 14336 x 4096", 0.92), ("14336 x 4096 x 2048", 0.92),
+                                         ("1000 x 1032 x 1056", 0.92), ("64 x 4096 x 4096", 0.92), ("32 x (512 x 512 x 512)", 0.92))},
+    "matmul e4m3 8192 x 8192 x 8192": 1.0,
+}
+POINTERS = 0.85
 
 
 def size(n):
@@ -61,6 +73,61 @@ def memory_table(rows):
         yield "| " + " | ".join(cells) + " |"
 
 
+def verdict(ratio, aim):
+    return f"{aim:.2f}, {'met' if round(ratio, 2) >= aim else 'missed'}" if ratio else f"{aim:.2f}"
+
+
+def mean(ratios):
+    ratios = [r for r in ratios if r]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 0
+
+
+def matrix_table(rows, section):
+    figures = {}
+    for r in rows:
+        if r["section"] == section and r["rate"] and not r["note"]:
+            figures.setdefault(r["work"], {})[r["who"]] = r
+    if not figures:
+        return
+    yield "| work | blk | blk, tuner's choice | blk, pointers | cuBLAS | Triton | best blk / cuBLAS | tuner / cuBLAS | aim | pointers / cuBLAS | aim | blk's configuration |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    over = {"best": [], "tuner": []}
+    for work in list(MATRIX) + [w for w in figures if w not in MATRIX]:
+        have = figures.get(work, {})
+        ours, tuned, pointers, triton = (have.get(who) for who in ("blk", "blk tuned", "blk pointers", "triton"))
+        cublas, best = fastest(have, "cuBLAS", "cuBLASLt"), fastest(have, "blk", "blk tuned")
+        ratio = lambda r: float(cublas["ms"]) / float(r["ms"]) if cublas and r else 0
+        if " f16 " in work:
+            over["best"].append(ratio(best))
+            over["tuner"].append(ratio(tuned))
+        number, cell = lambda v: f"{v:.2f}" if v else "", lambda r: f"{float(r['rate']):.0f}" if r else ""
+        aim = verdict(ratio(best), MATRIX[work]) if work in MATRIX else ""
+        row = [work, cell(ours), cell(tuned), cell(pointers), cell(cublas), cell(triton), number(ratio(best)), number(ratio(tuned)), aim]
+        row += [number(ratio(pointers)), verdict(ratio(pointers), POINTERS) if pointers else "", best["variant"] if best else ""]
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+    yield f"Geometric mean over f16: {mean(over['best']):.3f} of cuBLAS, {mean(over['tuner']):.3f} with the tuner's choice (aim 1.00)."
+
+
+def tuner_table(rows):
+    rows = [r for r in rows if r["section"] == "tuner" and r["ms"]]
+    if rows:
+        yield "| tuned | seconds | configurations, the choice |"
+        yield "| --- | --- | --- |"
+    for r in rows:
+        yield f"| {r['work']} | {float(r['ms']) / 1e3:.2f} | {r['variant']} |"
+
+
+def matrix_tables(rows):
+    parts = []
+    for section, title in (("matrix", "TFLOP/s, each round after the same rest (cool)."), ("matrix_hot", "TFLOP/s, each round after a quarter of a second of the same work (hot).")):
+        table = list(matrix_table(rows, section))
+        if table:
+            parts.append("\n".join([title, ""] + table))
+    tuned = list(tuner_table(rows))
+    return "\n\n".join(parts + ["\n".join(tuned)] * bool(tuned)) + "\n" if parts else ""
+
+
 def host_table(rows):
     yield "| what | who | ms | ratio to blk's peer | note |"
     yield "| --- | --- | --- | --- | --- |"
@@ -75,18 +142,30 @@ def failures(rows):
             yield f"- {r['work']}, {r['who']} {r['variant']}: {r['note']}"
 
 
-def tables(rows):
+def headed(rows, text):
+    """With the machine before it and what failed behind it."""
     machine = next((f"{r['work']}, {r['who']}, {r['variant']}" for r in rows if r["section"] == "machine"), "")
-    text = f"{machine}.\n\n" if machine else ""
-    text += "\n".join(memory_table(rows)) + "\n\n" + "\n".join(host_table(rows)) + "\n"
     failed = list(failures(rows))
-    return text + ("\nWhat failed or was left out:\n\n" + "\n".join(failed) + "\n" if failed else "")
+    return (f"{machine}.\n\n" if machine else "") + text + ("\nWhat failed or was left out:\n\n" + "\n".join(failed) + "\n" if failed else "")
 
 
-def write(path, text):
+def tables(rows):
+    """By the name of their marks."""
+    products = [r for r in rows if r["section"] in ("matrix", "matrix_hot", "tuner")]
+    others = [r for r in rows if r not in products]
+    machine = [r for r in rows if r["section"] == "machine"]
+    out = {}
+    if any(r not in machine for r in others) or not products:
+        out["measured"] = headed(others, "\n".join(memory_table(others)) + "\n\n" + "\n".join(host_table(others)) + "\n")
+    if products:
+        out["matrix"] = headed(machine + products, matrix_tables(products))
+    return out
+
+
+def write(path, mark, text):
     with open(path) as f:
         page = f.read()
-    begin, end = "<!-- measured -->\n", "<!-- /measured -->"
+    begin, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->"
     if begin not in page or end not in page:
         sys.exit(f"{path} has no marks {begin.strip()} and {end}")
     page = page[: page.index(begin) + len(begin)] + text + page[page.index(end) :]
@@ -140,10 +219,11 @@ def main():
     with open(paths[0], newline="") as f:
         rows = list(csv.DictReader(f))
     text = tables(rows)
-    if "write" in options:
-        write(options["write"], text)
-    else:
-        print(text, end="")
+    for mark in text:
+        if "write" in options:
+            write(options["write"], mark, text[mark])
+        else:
+            print(text[mark], end="")
     if "plot" in options:
         plot(options["plot"], rows)
 

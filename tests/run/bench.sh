@@ -51,6 +51,27 @@ says '| softmax f32 4096 x 1024 | 33.6 MB | 3355 |  | 2796 | 3728 | 0.90 | 1.20 
 says 'softmax f32 4096 x 1024, torch softmax: RuntimeError: it fails'; says '| host cost of one launch | blk | 0.0025 |'
 status 0 "table into a page" python3 tests/bench/table.py "$dir/peers.csv" --write="$dir/page.md"
 [ "$(sed -n '1p;$p' "$dir/page.md" | tr '\n' ' ')" = "before after " ] && grep -q '^| add f32 2^20' "$dir/page.md" && ! grep -q '^old$' "$dir/page.md" && ok || bad "the page"
+cat >"$dir/matrix.csv" <<'C'
+section,work,who,variant,ms,rate,unit,spread,ratio,note
+machine,A GPU,torch 2,Triton 3,,,,,,
+matrix,matmul f16 512 x 512 x 512,cuBLAS,matmul,0.010,26.8,TFLOP/s,0.01,,
+matrix,matmul f16 512 x 512 x 512,blk,matmul_tensor BM=64,0.008,33.6,TFLOP/s,0.01,1.25,
+matrix,matmul f16 512 x 512 x 512,blk tuned,matmul_tensor BM=128,0.0125,21.5,TFLOP/s,0.01,0.8,
+matrix,matmul f16 512 x 512 x 512,blk pointers,matmul BM=64,0.0125,21.5,TFLOP/s,0.01,0.8,
+matrix,matmul f16 1000 x 1032 x 1056,cuBLAS,matmul,0.010,218,TFLOP/s,0.01,,
+matrix,matmul f16 1000 x 1032 x 1056,blk,matmul_tensor BM=64,0.0125,174,TFLOP/s,0.01,0.8,
+matrix,matmul e4m3 8192 x 8192 x 8192,cuBLASLt,_scaled_mm,1.0,1100,TFLOP/s,0.01,,
+matrix,matmul e4m3 8192 x 8192 x 8192,blk tuned,matmul_fp8_tensor BM=128,1.25,880,TFLOP/s,0.01,0.8,
+tuner,matmul_tensor 512 512 512,blk,"10 configurations, BM=128",1500,,,,,
+C
+status 0 "matrix table" python3 tests/bench/table.py "$dir/matrix.csv"
+says '| matmul f16 512 x 512 x 512 | 34 | 22 | 22 | 27 |  | 1.25 | 0.80 | 1.00, met | 0.80 | 0.85, missed | matmul_tensor BM=64 |'
+says '| matmul f16 1000 x 1032 x 1056 | 174 |  |  | 218 |  | 0.80 |  | 0.92, missed |'; says '| matmul e4m3 8192 x 8192 x 8192 |  | 880 |  | 1100 |'
+says 'Geometric mean over f16: 1.000 of cuBLAS, 0.800 with'; says '| matmul_tensor 512 512 512 | 1.50 | 10 configurations, BM=128 |'
+silent 'bytes moved'
+printf '<!-- matrix -->\nold\n<!-- /matrix -->\n' >>"$dir/page.md"
+status 0 "matrix table into a page" python3 tests/bench/table.py "$dir/matrix.csv" --write="$dir/page.md"
+grep -q '^| matmul f16' "$dir/page.md" && grep -q '^| add f32 2^20' "$dir/page.md" && ! grep -q '^old$' "$dir/page.md" && ok || bad "the page with both"
 if command -v gnuplot >/dev/null; then
 	status 0 "chart" python3 tests/bench/table.py "$dir/peers.csv" --plot="$dir/chart.svg"
 	grep -q 'Triton, tutorial' "$dir/chart.svg" && ok || bad "no chart"
