@@ -122,13 +122,31 @@ static void order_operands(canon *c, ir_op *o)
 	c->changed = true;
 }
 
+/* x / y * y + x % y is x; for y = 0 it is unspecified. */
+static ir_value *put_together(ir_value *product, ir_value *rest)
+{
+	if (!is_kind(product, IR_MUL) || !is_kind(rest, IR_REM)) return NULL;
+	ir_value *x = ir_arg(rest->def, 0), *y = ir_arg(rest->def, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		ir_value *quotient = ir_arg(product->def, i);
+		if (ir_arg(product->def, 1 - i) == y && is_kind(quotient, IR_DIV) && ir_arg(quotient->def, 0) == x &&
+			ir_arg(quotient->def, 1) == y)
+			return x;
+	}
+	return NULL;
+}
+
 static ir_value *simplify_integer(canon *c, const ir_op *o, ir_value *a, ir_value *b)
 {
 	ir_type t = a->type;
 	bool zero = is_bits(b, 0), one = is_bits(b, 1), full = is_bits(b, ones(t));
+	ir_value *r;
 	uint64_t count;
 	switch (o->kind) {
-	case IR_ADD: return zero ? a : NULL;
+	case IR_ADD:
+		if (zero) return a;
+		r = put_together(a, b);
+		return r ? r : put_together(b, a);
 	case IR_SUB: return a == b ? constant(c, t, 0) : zero ? a : NULL;
 	case IR_MUL: return zero ? b : one ? a : NULL;
 	case IR_DIV: return one ? a : NULL;

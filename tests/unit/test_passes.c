@@ -208,6 +208,8 @@ static void identities(void **state)
 		{I("0") "%r = sub %i, %c : i32\n", "i"},
 		{I("1") "%r = mul %c, %i : i32\n", "i"},
 		{I("1") "%r = div %i, %c : i32\n", "i"},
+		{"%v = div %i, %j : i32\n%w = mul %v, %j : i32\n%z = rem %i, %j : i32\n%r = add %w, %z : i32\n", "i"},
+		{"%v = div %i, %j : i32\n%w = mul %j, %v : i32\n%z = rem %i, %j : i32\n%r = add %z, %w : i32\n", "i"},
 		{I("0") "%r = or %c, %i : i32\n", "i"},
 		{I("0") "%r = xor %i, %c : i32\n", "i"},
 		{I("-1") "%r = and %i, %c : i32\n", "i"},
@@ -276,6 +278,8 @@ static void identities(void **state)
 	KEEP("%w = convert %x : i32\n%r = convert %w : f32\n");
 	KEEP(I("32") "%r = shr %i, %c : i32\n"); /* the sign */
 	KEEP("%r = div %i, %i : i32\n");         /* 0 / 0 */
+	KEEP("%v = div %i, %j : i32\n%w = mul %v, %i : i32\n%z = rem %i, %j : i32\n%r = add %w, %z : i32\n");
+	KEEP("%v = div %j, %i : i32\n%w = mul %v, %i : i32\n%z = rem %j, %j : i32\n%r = add %w, %z : i32\n");
 #undef I
 #undef F
 #undef KEEP
