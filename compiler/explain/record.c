@@ -306,7 +306,7 @@ static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 			row.how = explain_kind_names[kind_of(o->next)];
 		break;
 	default:
-		if (!o->shared_bytes) return;
+		if (!o->shared_bytes || o->kind == IR_MBARRIERS) return;
 		/* values are written (counters: and cleared), then read */
 		row.barriers = o->kind == IR_HISTOGRAM ? 2 : 1;
 		if (o->kind == IR_SCAN || o->kind == IR_SORT || o->kind == IR_FLIP)

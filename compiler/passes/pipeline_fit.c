@@ -311,7 +311,7 @@ static bool choose_stages(pipeline *p)
 {
 	if (!p->alone) {
 		fill_shared(p, p->func->body);
-		p->roles = p->stages >= ROLES_STAGES;
+		p->roles = p->stages >= (p->nwaits ? ROLES_STAGES : 2);
 		p->alone =
 			p->roles ? NULL : "shared memory has no room for three stages beside the rest of the program";
 	}
@@ -334,12 +334,12 @@ bool pipeline_fits(pipeline *p)
 	}
 	find_loads(p);
 	if (!p->nloads) return false;
+	find_flight(p);
 	p->alone = pipeline_refuses_roles(p);
 	if (!choose_stages(p)) {
 		note_all(p, "shared memory has no room for two stages");
 		return false;
 	}
-	find_flight(p);
 	bool all_bulk = p->nbulk == p->nloads;
 	p->overlaps = p->nwaits && (all_bulk || p->stages >= OVERLAP_STAGES);
 	p->distance = p->stages - 1 - (p->overlaps && !all_bulk);

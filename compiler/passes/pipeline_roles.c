@@ -100,6 +100,13 @@ static bool inside_a_loop(const ir_op *o)
 	return false;
 }
 
+static bool multiplies(const pipeline *p)
+{
+	for (const ir_op *o = p->body->first; o; o = o->next)
+		if (o->kind == IR_WGMMA) return true;
+	return false;
+}
+
 const char *pipeline_refuses_roles(pipeline *p)
 {
 	const ir_func *f = p->func;
@@ -107,6 +114,7 @@ const char *pipeline_refuses_roles(pipeline *p)
 	if (f->num_warps != 4 && f->num_warps != 8) return "it goes with 4 or 8 warps";
 	if (f->maxnreg) return "maxnreg is given";
 	if (p->nbulk < p->nloads) return "not all loads of the loop are by tensor maps";
+	if (!multiplies(p)) return "no wgmma is in the loop";
 	if (!inside_a_loop(p->loop)) return "no loop is around this one";
 	needs n = {.p = p, .seen = ARENA_ARRAY(p->context->arena, bool, f->nvalues)};
 	need_control(&n, p->loop);

@@ -16,11 +16,14 @@
  *       store ..                                  yield
  *     }                                         }
  *
- * What the producer does is of one thread.  Everything else in its warps only keeps the hardware's rules: registers
- * are handed over by groups of four warps, so where eight warps compute, four more come. */
+ * What the producer does is of one thread, so one warp more is enough.  Where the others need more registers than nine
+ * warps can have, three come along that do nothing: registers are handed over by groups of four warps. */
 #include "passes.h"
+#include "pressure.h"
 
-enum { FEW_WARPS = 4 }; /* with so many the registers that a thread can have are enough for one more warp */
+/* A thread of nine warps has 168 at most, as one of twelve: a quarter of the processor holds three warps.  The
+ * estimate is of values alone. */
+enum { FEW_WARPS = 4, FEW_REGISTERS = 128 };
 
 typedef struct splitter {
 	pass_context *context;
@@ -134,6 +137,8 @@ bool pass_specialise_warps(pass_context *c, ir_func *f)
 	}
 	drop_producers(roles->regions[0]);
 	drop_others(&s, roles->regions[1]);
-	f->producer_warps = f->num_warps > FEW_WARPS ? 4 : 1;
+	pressure need = pressure_estimate(c->arena, f);
+	bool short_of = f->num_warps > FEW_WARPS && need.lines.n && need.lines.at[0].registers > FEW_REGISTERS;
+	f->producer_warps = short_of ? 4 : 1;
 	return true;
 }
