@@ -40,6 +40,7 @@ static const pass_row tile_passes[] = {
 };
 
 static const pass_row gpu_passes[] = {
+	{"windows", pass_windows},
 	{"expand_math", pass_expand_math},
 	{"prepare_dots", pass_prepare_dots},
 	{"canonicalise", pass_canonicalise},

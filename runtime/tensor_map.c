@@ -54,8 +54,10 @@ static blk_status refuse(const variant *v, uint32_t map, const char *why)
 		v->sig->kernel, map, why);
 }
 
-/* Copies keep indices in 32 bits; a block that begins inside ends below 2^31 so. */
+/* Copies keep indices in 32 bits; a block that begins inside ends below 2^31 so.  2^31 itself is a dimension without
+ * end: the kernel's indices are never outside of it. */
 enum { LARGEST_EXTENT = INT32_MAX - 65536 };
+#define NO_END (INT64_C(1) << 31)
 #define LARGEST_STRIDE (INT64_C(1) << 40)
 
 static blk_status make_request(blk_device *d, const variant *v, uint32_t i, const uint64_t *bits, tensor_map_request *q)
@@ -76,7 +78,8 @@ static blk_status make_request(blk_device *d, const variant *v, uint32_t i, cons
 	q->address = (uint64_t)n;
 	for (unsigned k = 0; k < m->rank; k++) {
 		q->box[k] = m->box[k];
-		if (!signature_integer(s, &m->extent[k], bits, sms, &n) || n <= 0 || n > LARGEST_EXTENT)
+		if (!signature_integer(s, &m->extent[k], bits, sms, &n) || n <= 0 ||
+			(n > LARGEST_EXTENT && n != NO_END))
 			return refuse(v, i, "an extent is below 1 or too large");
 		q->extent[k] = (uint64_t)n;
 		q->stride[k] = q->element_bytes;

@@ -67,10 +67,11 @@ typedef struct explain_row {
 	/* products: how is the instruction's name and shape */
 	uint32_t instructions; /* that a warp, or a warpgroup, executes */
 	const char *first,
-		*second;     /* where the operands come from: "registers", "shared memory", "ring"; null: mma.sync */
-	bool flies;          /* nobody waits for it in the loop */
-	bool producer;       /* of a ring: a warp of its own fills it */
-	const char *why_not; /* wgmma; or, of a load in a loop: copied ahead; of a ring: by a producer; or null */
+		*second;       /* where the operands come from: "registers", "shared memory", "ring"; null: mma.sync */
+	bool flies;            /* nobody waits for it in the loop */
+	bool producer;         /* of a ring: a warp of its own fills it */
+	const char *why_not;   /* wgmma; or, of a load in a loop: copied ahead; of a ring: by a producer; or null */
+	const char *no_window; /* of a load: no tensor copy; or null */
 
 	/* reductions: bits of the axis combined inside threads, between lanes and between warps */
 	uint32_t in_registers, between_lanes, between_warps;

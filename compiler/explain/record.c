@@ -210,11 +210,16 @@ static void record_ring(recorder *r, const ir_op *o, explain_row *row)
 	}
 }
 
+static const char *find_note(const pass_note *notes, uint32_t n, const ir_op *o)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (notes[i].op == o) return notes[i].why;
+	return NULL;
+}
+
 static const char *note_of(const recorder *r, const ir_op *o)
 {
-	for (uint32_t i = 0; i < r->pass->notes.n; i++)
-		if (r->pass->notes.at[i].op == o) return r->pass->notes.at[i].why;
-	return NULL;
+	return find_note(r->pass->notes.at, r->pass->notes.n, o);
 }
 
 static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
@@ -286,6 +291,7 @@ static void record_product(recorder *r, const ir_op *o, explain_row *row)
 static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 {
 	explain_row row = {.kind = kind_of(o), .at = o->at, .loops = loops, .shared_bytes = o->shared_bytes};
+	row.no_window = find_note(r->pass->windows.at, r->pass->windows.n, o);
 	switch (row.kind) {
 	case EXPLAIN_LOAD:
 	case EXPLAIN_STORE:

@@ -172,6 +172,7 @@ static void put_row(writer *w, const explain_row *row)
 		break;
 	default: text_puts(w->out, ": "); put_access(w, row);
 	}
+	if (row->no_window) text_printf(w->out, "\n            no tensor copy: %s", row->no_window);
 	text_puts(w->out, "\n");
 }
 

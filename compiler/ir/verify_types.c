@@ -244,7 +244,8 @@ static bool bulk_access(const ir_op *o, text *why)
 	if (!map || map->kind != IR_TENSOR_MAP) return ir_verify_fail(why, "the first operand is no tensor map");
 	if (first == 2 && type(o, 0).pointer == IR_CONST_POINTER)
 		return ir_verify_fail(why, "writes through %s", name(why, type(o, 0)));
-	if (block.pointer || block.elem != type(o, 0).elem || o->nargs != first + block.rank || !block.rank)
+	if (block.pointer || block.elem != type(o, 0).elem || o->nargs < first + block.rank ||
+		o->nargs > first + IR_MAX_RANK || !block.rank)
 		return ir_verify_fail(why, "%u operands for a block of type %s", o->nargs, name(why, block));
 	for (unsigned i = first; i < o->nargs; i++)
 		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "index", why)) return false;
@@ -498,7 +499,7 @@ static bool bulk_copy(const ir_op *o, text *why)
 	if (!ring || ring->kind != IR_RING || !map || map->kind != IR_TENSOR_MAP)
 		return ir_verify_fail(why, "no ring, or no tensor map");
 	ir_type block = type(o, 0);
-	if (block.elem != type(o, 3).elem || o->nargs != 4u + block.rank)
+	if (block.elem != type(o, 3).elem || o->nargs < 4u + block.rank || o->nargs > 4u + IR_MAX_RANK)
 		return ir_verify_fail(why, "%u operands for a block of type %s", o->nargs, name(why, block));
 	for (unsigned i = 4; i < o->nargs; i++)
 		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "index", why)) return false;

@@ -100,19 +100,21 @@ static void copy(
 }
 
 /* The pieces of a block between shared memory at byte `base` (i32) and its place in the array; the map is operand
- * `map`, the indices stand from `first` on. */
+ * `map`, the indices stand from `first` on, those of dimensions in which the block has extent 1 in front. */
 static void copies(
 	lower *l, const ir_op *o, unsigned map, unsigned first, ir_type block, LLVMValueRef base, LLVMValueRef barrier)
 {
 	bulk_shape s;
-	unsigned rank = block.rank, last = rank - 1;
+	unsigned rank = o->nargs - first, last = rank - 1, front = rank - block.rank;
 	bulk_shape_of(block, &s);
 	for (unsigned panel = 0; panel < s.panels; panel++)
 		for (unsigned piece = 0; piece < s.pieces; piece++) {
 			LLVMValueRef index[IR_MAX_RANK];
 			unsigned before = (panel * s.pieces + piece) * s.copy_bytes;
 			for (unsigned i = 0; i < rank; i++) {
-				unsigned step = i == last ? panel * s.box[last] : i == s.split ? piece * BULK_BOX : 0;
+				unsigned step = i == last              ? panel * s.box[last - front]
+						: i == s.split + front ? piece * BULK_BOX
+								       : 0;
 				index[i] = LLVMBuildAdd(
 					l->builder, lower_arg(l, o, first + i).at[0], lower_i32(l, step), "");
 			}

@@ -41,9 +41,25 @@ typedef struct bulk_parts {
 /* Of a value with a layout; false: no warp holds boxes whole. */
 bool bulk_parts_of(const ir_value *, bulk_parts *);
 
+/* An access of a block of an array; the array's dimensions in front of the block's are those in which it has extent 1.
+ */
+typedef struct bulk_access {
+	ir_value *base;
+	unsigned rank;                                                           /* of the array */
+	ir_value *index[IR_MAX_RANK], *shape[IR_MAX_RANK], *stride[IR_MAX_RANK]; /* the last dimension has stride 1 */
+	ir_type block;
+	unsigned order[IR_MAX_RANK]; /* the block's dimension i is the access's order[i] */
+} bulk_access;
+
 /* tensor_maps.c: an access of a tensor becomes one by a map, where the target can and the host can make the map. False:
  * nothing was changed. */
 bool bulk_access_make(pass_context *, ir_func *, ir_op *);
+/* The same of any load or store whose block is known to be that one; pass_axis() has seen its values. */
+bool bulk_make(pass_context *, ir_func *, ir_op *, bulk_access *);
+bool bulk_possible(const pass_context *, const ir_func *);
+bool bulk_runs_ahead(const ir_func *, const ir_op *); /* in a loop: its copies would */
+/* Whether the host can compute the integer scalar from the kernel's arguments. */
+bool bulk_host_knows(const pass_context *, ir_func *, const ir_value *);
 
 /* A bulk_load whose map makes tf32 of f32. */
 bool bulk_rounds(const ir_op *load);

@@ -21,7 +21,8 @@ typedef struct pass_context {
 	struct axis_info *axis; /* by value id; pass_axis() fills it */
 	uint32_t naxis;
 	const ir_func *axis_of;
-	VEC(pass_note) notes; /* loads of a product that pipeline did not let run ahead */
+	VEC(pass_note) notes;   /* loads of a product that pipeline did not let run ahead */
+	VEC(pass_note) windows; /* loads of a product, or their rings, that are no windows of an array */
 } pass_context;
 
 /* tile level, every target */
@@ -35,6 +36,9 @@ bool pass_legalise(pass_context *, ir_func *); /* refuses what has no lowering f
 bool pass_expand_math(
 	pass_context *, ir_func *); /* nvptx: elementary functions without an instruction become arithmetic */
 bool pass_prepare_dots(pass_context *, ir_func *); /* nvptx: dots become such as the target has instructions for */
+
+bool pass_windows(pass_context *, ir_func *); /* nvptx: loads by pointers that are windows of an array become blocks by
+						 tensor maps */
 
 /* nvptx: dots that the warpgroup's instruction makes. */
 bool pass_select_wgmma(pass_context *, ir_func *);

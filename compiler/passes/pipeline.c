@@ -134,6 +134,13 @@ static ir_op *earliest(const pipeline *p)
 	return o;
 }
 
+/* For reports: what was said of a load is said of its ring. */
+static void hand_on_note(pass_context *c, const staged *s)
+{
+	for (uint32_t i = 0; i < c->windows.n; i++)
+		if (c->windows.at[i].op == s->load) c->windows.at[i].op = s->ring->def;
+}
+
 void pipeline_make_rings(pipeline *p, ir_builder *b)
 {
 	for (unsigned i = 0; i < p->nloads; i++) {
@@ -144,6 +151,7 @@ void pipeline_make_rings(pipeline *p, ir_builder *b)
 		s->ring->def->attr[1] = s->swizzle;
 		s->ring->def->attr[2] = s->fast;
 		s->ring->layout = s->load->results[0]->layout;
+		hand_on_note(p->context, s);
 	}
 	if (p->nbulk) {
 		p->barriers = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);

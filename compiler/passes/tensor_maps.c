@@ -120,15 +120,8 @@ static bool is_one(const ir_value *v)
 	return ir_is_const_int(v, &n) && n == 1;
 }
 
-typedef struct tensor {
-	ir_value *base;
-	ir_value *index[IR_MAX_RANK], *shape[IR_MAX_RANK], *stride[IR_MAX_RANK]; /* the last dimension has stride 1 */
-	ir_type block;
-	unsigned order[IR_MAX_RANK]; /* dimension of the access */
-} tensor;
-
 /* The operands, with a dimension of stride 1 moved to the end. */
-static bool read_access(const ir_op *o, tensor *t)
+static bool read_access(const ir_op *o, bulk_access *t)
 {
 	bool loads = o->kind == IR_TENSOR_LOAD;
 	ir_type block = loads ? o->results[0]->type : ir_arg(o, 1)->type;
@@ -138,6 +131,7 @@ static bool read_access(const ir_op *o, tensor *t)
 	if (last == rank) return false;
 	t->base = ir_arg(o, 0);
 	t->block = block;
+	t->rank = rank;
 	for (unsigned i = 0; i < rank; i++) {
 		unsigned d = i + 1 == rank ? last : i < last ? i : i + 1;
 		t->order[i] = d;
@@ -149,19 +143,19 @@ static bool read_access(const ir_op *o, tensor *t)
 	return true;
 }
 
-static bool aligned(const pass_context *p, const tensor *t)
+static bool aligned(const pass_context *p, const bulk_access *t)
 {
 	uint64_t bytes = scalar_bytes((scalar)t->block.elem);
 	if (axis_get(p, t->base)->divisibility[0] % 16 != 0) return false;
-	for (unsigned i = 0; i + 1u < t->block.rank; i++)
+	for (unsigned i = 0; i + 1u < t->rank; i++)
 		if (axis_get(p, t->stride[i])->divisibility[0] * bytes % 16 != 0) return false;
 	return true;
 }
 
 /* Indices as i32, without building anything: what was widened is taken before. */
-static bool narrow_indices(tensor *t)
+static bool narrow_indices(bulk_access *t)
 {
-	for (unsigned i = 0; i < t->block.rank; i++) {
+	for (unsigned i = 0; i < t->rank; i++) {
 		ir_value *v = t->index[i];
 		int64_t n;
 		while (v->type.elem != SCALAR_I32 && v->def && v->def->kind == IR_CONVERT &&
@@ -173,11 +167,11 @@ static bool narrow_indices(tensor *t)
 	return true;
 }
 
-static ir_value *map_text(const host *h, const tensor *t, const bulk_shape *s, text *out)
+static ir_value *map_text(const host *h, const bulk_access *t, const bulk_shape *s, text *out)
 {
-	unsigned rank = t->block.rank, bytes = scalar_bytes((scalar)t->block.elem);
+	unsigned rank = t->rank, bytes = scalar_bytes((scalar)t->block.elem), before = rank - t->block.rank;
 	text_printf(out, "%s %u", scalar_name((scalar)t->block.elem), s->swizzle);
-	for (unsigned i = rank; i-- > 0;) text_printf(out, " %u", s->box[i]);
+	for (unsigned i = rank; i-- > 0;) text_printf(out, " %u", i < before ? 1 : s->box[i - before]);
 	text_puts(out, " ; ");
 	ir_value *root = address(h, t->base, 0, out);
 	if (!root || h->func->params[root->index].divisible % 16 != 0) return NULL;
@@ -218,22 +212,23 @@ static ir_value *turned(ir_builder *b, ir_value *v, const unsigned *order)
 	return v;
 }
 
-static void rewrite(ir_func *f, ir_op *o, const tensor *t, ir_value *map)
+static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map)
 {
+	bool loads = o->kind == IR_TENSOR_LOAD || o->kind == IR_LOAD;
 	ir_builder b = {.func = f, .block = o->block, .before = o, .at = o->at};
 	ir_value *args[2 + IR_MAX_RANK];
 	unsigned n = 0, back[IR_MAX_RANK] = {0};
 	for (unsigned i = 0; i < t->block.rank; i++) back[t->order[i]] = i;
 	args[n++] = map;
-	if (o->kind == IR_TENSOR_STORE) args[n++] = turned(&b, ir_arg(o, 1), t->order);
-	for (unsigned i = 0; i < t->block.rank; i++) {
+	if (!loads) args[n++] = turned(&b, ir_arg(o, 1), t->order);
+	for (unsigned i = 0; i < t->rank; i++) {
 		int64_t known;
 		ir_value *v = t->index[i];
 		args[n++] = v->type.elem == SCALAR_I32 || !ir_is_const_int(v, &known)
 				    ? v
 				    : ir_constant_int(&b, SCALAR_I32, known);
 	}
-	if (o->kind == IR_TENSOR_STORE)
+	if (!loads)
 		ir_build(&b, IR_BULK_STORE, n, args, 0, NULL, 0);
 	else {
 		ir_value *v = ir_build1(&b, IR_BULK_LOAD, t->block, n, args);
@@ -243,9 +238,15 @@ static void rewrite(ir_func *f, ir_op *o, const tensor *t, ir_value *map)
 	ir_erase(o);
 }
 
+bool bulk_host_knows(const pass_context *p, ir_func *f, const ir_value *v)
+{
+	text scratch = {.arena = p->arena};
+	return value(&(host){p->arena, f}, v, 0, &scratch);
+}
+
 /* Inside of a loop a copy that everybody waits for at once is worse than loads: it has to run ahead (pipeline_fit.c).
  */
-static bool runs_ahead(const ir_func *f, const ir_op *o)
+bool bulk_runs_ahead(const ir_func *f, const ir_op *o)
 {
 	const ir_op *loop = o->block->parent;
 	while (loop && loop->kind != IR_FOR && loop->kind != IR_WHILE) loop = loop->block->parent;
@@ -256,19 +257,29 @@ static bool runs_ahead(const ir_func *f, const ir_op *o)
 	       (loop->attr[0] ? loop->attr[0] : f->num_stages) > 1;
 }
 
-bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o)
+bool bulk_possible(const pass_context *p, const ir_func *f)
 {
-	tensor t;
+	return p->target && p->target->sm >= 90 && f->num_ctas == 1;
+}
+
+bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
+{
 	bulk_shape s;
 	host h = {p->arena, f};
 	text line = {.arena = p->arena};
-	if (!p->target || p->target->sm < 90 || f->num_ctas != 1) return false;
+	if (!bulk_shape_of(t->block, &s) || !aligned(p, t) || !narrow_indices(t)) return false;
+	ir_value *root = map_text(&h, t, &s, &line);
+	if (!root) return false;
+	rewrite(f, o, t, build_map(f, root, line.at, o->at));
+	return true;
+}
+
+bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o)
+{
+	bulk_access t;
+	if (!bulk_possible(p, f)) return false;
 	if (o->kind == IR_TENSOR_LOAD ? ir_arg(o, 0)->type.pointer != IR_CONST_POINTER : o->kind != IR_TENSOR_STORE)
 		return false;
-	if (o->kind == IR_TENSOR_LOAD && !runs_ahead(f, o)) return false;
-	if (!read_access(o, &t) || !bulk_shape_of(t.block, &s) || !aligned(p, &t) || !narrow_indices(&t)) return false;
-	ir_value *root = map_text(&h, &t, &s, &line);
-	if (!root) return false;
-	rewrite(f, o, &t, build_map(f, root, line.at, o->at));
-	return true;
+	if (o->kind == IR_TENSOR_LOAD && !bulk_runs_ahead(f, o)) return false;
+	return read_access(o, &t) && bulk_make(p, f, o, &t);
 }

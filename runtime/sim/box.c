@@ -60,6 +60,26 @@ static bool is_sound(const sim_bulk *b)
 	return true;
 }
 
+#define NO_END (UINT64_C(1) << 31) /* an extent: the host knows none, tensor_map.c */
+
+/* The bytes that the buffer must have: those of the tensor, or, where it has no end, those up to the end of the box. */
+static uint64_t bytes_needed(const sim_bulk *b)
+{
+	const tensor_map_request *m = &b->map;
+	uint64_t all = m->element_bytes, these = m->element_bytes;
+	bool endless = false, empty = false;
+	for (uint32_t k = 0; k < m->rank; k++) {
+		uint64_t stride = k ? m->stride[k] : m->element_bytes;
+		int64_t end = (int64_t)b->at[k] + m->box[k];
+		if (end > (int64_t)m->extent[k]) end = (int64_t)m->extent[k];
+		endless |= m->extent[k] == NO_END;
+		empty |= end <= 0 || end <= b->at[k];
+		all += (m->extent[k] - 1) * stride;
+		if (!empty) these += (uint64_t)(end - 1) * stride;
+	}
+	return !endless ? all : empty ? 0 : these;
+}
+
 bool sim_bulk_map(sim_bulk *b, uint64_t address, const sim_range **range)
 {
 	const sim_launch *l = b->w->program->launch;
@@ -73,11 +93,8 @@ bool sim_bulk_map(sim_bulk *b, uint64_t address, const sim_range **range)
 	if (!is_sound(b)) return false;
 	b->has_map = true;
 	const tensor_map_request *m = &b->map;
-	uint64_t bytes = m->element_bytes, box = m->element_bytes;
-	for (uint32_t k = 0; k < m->rank; k++) {
-		bytes += (m->extent[k] - 1) * (k ? m->stride[k] : m->element_bytes);
-		box *= m->box[k];
-	}
+	uint64_t bytes = bytes_needed(b), box = m->element_bytes;
+	for (uint32_t k = 0; k < m->rank; k++) box *= m->box[k];
 	if (box > b->w->program->shared_bytes) return wrong(b, "has a box that is larger than shared memory");
 	b->bytes = (uint32_t)box;
 	const sim_range *r = *range = sim_range_find(l, m->address);

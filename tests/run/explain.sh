@@ -46,7 +46,7 @@ says_text "product acc f32[128,128] [loop depth 1]: mma.sync m16n8k16"
 silent "not wgmma"
 matmul="examples/matmul/matmul.blk --kernel=matmul --target=sm_90a --emit=explain -o -"
 status 0 "warpgroups" "$blkc" $matmul --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64 -D num_stages=4
-says_text "copy ahead a f16[128,64]: a ring of 4 stages, 4 accesses of 16 bytes a thread, masked, wgmma, 65536 bytes"
+says_text "tensor copy a f16[128,64]: load ahead by a tensor map, 1 copy of 16384 bytes, by one thread, swizzled in 128 bytes, into a ring of 4 stages"
 says_text "product acc f32[128,128] [loop depth 1]: wgmma m64n128k16, 4 a warpgroup, a from ring, b from ring, left running"
 silent "not copied ahead"
 status 0 "products as JSON" "$blkc" examples/matmul/matmul.blk --kernel=matmul --target=sm_90a --emit=json -o - -D BK=32 --specialize=a%16,b%16,c%16,M%16,N%16,K%16
@@ -54,6 +54,7 @@ says_text '"instruction": "wgmma m64n128k16", "instructions": 2, "a_from": "ring
 status 0 "nothing promised" "$blkc" $matmul
 says_text "not copied ahead: its accesses have less than 4 bytes"
 says_text "a from shared memory, b from shared memory, waited for, 1 barrier"
+says_text "no tensor copy: address and strides are not promised to be multiples of 16 bytes"
 status 0 "too few rows" "$blkc" $matmul -D BM=32
 says_text "not wgmma: wgmma wants 64 rows, and 8 columns for every four warps"
 status 0 "one stage" "$blkc" $matmul --specialize=a%16,b%16,K%16,N%16 -D num_stages=1

@@ -43,14 +43,16 @@ static int count(const char *text, const char *word)
 	return n;
 }
 
-/* A product of [32, n] and [n, 32]: `head` and the operands' loads are given, `range` too. */
+/* A product of [32, n] and [n, 32], from a row that may be below 0, so that no tensor copies are made: `head` and the
+ * operands' loads are given, `range` too. */
 static const char *product(
 	const char *options, const char *a, const char *load_a, const char *load_b, const char *range)
 {
 	static char text[4096];
 	snprintf(text, sizeof text,
 		"kernel k(c: *f32, a: %s, b: *const f16, n: i32) grid(1) options(num_warps = 4%s) {\n"
-		"let i = arange(0, 32); var s = zeros([32, 32], f32); var p = b + i[:, None] * 64 + i[None, :];\n"
+		"let i = (program_id(0) - program_id(1)) * 32 + arange(0, 32);\n"
+		"var s = zeros([32, 32], f32); var p = b + i[:, None] * 64 + i[None, :];\n"
 		"for k in range(%s) { let l = k + i;\nlet x = %s; let y = %s; s += dot(x, y); p += 32 * 64; }\n"
 		"store(c + i[:, None] * 32 + i[None, :], s);\n}\n",
 		a, options, range, load_a, load_b);

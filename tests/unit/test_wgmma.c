@@ -178,14 +178,16 @@ static const char *behind_loop(const char *s)
 	return strstr(loop, "\n  }\n");
 }
 
-/* A loop over k: `body` adds to s, [m, 64], what it makes of the operands x [m, 64] and y [64, 64]. */
+/* A loop over k: `body` adds to s, [m, 64], what it makes of the operands x [m, 64] and y [64, 64].  They begin at
+ * indices that may be below 0, so that no tensor copies are made. */
 static const char *product(const char *type, int m, int warps, int stages, const char *loads, const char *body)
 {
 	return arena_printf(&memory,
 		"kernel k(c: *f32, a: *const %s, b: *const %s, n: i32) grid(1) options(num_warps = %d, num_stages = "
 		"%d) {\n"
-		"let i = arange(0, %d); let j = arange(0, 64); var s = zeros([%d, 64], f32);\n"
-		"for at in range(0, n, 64) { let l = at + arange(0, 64);\n%s\n%s\n}\n"
+		"let o = (program_id(0) - program_id(1)) * 64; let i = o + arange(0, %d); let j = arange(0, 64);\n"
+		"var s = zeros([%d, 64], f32);\n"
+		"for at in range(0, n, 64) { let l = o + at + arange(0, 64);\n%s\n%s\n}\n"
 		"store(c + i[:, None] * 64 + j[None, :], s);\n}\n",
 		type, type, warps, stages, m, m, loads, body);
 }
