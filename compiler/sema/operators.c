@@ -185,6 +185,12 @@ static bool common_shape(ir_type a, ir_type b, ir_type *out)
 	return true;
 }
 
+bool sema_stretches(ir_type from, ir_type to)
+{
+	ir_type common;
+	return common_shape(from, to, &common) && ir_same_shape(common, to);
+}
+
 /* Looks for an arange of n elements among what a value was computed from. */
 static bool made_from_arange(const ir_value *v, uint32_t n, unsigned depth)
 {
@@ -236,9 +242,8 @@ static ir_value *stretch(sema *s, ir_value *v, ir_type shape)
 
 ir_value *sema_broadcast_to(sema *s, ir_value *v, ir_type shape, span at)
 {
-	ir_type common;
 	if (!v) return NULL;
-	if (!common_shape(v->type, shape, &common) || !ir_same_shape(common, shape)) {
+	if (!sema_stretches(v->type, shape)) {
 		diag *d = sema_diag(s, 203, at, "shape %s does not broadcast to %s", sema_shape_text(s, v->type),
 			sema_shape_text(s, shape));
 		diag_add_label(s->diags, d, at, "%s", sema_origin_text(s, sval_value(v, at)));

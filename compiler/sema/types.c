@@ -100,7 +100,7 @@ static sval mismatch(sema *s, sval v, const stype *t, const char *what)
 	else if (ir_same_shape(from, t->value) && from.pointer && t->value.pointer)
 		diag_set_hint(
 			s->diags, d, "write the cast: %s.to(%s)", source, ir_type_name(s->arena, ir_element(t->value)));
-	else if (!ir_same_shape(from, t->value) && t->value.rank)
+	else if (t->value.rank && sema_stretches(from, t->value))
 		diag_set_hint(s->diags, d, "stretch it: broadcast_to(%s, %s)", source, shape);
 	return sval_poison(v.at);
 }

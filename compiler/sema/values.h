@@ -175,6 +175,7 @@ void sema_items(sval *v, const sval **items, uint32_t *n);
 bool sema_check_tile(sema *, ir_type, span);
 
 /* ---- emission with the language's rules ---- */
+bool sema_stretches(ir_type from, ir_type to); /* does the one shape broadcast to the other? */
 /* Stretches to the shape with EXPAND_DIMS, BROADCAST, SPLAT; error 203 when it does not stretch. */
 ir_value *sema_broadcast_to(sema *, ir_value *, ir_type shape, span);
 /* The common shape of two, null-safe; the error (203 with labels) points at `at` and at both operands. */

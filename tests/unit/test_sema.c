@@ -231,6 +231,8 @@ static void hints(void **state)
 		{"let a = rand(n, arange(0, 8).to(f32));", "in 'rand': '|' is for integers", "(offset | 0)"},
 		{"store(x, arange(0, 8));", "[8] does not broadcast to a scalar", "p + offsets makes a tile"},
 		{"store(x + arange(0, 8), zeros([4], f32));", "[4] does not broadcast to [8]", "[:, None] adds one"},
+		{"let a: i32[4, 8] = arange(0, 8);", "must be i32[4,8], found i32[8]",
+			"broadcast_to(arange(0, 8), [4, 8])"},
 		{"let c = n > 1; let a = n == 2 & c;", "bool and i32 do not mix",
 			"'&' binds tighter than a comparison"},
 		{"let a = (n == 2) | n;", "bool and i32 do not mix", "'|' binds tighter than a comparison"},
@@ -247,6 +249,17 @@ static void hints(void **state)
 		assert_int_equal(c.ds.errors, 1);
 		compiled_free(&c);
 	}
+}
+
+/* What does not stretch is not told to. */
+static void no_false_hint(void **state)
+{
+	(void)state;
+	compiled c;
+	compile_text(&c, "kernel k(x: *f32) { let a: f32[4, 8] = zeros([8, 4], f32); }");
+	contains(c.rendered.at, "must be f32[4,8], found f32[8,4]");
+	assert_null(strstr(c.rendered.at, "broadcast_to"));
+	compiled_free(&c);
 }
 
 /* A name of two letters is not taken for another one, and nothing far is offered. */
@@ -420,6 +433,7 @@ int main(void)
 		cmocka_unit_test(generic_kernels),
 		cmocka_unit_test(broadcasting_is_explicit),
 		cmocka_unit_test(numbers_alone_have_room),
+		cmocka_unit_test(no_false_hint),
 		cmocka_unit_test(nothing_near),
 		cmocka_unit_test(large_kernels_are_linear),
 	};
