@@ -198,6 +198,19 @@ void lower_combine_elements(lower *, ir_op *, LLVMValueRef *a, LLVMValueRef *b, 
 void lower_write_partial(lower *, ir_op *, const struct reduce_step *, unsigned i, uint32_t r, LLVMValueRef);
 void lower_read_partials(lower *, ir_op *, const struct reduce_step *, unsigned i, uint32_t r, LLVMValueRef *);
 
+/* ---- rolled.c ---- */
+
+typedef struct lower_loop {
+	LLVMBasicBlockRef head, after;
+	LLVMValueRef i;
+} lower_loop;
+
+/* for (i = start; i `predicate` limit; ..), i of i32, and i += step; not unrolled. */
+lower_loop lower_open_loop(lower *, LLVMValueRef start, LLVMIntPredicate, LLVMValueRef limit);
+void lower_close_loop(lower *, const lower_loop *, int step);
+/* A variable or an array of the thread, on 16 bytes. */
+LLVMValueRef lower_local(lower *, LLVMTypeRef);
+
 /* ---- exchange.c ---- */
 /* What several exchanges of one operation share. */
 typedef struct exchange {

@@ -18,6 +18,8 @@
 
 #include <string.h>
 
+enum { MOST_WORDS = 128 }; /* of 32 bits, in registers */
+
 typedef struct scan {
 	ir_op *op;
 	const layout *layout;
@@ -28,6 +30,7 @@ typedef struct scan {
 	LLVMValueRef *before[REDUCE_MAX_OPERANDS];  /* of groups: registers without a bit of `joined` */
 	LLVMValueRef *has_before;                   /* of groups, i1: before[] holds something; null: it does not */
 	uint32_t done, joined;
+	uint32_t rolled; /* bits of registers that a loop steps through: those without them are at hand */
 } scan;
 
 static void get(const scan *s, LLVMValueRef *const *from, uint32_t r, LLVMValueRef *v)
@@ -57,7 +60,7 @@ static void put_before(lower *l, scan *s, uint32_t r, LLVMValueRef has, LLVMValu
 {
 	for (uint32_t g = 0; g < s->n; g++) {
 		LLVMValueRef old[REDUCE_MAX_OPERANDS], both[REDUCE_MAX_OPERANDS];
-		if (g & s->joined || (g & ~s->done) != r) continue;
+		if (g & (s->joined | s->rolled) || (g & ~s->done) != r) continue;
 		if (!s->has_before[g]) {
 			put(s, s->before, g, v);
 			s->has_before[g] = has;
@@ -194,27 +197,144 @@ static void begin(lower *l, scan *s)
 	}
 }
 
-static void finish(lower *l, scan *s)
+/* The element of register r, with what stands before it. */
+static void finish(lower *l, scan *s, uint32_t r, LLVMValueRef *own)
 {
-	tile out[REDUCE_MAX_OPERANDS];
-	for (unsigned i = 0; i < s->k; i++) out[i] = lower_new_tile(l, s->op->results[i]);
-	for (uint32_t r = 0; r < s->n; r++) {
-		LLVMValueRef own[REDUCE_MAX_OPERANDS], before[REDUCE_MAX_OPERANDS], both[REDUCE_MAX_OPERANDS];
-		LLVMValueRef has = s->has_before[r & ~s->joined];
-		get(s, s->element, r, own);
-		if (has) {
-			get(s, s->before, r & ~s->joined, before);
-			lower_combine_elements(l, s->op, before, own, both);
-			choose(l, s, has, both, own, own);
-		}
-		for (unsigned i = 0; i < s->k; i++) out[i].at[r] = own[i];
+	LLVMValueRef before[REDUCE_MAX_OPERANDS], both[REDUCE_MAX_OPERANDS], has = s->has_before[r & ~s->joined];
+	get(s, s->element, r, own);
+	if (!has) return;
+	get(s, s->before, r & ~s->joined, before);
+	lower_combine_elements(l, s->op, before, own, both);
+	choose(l, s, has, both, own, own);
+}
+
+/* Steps from..to of the plan. */
+static void steps(lower *l, scan *s, const reduce_plan *plan, uint32_t to, bool exchanged)
+{
+	for (uint32_t at = 0, end; at < to && !l->failed; at = end) {
+		const reduce_step *step = &plan->step[at];
+		for (end = at + 1; end < to && plan->step[end].in == step->in;) end++;
+		if (step->in == LAYOUT_REG) register_run(l, s, step, end - at, at == 0);
+		if (step->in == LAYOUT_LANE) lane_run(l, s, step, end - at);
+		if (step->in != LAYOUT_WARP) continue;
+		if (exchanged) lower_barrier(l);
+		warp_run(l, s, step);
+		exchanged = true;
 	}
-	for (unsigned i = 0; i < s->k; i++) lower_set(l, s->op->results[i], out[i]);
+}
+
+/* ---- more registers than a thread has ---- */
+
+/* In an array of the thread the registers that differ in the last run's bits lie in pieces, in the scan's order; a loop
+ * scans a piece, puts the total of those before in front of it, and adds its own. */
+typedef struct pieces {
+	uint32_t n, length; /* pieces, registers of each */
+	uint32_t *place;    /* of a register in the array */
+	LLVMValueRef array[REDUCE_MAX_OPERANDS], carry[REDUCE_MAX_OPERANDS];
+} pieces;
+
+/* The last run's first step, if it pays to roll it up; else all steps. */
+static uint32_t rolled_from(const scan *s, const reduce_plan *plan)
+{
+	uint32_t from = plan->nsteps, room = 0;
+	for (unsigned i = 0; i < s->k; i++) room += (scalar_bytes(ir_arg(s->op, i)->type.elem) + 3u) / 4 * s->n;
+	while (from > 0 && plan->step[from - 1].in == LAYOUT_REG) from--;
+	return room > MOST_WORDS && from > 0 ? from : plan->nsteps;
+}
+
+static void place_registers(lower *l, scan *s, const reduce_plan *plan, uint32_t from, pieces *p)
+{
+	unsigned nbits = plan->nsteps - from;
+	uint8_t bit[LAYOUT_MAX_BITS];
+	for (unsigned b = 0; b < nbits; b++) s->rolled |= UINT32_C(1) << (bit[b] = plan->step[from + b].bit[0]);
+	p->n = UINT32_C(1) << nbits;
+	p->length = s->n / p->n;
+	p->place = ARENA_ARRAY(l->arena, uint32_t, s->n);
+	for (uint32_t q = 0; q < p->n; q++)
+		for (uint32_t r = 0, k = 0; r < s->n; r++)
+			if (!(r & s->rolled))
+				p->place[r | layout_spread(bit, nbits, s->op->attr[2] ? p->n - 1 - q : q)] =
+					q * p->length + k++;
+}
+
+static LLVMValueRef element_at(lower *l, scan *s, const pieces *p, unsigned i, LLVMValueRef start, uint32_t r)
+{
+	LLVMValueRef at = lower_i32(l, p->place[r]);
+	if (start)
+		at = LLVMBuildAdd(l->builder, LLVMBuildMul(l->builder, start, lower_i32(l, p->length), ""),
+			lower_i32(l, p->place[r] % p->length), "");
+	return LLVMBuildInBoundsGEP2(l->builder, LLVMTypeOf(s->element[i][r]), p->array[i], &at, 1, "");
+}
+
+/* Registers go to the array, or come from it; start: those of the piece of that number, null: all. */
+static void move_pieces(lower *l, scan *s, const pieces *p, LLVMValueRef start, bool to_array, LLVMValueRef **values)
+{
+	for (unsigned i = 0; i < s->k; i++)
+		for (uint32_t r = 0; r < s->n; r++) {
+			if (start && r & s->rolled) continue;
+			LLVMValueRef at = element_at(l, s, p, i, start, r);
+			if (to_array)
+				LLVMBuildStore(l->builder, values[i][r], at);
+			else
+				values[i][r] = LLVMBuildLoad2(l->builder, LLVMTypeOf(s->element[i][r]), at, "");
+		}
+}
+
+static LLVMValueRef carried(lower *l, const scan *s, const pieces *p, unsigned i, uint32_t r)
+{
+	LLVMValueRef at = lower_i32(l, r);
+	return LLVMBuildInBoundsGEP2(l->builder, LLVMTypeOf(s->element[i][r]), p->carry[i], &at, 1, "");
+}
+
+/* What earlier pieces come to stands before this one's live register r, and this one is added to it. */
+static void carry_on(lower *l, scan *s, const pieces *p, uint32_t r, LLVMValueRef later)
+{
+	LLVMValueRef own[REDUCE_MAX_OPERANDS], before[REDUCE_MAX_OPERANDS], both[REDUCE_MAX_OPERANDS];
+	for (unsigned i = 0; i < s->k; i++)
+		before[i] = LLVMBuildLoad2(l->builder, LLVMTypeOf(s->element[i][r]), carried(l, s, p, i, r), "");
+	get(s, s->total, r, own);
+	put_before(l, s, r, later, before);
+	lower_combine_elements(l, s->op, before, own, both);
+	choose(l, s, later, both, own, own);
+	for (unsigned i = 0; i < s->k; i++) LLVMBuildStore(l->builder, own[i], carried(l, s, p, i, r));
+}
+
+static void scan_pieces(lower *l, scan *s, const reduce_plan *plan, uint32_t from)
+{
+	pieces p = {0};
+	place_registers(l, s, plan, from, &p);
+	for (unsigned i = 0; i < s->k; i++) {
+		LLVMTypeRef type = LLVMTypeOf(s->element[i][0]);
+		p.array[i] = lower_local(l, LLVMArrayType2(type, s->n));
+		p.carry[i] = lower_local(l, LLVMArrayType2(type, s->n));
+		for (uint32_t r = 0; r < s->n; r++)
+			if (!(r & s->rolled)) LLVMBuildStore(l->builder, LLVMConstNull(type), carried(l, s, &p, i, r));
+	}
+	move_pieces(l, s, &p, NULL, true, s->element);
+	lower_loop piece = lower_open_loop(l, lower_i32(l, 0), LLVMIntULT, lower_i32(l, p.n));
+	LLVMValueRef later = LLVMBuildICmp(l->builder, LLVMIntNE, piece.i, lower_i32(l, 0), "");
+	move_pieces(l, s, &p, piece.i, false, s->element);
+	for (unsigned i = 0; i < s->k; i++) memcpy(s->total[i], s->element[i], s->n * sizeof s->total[i][0]);
+	s->done = s->rolled;
+	steps(l, s, plan, from, true);
+	for (uint32_t r = 0; r < s->n && !l->failed; r++)
+		if (!(r & s->done)) carry_on(l, s, &p, r, later);
+	for (uint32_t r = 0; r < s->n && !l->failed; r++) {
+		LLVMValueRef own[REDUCE_MAX_OPERANDS];
+		if (r & s->rolled) continue;
+		finish(l, s, r, own);
+		put(s, s->total, r, own);
+	}
+	move_pieces(l, s, &p, piece.i, true, s->total);
+	lower_close_loop(l, &piece, 1);
+	move_pieces(l, s, &p, NULL, false, s->element);
+	memset(s->has_before, 0, s->n * sizeof s->has_before[0]);
 }
 
 void lower_scan(lower *l, ir_op *o)
 {
 	scan s = {.op = o, .layout = ir_arg(o, 0)->layout, .k = o->nargs};
+	tile out[REDUCE_MAX_OPERANDS];
 	reduce_plan plan;
 	if (o->nargs > REDUCE_MAX_OPERANDS || !s.layout) {
 		lower_fail(l, o, "a scan of more than %d tiles has no lowering", REDUCE_MAX_OPERANDS);
@@ -222,16 +342,17 @@ void lower_scan(lower *l, ir_op *o)
 	}
 	begin(l, &s);
 	reduce_plan_make(o, &plan);
-	bool exchanged = false;
-	for (uint32_t at = 0, end; at < plan.nsteps && !l->failed; at = end) {
-		const reduce_step *step = &plan.step[at];
-		for (end = at + 1; end < plan.nsteps && plan.step[end].in == step->in;) end++;
-		if (step->in == LAYOUT_REG) register_run(l, &s, step, end - at, at == 0);
-		if (step->in == LAYOUT_LANE) lane_run(l, &s, step, end - at);
-		if (step->in != LAYOUT_WARP) continue;
-		if (exchanged) lower_barrier(l);
-		warp_run(l, &s, step);
-		exchanged = true;
+	uint32_t from = rolled_from(&s, &plan);
+	if (from < plan.nsteps)
+		scan_pieces(l, &s, &plan, from);
+	else
+		steps(l, &s, &plan, plan.nsteps, false);
+	if (l->failed) return;
+	for (unsigned i = 0; i < s.k; i++) out[i] = lower_new_tile(l, o->results[i]);
+	for (uint32_t r = 0; r < s.n; r++) {
+		LLVMValueRef own[REDUCE_MAX_OPERANDS];
+		finish(l, &s, r, own);
+		for (unsigned i = 0; i < s.k; i++) out[i].at[r] = own[i];
 	}
-	if (!l->failed) finish(l, &s);
+	for (unsigned i = 0; i < s.k; i++) lower_set(l, o->results[i], out[i]);
 }

@@ -21,48 +21,7 @@ typedef struct places {
 	LLVMValueRef v[MOST], other[MOST];
 } places;
 
-/* ---- loops and memory ---- */
-
-typedef struct loop {
-	LLVMBasicBlockRef head, after;
-	LLVMValueRef i;
-} loop;
-
-/* for (i = start; i `predicate` limit; ..) */
-static loop open_loop(lower *l, LLVMValueRef start, LLVMIntPredicate predicate, LLVMValueRef limit)
-{
-	LLVMBuilderRef b = l->builder;
-	LLVMBasicBlockRef from = LLVMGetInsertBlock(b), body;
-	loop p = {.head = LLVMAppendBasicBlockInContext(l->context, l->function, "")};
-	body = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	p.after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	LLVMBuildBr(b, p.head);
-	LLVMPositionBuilderAtEnd(b, p.head);
-	p.i = LLVMBuildPhi(b, l->i32, "");
-	LLVMAddIncoming(p.i, &start, &from, 1);
-	LLVMBuildCondBr(b, LLVMBuildICmp(b, predicate, p.i, limit, ""), body, p.after);
-	LLVMPositionBuilderAtEnd(b, body);
-	return p;
-}
-
-static void close_loop(lower *l, const loop *p, int step)
-{
-	LLVMValueRef next = LLVMBuildAdd(l->builder, p->i, lower_i32(l, step), "");
-	LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->builder);
-	LLVMAddIncoming(p->i, &next, &latch, 1);
-	lower_set_unroll(l, LLVMBuildBr(l->builder, p->head), 1);
-	LLVMPositionBuilderAtEnd(l->builder, p->after);
-}
-
-static LLVMValueRef local(lower *l, LLVMTypeRef type)
-{
-	LLVMBasicBlockRef here = LLVMGetInsertBlock(l->builder);
-	LLVMPositionBuilderBefore(l->builder, LLVMGetBasicBlockTerminator(l->entry));
-	LLVMValueRef p = LLVMBuildAlloca(l->builder, type, "");
-	LLVMSetAlignment(p, 16);
-	LLVMPositionBuilderAtEnd(l->builder, here);
-	return p;
-}
+/* ---- memory ---- */
 
 static LLVMValueRef place(places *p, LLVMValueRef base, uint32_t k)
 {
@@ -131,13 +90,13 @@ static void merge_chunk(places *p, unsigned from, uint32_t turn)
 static void chunks(places *p, LLVMValueRef stage, bool from_scratch)
 {
 	lower *l = p->l;
-	loop each = open_loop(l, lower_i32(l, 0), LLVMIntULT, lower_i32(l, p->s->n));
+	lower_loop each = lower_open_loop(l, lower_i32(l, 0), LLVMIntULT, lower_i32(l, p->s->n));
 	LLVMValueRef mask = descends(p, each.i, stage);
 	load(p, each.i, CHUNK, mask, p->v);
 	for (unsigned s = from_scratch ? 1 : CHUNK_BITS; s <= CHUNK_BITS; s++)
 		merge_chunk(p, s - 1, s < CHUNK_BITS ? 1u << s : 0);
 	store(p, each.i, CHUNK, mask, p->v);
-	close_loop(l, &each, CHUNK);
+	lower_close_loop(l, &each, CHUNK);
 }
 
 /* Pieces that differ in bit j of the index, which is the array's: the first of them lies where bit j is 0. */
@@ -147,7 +106,7 @@ static void meet_in_array(places *p, LLVMValueRef stage, LLVMValueRef j)
 	LLVMBuilderRef b = l->builder;
 	LLVMValueRef distance = LLVMBuildShl(b, lower_i32(l, 1), j, "");
 	LLVMValueRef below = LLVMBuildSub(b, distance, lower_i32(l, 1), "");
-	loop each = open_loop(l, lower_i32(l, 0), LLVMIntULT, lower_i32(l, p->s->n / 2));
+	lower_loop each = lower_open_loop(l, lower_i32(l, 0), LLVMIntULT, lower_i32(l, p->s->n / 2));
 	LLVMValueRef above = LLVMBuildAnd(b, each.i, LLVMBuildNot(b, below, ""), "");
 	LLVMValueRef first = LLVMBuildAdd(b, each.i, above, ""); /* i with a 0 put in at bit j */
 	LLVMValueRef second = LLVMBuildAdd(b, first, distance, ""), mask = descends(p, first, stage);
@@ -156,7 +115,7 @@ static void meet_in_array(places *p, LLVMValueRef stage, LLVMValueRef j)
 	for (uint32_t k = 0; k < PIECE; k++) order(p, &p->v[k], &p->other[k], false);
 	store(p, first, PIECE, mask, p->v);
 	store(p, second, PIECE, mask, p->other);
-	close_loop(l, &each, PIECE);
+	lower_close_loop(l, &each, PIECE);
 }
 
 /* The thread with the bit 0 keeps the smaller keys, but the other way round in runs that descend. */
@@ -170,7 +129,7 @@ static void meet_thread(places *p, LLVMValueRef stage, LLVMValueRef j, bool in_l
 	LLVMValueRef distance = LLVMBuildShl(b, lower_i32(l, 1), LLVMBuildSub(b, j, lower_i32(l, start), ""), "");
 	LLVMValueRef zero = lower_i32(l, 0);
 	LLVMValueRef greater = LLVMBuildXor(b, index_bit(p, zero, j), index_bit(p, zero, stage), "");
-	loop each = open_loop(l, zero, LLVMIntULT, lower_i32(l, s->n));
+	lower_loop each = lower_open_loop(l, zero, LLVMIntULT, lower_i32(l, s->n));
 	load(p, each.i, piece, NULL, p->v);
 	if (!in_lanes) {
 		s->x->buffer = LLVMBuildLoad2(b, l->i32, p->exchange_buffer, "");
@@ -184,7 +143,7 @@ static void meet_thread(places *p, LLVMValueRef stage, LLVMValueRef j, bool in_l
 		p->v[k] = LLVMBuildSelect(b, keep, p->v[k], p->other[k], "");
 	}
 	store(p, each.i, piece, NULL, p->v);
-	close_loop(l, &each, (int)piece);
+	lower_close_loop(l, &each, (int)piece);
 }
 
 static LLVMValueRef at_most(lower *l, LLVMValueRef i, unsigned limit)
@@ -197,32 +156,33 @@ static void stages(places *p)
 	lower *l = p->l;
 	const local_sort *s = p->s;
 	unsigned far = s->registers + s->lanes;
-	loop stage = open_loop(l, lower_i32(l, CHUNK_BITS + 1), LLVMIntULE, lower_i32(l, s->bits));
+	lower_loop stage = lower_open_loop(l, lower_i32(l, CHUNK_BITS + 1), LLVMIntULE, lower_i32(l, s->bits));
 	LLVMValueRef top = LLVMBuildSub(l->builder, stage.i, lower_i32(l, 1), "");
 	if (s->bits > far) {
-		loop warps = open_loop(l, top, LLVMIntSGE, lower_i32(l, far));
+		lower_loop warps = lower_open_loop(l, top, LLVMIntSGE, lower_i32(l, far));
 		meet_thread(p, stage.i, warps.i, false);
-		close_loop(l, &warps, -1);
+		lower_close_loop(l, &warps, -1);
 	}
 	if (s->lanes) {
-		loop lanes = open_loop(l, at_most(l, top, far - 1), LLVMIntSGE, lower_i32(l, s->registers));
+		lower_loop lanes = lower_open_loop(l, at_most(l, top, far - 1), LLVMIntSGE, lower_i32(l, s->registers));
 		meet_thread(p, stage.i, lanes.i, true);
-		close_loop(l, &lanes, -1);
+		lower_close_loop(l, &lanes, -1);
 	}
 	if (s->registers > CHUNK_BITS) {
-		loop array = open_loop(l, at_most(l, top, s->registers - 1), LLVMIntSGE, lower_i32(l, CHUNK_BITS));
+		lower_loop array =
+			lower_open_loop(l, at_most(l, top, s->registers - 1), LLVMIntSGE, lower_i32(l, CHUNK_BITS));
 		meet_in_array(p, stage.i, array.i);
-		close_loop(l, &array, -1);
+		lower_close_loop(l, &array, -1);
 	}
 	chunks(p, stage.i, false);
-	close_loop(l, &stage, 1);
+	lower_close_loop(l, &stage, 1);
 }
 
 void lower_sort_local(lower *l, const local_sort *s)
 {
 	places p = {.l = l, .s = s, .type = lower_type(l, s->key)};
-	p.array = local(l, LLVMArrayType2(p.type, s->n));
-	p.exchange_buffer = local(l, l->i32);
+	p.array = lower_local(l, LLVMArrayType2(p.type, s->n));
+	p.exchange_buffer = lower_local(l, l->i32);
 	LLVMBuildStore(l->builder, s->x->buffer, p.exchange_buffer);
 	store(&p, lower_i32(l, 0), s->n, NULL, s->v);
 	chunks(&p, lower_i32(l, CHUNK_BITS), true);

@@ -294,6 +294,29 @@ static void run_lines(suite *s)
 	}
 }
 
+/* Lines of more elements than a thread has registers: in one warp, in four, beside other lines. */
+static void run_long(suite *s)
+{
+	static const char *const names[] = {"cumsum", "cumsum_reverse", "affine", "affine_reverse"};
+	static const struct {
+		shape sh;
+		int axis, warps;
+		scalar elem;
+	} cases[] = {
+		{{1, {16384}}, 0, 1, SCALAR_I32},
+		{{1, {8192}}, 0, 1, SCALAR_I64},
+		{{1, {65536}}, 0, 4, SCALAR_I32},
+		{{2, {2048, 8}}, 0, 1, SCALAR_I32},
+		{{2, {8, 2048}}, 1, 1, SCALAR_U32},
+		{{3, {4, 1024, 4}}, 1, 2, SCALAR_U64},
+	};
+	for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++)
+		for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+			for (size_t c = 0; strcmp(forms[f].name, names[i]) == 0 && c < sizeof cases / sizeof cases[0];
+				c++)
+				run(s, &forms[f], &cases[c].sh, cases[c].axis, cases[c].elem, cases[c].warps, 0);
+}
+
 /* ---- whole programs ---- */
 
 /* A prefix sum over a long array, a block at a time with a carry. */
@@ -372,6 +395,7 @@ int main(int argc, char **argv)
 	suite_open(&s, argc, argv);
 	for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) suite_run_f32(&s, &programs[i]);
 	run_lines(&s);
+	run_long(&s);
 	run_all(&s);
 	return suite_close(&s);
 }
