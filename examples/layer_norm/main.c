@@ -218,7 +218,6 @@ int main(int argc, char **argv)
 		int longest, timed; /* columns */
 	} forms[] = {
 		{"layer_norm_forward", 12672, 4096}, {"layer_norm_forward_tiles", 2000, 1024}, /* short rows */
-		{"layer_norm_forward_persistent", 12672, 16384},                               /* long rows */
 	};
 	static const int groups[] = {1, 64, 256}, contended[] = {8, 64, 256};
 	for (int t = 0; t < 2; t++) {

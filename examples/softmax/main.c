@@ -44,7 +44,7 @@ static void run(example *e, form f, int rows, int n, int stride, int block, bool
 	blk_kernel *kernel;
 	if (f == SPLIT) { /* the words in which a row's programs meet: zeros, and zeros again afterwards */
 		int parts = example_block((n + block - 1) / block);
-		args[nargs++] = blk_buf(example_zeros(e, 2 * (1 + (size_t)rows * (size_t)(parts + 2))));
+		args[nargs++] = blk_buf(example_zeros(e, 2 * (size_t)rows * (size_t)(parts + 2)));
 		kernel = example_kernel(e, kernels[f], "BLOCK=%d PARTS=%d", block, parts);
 	} else if (f == TILES) {
 		kernel = example_kernel(e, kernels[f], "BLOCK=%d", block);

@@ -142,10 +142,9 @@ static void forward(bench *b, job *j)
 		try_forward(b, j, checks, "layer_norm_forward", "T=f16,BLOCK=%d,num_warps=%d", block, warps);
 	}
 	for (int block = bench_block(j->n), tile = 4; tile <= 8 && block <= 2048; tile *= 2)
-		try_forward(b, j, checks, "layer_norm_forward_tiles", "T=f16,BLOCK=%d,ROWS=%d,num_warps=%d", block,
-			tile, tile);
-	if (j->n > 4096)
-		try_forward(b, j, checks, "layer_norm_forward_persistent", "T=f16,BLOCK=%d", bench_block(j->n));
+		for (int warps = tile / 2; warps <= tile; warps *= 2)
+			try_forward(b, j, checks, "layer_norm_forward_tiles", "T=f16,BLOCK=%d,ROWS=%d,num_warps=%d",
+				block, tile, warps);
 	bench_end(b);
 }
 

@@ -9,7 +9,7 @@ Every output is poisoned and compared with double precision before it is timed. 
 warps) a few runs choose the best, which then meets the others in alternating rounds; each run lies between two events,
 behind a write that flushes L2; the median counts.  A variant or a row that fails says so and the rest goes on.
 """
-import concurrent.futures, csv, ctypes, os, statistics, struct, sys, tempfile, time
+import concurrent.futures, csv, ctypes, itertools, os, statistics, struct, sys, tempfile, time
 
 ARGS = [a for a in sys.argv[1:] if not a.startswith("--")]
 OPTIONS = dict((a[2:].split("=", 1) + [""])[:2] for a in sys.argv[1:] if a.startswith("--"))
@@ -307,7 +307,7 @@ def compare(section, work, moved, contenders, unit="GB/s", rounds=8, before=lamb
         spread = (ordered[len(ordered) * 4 // 5] - ordered[len(ordered) // 5]) / t
         ratio = (min(peers) / t if peers else None) if who.startswith("blk") else t / median["blk"] if "blk" in median else None
         record(section, work, who, best[who][1].variant, t, moved / t * 1e-6, spread, ratio, unit=unit)
-        line += f" {who} {moved / t * 1e-6:.0f}"
+        line += f" {who} {moved / t * 1e-6:.0f}" if moved else f" {who} {t * 1e3:.2f} us"
     if "blk" in median and peers:
         line += f"  blk / best peer {min(peers) / median['blk']:.3f}, / torch and tutorial {min(aimed) / median['blk']:.3f}  ({best['blk'][1].variant})"
     say(line)
@@ -321,10 +321,20 @@ def warps_for(block, least=4, most=64):
 # ---- Sections ----
 
 
+def section_empty():
+    """What a launch takes between the two events when there is nothing to do: no row can be faster."""
+    x = fresh(1)
+    rows = [ours(os.path.join(HERE, "empty.blk"), "empty", [x, 1], {}, [], grid=g, label=f"{g} programs", who="blk") for g in (1, 4096)]
+    rows += [theirs(f"{g} programs", lambda g=g: T.empty[(g,)](x, 1), []) for g in (1, 4096)]
+    for r in rows:
+        compare("empty", f"empty kernel, {r.variant.split(' ', 1)[-1] if r.who == 'blk' else r.variant}", 0, [r])
+
+
 def section_copy():
-    x = fresh(2**12 if DRY else 2**29)
-    y = poisoned(*x.shape)
-    compare("copy", "copy 4 GiB", 8 * x.numel(), [theirs("copy_", lambda: y.copy_(x), [(y, x.double(), 0)], "torch")])
+    for p in (12,) if DRY else (20, 22, 29):
+        x = fresh(2**p * (1 if p == 29 else 3) // (1 if p == 29 else 2))
+        y = poisoned(*x.shape)
+        compare("copy", "copy 4 GiB" if p == 29 else f"copy, bytes of add 2^{p}", 8 * x.numel(), [theirs("copy_", lambda: y.copy_(x), [(y, x.double(), 0)], "torch")])
 
 
 def section_add():
@@ -398,7 +408,7 @@ def section_softmax():
         else:
             for repeat, lanes, w in ((2, 256, 8), (4, 256, 8), (4, 512, 16), (8, 512, 16)):
                 rows.append(ours(file, "softmax_online", args, {"REPEAT": repeat, "LANES": lanes, "num_warps": w}, check0))
-            meeting = torch.zeros(1 + m * 34, dtype=torch.int64, device=DEVICE)
+            meeting = torch.zeros(m * 34, dtype=torch.int64, device=DEVICE)
             for b, w in ((8192, 4), (8192, 8), (16384, 4), (16384, 8), (16384, 16)):
                 if block // b <= 32:
                     d = {"BLOCK": b, "PARTS": block // b, "num_warps": w}
@@ -475,12 +485,11 @@ def section_layernorm():
         rows = [Contender("torch", "layer_norm", lambda: lambda: torch.nn.functional.layer_norm(x, (n,), w, b, 1e-5))]
         for k in warps_for(block):
             rows.append(ours("layer_norm/layer_norm.blk", "layer_norm_forward", [y0, x, w, b, m0, r0, n, m, n, 1e-5], {"T": "f16", "BLOCK": block, "num_warps": k}, check(y0, m0, r0)))
-        for tile in (4, 8) if block <= 2048 else ():
-            d = {"T": "f16", "BLOCK": block, "ROWS": tile, "num_warps": tile}
+        for tile, k in itertools.product((2, 4, 8), (1, 2, 4, 8)) if block <= 2048 else ():
+            if not 32 <= tile * block // (32 * k) <= 128:
+                continue
+            d = {"T": "f16", "BLOCK": block, "ROWS": tile, "num_warps": k}
             rows.append(ours("layer_norm/layer_norm.blk", "layer_norm_forward_tiles", [y0, x, w, b, m0, r0, n, m, n, 1e-5], d, check(y0, m0, r0)))
-        if block >= 8192:
-            d = {"T": "f16", "BLOCK": block}
-            rows.append(ours("layer_norm/layer_norm.blk", "layer_norm_forward_persistent", [y0, x, w, b, m0, r0, n, m, n, 1e-5], d, check(y0, m0, r0)))
         usual = min(max(block // 256, 1), 8)
         for k in sorted({usual, *warps_for(block, 4, 32)[-3:]}):
             rows.append(theirs(f"num_warps={k}", lambda k=k: T.norm_forward[(m,)](y1, x, w, b, m1, r1, m, n, 1e-5, BLOCK=block, num_warps=k), check(y1, m1, r1), TUTORIAL if k == usual else "triton"))

@@ -10,6 +10,7 @@ import csv, math, os, subprocess, sys
 # work: (the floor in bytes moved, what we aim at: ours over the best peer)
 MEMORY = {
     "copy 4 GiB": (2**32, None),
+    **{f"copy, bytes of add 2^{p}": (12 * 2**p, None) for p in (20, 22)},
     **{f"add f32 2^{p}": (12 * 2**p, 1.05 if p <= 22 else 1.0) for p in (20, 22, 24, 27)},
     "gelu f32 16384^2": (8 * 2**28, 1.0),
     **{f"softmax f32 4096 x {n}": (8 * 4096 * n, a) for n, a in ((256, 1.15), (781, None), (1024, 1.3), (2048, None), (4096, 1.07), (8192, 1.08), (12672, 1.05))},
@@ -132,7 +133,7 @@ def host_table(rows):
     yield "| what | who | ms | ratio to blk's peer | note |"
     yield "| --- | --- | --- | --- | --- |"
     for r in rows:
-        if r["section"] in ("compile", "start", "launch", "tune") and r["ms"]:
+        if r["section"] in ("empty", "compile", "start", "launch", "tune") and r["ms"]:
             yield f"| {r['work']} | {r['who']} | {float(r['ms']):.4g} | {r['ratio']} | {r['variant']} |"
 
 
