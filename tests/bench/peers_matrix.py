@@ -21,7 +21,7 @@ STREAM = [(128, 256, 64, 8, 4), (128, 128, 64, 8, 5), (128, 128, 64, 4, 5), (64,
 BATCHED = [(128, 128, 64, 8, 4), (128, 128, 64, 4, 4), (64, 128, 64, 4, 4), (128, 64, 64, 4, 4), (64, 64, 64, 4, 6)]
 FP8 = [(128, 256, 128, 8, 4), (128, 256, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 4, 4)]
 HALF = torch.float16
-BATCHED_KERNELS = ["matmul_batched", "matmul_batched_tensor"]
+BATCHED_KERNELS = ["matmul_batched"]
 
 
 def sections(p):
