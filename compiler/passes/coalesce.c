@@ -206,6 +206,7 @@ bool coalesce_convert_pays(coalesce *c, const ir_op *store, const layout *natura
 	if (layout_equal(&k->mapping, natural)) return false;
 	unsigned bytes = scalar_bytes(ir_arg(store, 0)->type.elem), dim = k->order[0];
 	unsigned lg = lg2(axis_access_width(c->context, store, dim, NULL));
-	uint64_t conversion = CONVERSION + instructions(natural) + instructions(&k->mapping);
+	unsigned lg_word = bytes < 4 ? lg2(4 / bytes) : 0; /* shared memory is written and read in words at least */
+	uint64_t conversion = CONVERSION + (instructions(natural) >> lg_word) + (instructions(&k->mapping) >> lg_word);
 	return store_cost(&k->mapping, dim, lg, bytes) + conversion < store_cost(natural, dim, lg, bytes);
 }

@@ -229,6 +229,14 @@ static void loops_keep_products_in_flight(void **state)
 	assert_int_equal(count(s, "permute"), 0);
 	s = compiled(product("f16", 64, 4, 4, TURNED, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_PTX);
 	assert_int_equal(count(s, ", 1, 1, 1, 1, 0;"), 4); /* a runs along m, b along k */
+	/* sums of 16 bits leave through shared memory: whole sectors, not a word a thread */
+	s = compiled(
+		"kernel k(c: *f16, a: *const f16, b: *const f16, n: i32) grid(1) options(num_warps = 4) {\n"
+		"let i = arange(0, 64); let j = arange(0, 64); let x = load(a + i[:, None] * 64 + j[None, :]);\n"
+		"store(c + i[:, None] * n + j[None, :], dot(x, load(b + i[:, None] * 64 + j[None, :])).to(f16)); }",
+		"sm_90a", BLKC_EMIT_PTX);
+	assert_int_equal(count(s, "wgmma.mma_async"), 4);
+	assert_int_equal(count(s, "st.global.b32"), 0);
 }
 
 /* Somebody looks at the sum, or an operand is not the ring's: every product is waited for where it stands. */
