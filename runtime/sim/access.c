@@ -79,7 +79,9 @@ bool sim_step_load(sim_warp *w, const sim_instr *in, uint32_t mask)
 					extend ? (uint64_t)scalar_sign_extend((scalar)in->to, undefined) : undefined);
 		}
 	}
-	return true;
+	if (!in->is_volatile || in->regs[0] == UINT32_MAX) return true;
+	unsigned first = (unsigned)__builtin_ctz(mask);
+	return sim_looks_around(w, in, address[first], sim_register_read(sim_at(w, in->regs[0]), in->wide[0], first));
 }
 
 bool sim_step_store(sim_warp *w, const sim_instr *in, uint32_t mask)

@@ -22,11 +22,12 @@ static double flushed(double v)
 	return fabs(v) < 0x1p-126 ? copysign(0, v) : v;
 }
 
-/* An f32 sum in global memory flushes denormals, as the hardware's does. */
-static uint64_t float_sum(scalar t, uint64_t a, uint64_t b, bool flush)
+/* In global memory an f32 sum flushes denormals and an f64 sum leaves a nan as it is, as the hardware's do. */
+static uint64_t float_sum(scalar t, uint64_t a, uint64_t b, bool global)
 {
 	double x = scalar_to_double(t, a), y = scalar_to_double(t, b), sum;
-	flush = flush && t == SCALAR_F32;
+	bool flush = global && t == SCALAR_F32;
+	if (global && t == SCALAR_F64 && (x != x || y != y)) return x != x ? a : b;
 	if (flush) x = flushed(x), y = flushed(y);
 	sum = t == SCALAR_F32 ? (double)((float)x + (float)y) : x + y;
 	if (flush) sum = flushed(sum);
@@ -55,10 +56,22 @@ static uint64_t combine(const sim_instr *in, uint64_t old, uint64_t v, uint64_t 
 	return old;
 }
 
+/* Of two numbers the smaller or larger one; a nan gives way to a number. */
+static uint64_t float_extreme(scalar t, uint64_t a, uint64_t b, bool least)
+{
+	double x = scalar_to_double(t, a), y = scalar_to_double(t, b);
+	if (x != x) return y != y ? scalar_truncate(t, UINT64_MAX) >> 1 : b;
+	if (y != y) return a;
+	if (x == y) return (signbit(x) != 0) == least ? a : b;
+	return (x < y) == least ? a : b;
+}
+
 static uint64_t next_value(const sim_instr *in, uint64_t old, uint64_t v, uint64_t other, bool flush)
 {
 	scalar t = (scalar)in->to;
 	unsigned bits = scalar_bits(t);
+	if (scalar_is_float(t) && (in->mode == ATOMIC_MIN || in->mode == ATOMIC_MAX))
+		return float_extreme(t, old, v, in->mode == ATOMIC_MIN);
 	if (!scalar_is_float(t) || in->mode != ATOMIC_ADD) return combine(in, old, v, other, flush);
 	uint64_t r = 0;
 	for (unsigned at = 0; at < 8u * in->bytes; at += bits) /* one number, or a pair */
@@ -121,6 +134,7 @@ bool sim_step_atomic(sim_warp *w, const sim_instr *in, uint32_t mask)
 	uint64_t address[SIM_LANES];
 	if (!sim_addresses(w, in, in->a, in->wide[1], in->offset, mask, address)) return false;
 	if (w->program->launch->counts) w->program->counters.atomic_lanes += (uint64_t)__builtin_popcount(mask);
+	unsigned first = (unsigned)__builtin_ctz(mask);
 	sim_order_programs(w, false, in->releases);
 	for (; mask; mask &= mask - 1) {
 		unsigned i = (unsigned)__builtin_ctz(mask);
@@ -128,5 +142,6 @@ bool sim_step_atomic(sim_warp *w, const sim_instr *in, uint32_t mask)
 			if (!lane(w, in, i, k, address[i] + k * in->bytes)) return false;
 	}
 	sim_order_programs(w, in->acquires, false);
-	return true;
+	if (in->d == UINT32_MAX) return true;
+	return sim_looks_around(w, in, address[first], sim_register_read(sim_at(w, in->d), in->wide[0], first));
 }

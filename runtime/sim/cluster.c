@@ -3,18 +3,22 @@
  * A warp runs until it waits or its turn is over, so that one that spins lets the others go on.  One that asks an
  * mbarrier in vain gives its turn back; when all who are not held elsewhere have done so several times and nothing has
  * happened meanwhile, an asynchronous copy that is still under way lands now, at the latest moment there is.  When
- * there is none, or the programs have used up their steps, that is the report. */
+ * there is none, or the programs have used up their steps, that is the report.  Who finds the same
+ * in global memory again and again may wait for another cluster: it gives its turn back too (launch.c). */
 #include "sim.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	TURN = 20000, /* instructions */
-	PATIENCE = 6
-}; /* questions in vain */
+	TURN = 20000,  /* instructions */
+	PATIENCE = 6,  /* questions in vain */
+	LOOKS = 64,    /* in vain at what other programs may write, before these have a turn */
+	BRIEFLY = 2,   /* the same, where the last turn was in vain */
+	MANY = 1024,   /* the same, where programs are to run far apart */
+	LONG = 1 << 20 /* instructions, some of them such looks */
+};
 
 /* splitmix64 */
 uint64_t sim_random(uint64_t *state)
@@ -64,9 +68,15 @@ static const sim_instr *last_of(const sim_warp *w)
 
 static bool out_of_steps(sim_warp *w)
 {
-	return sim_report(w, last_of(w), (unsigned)__builtin_ctz(w->active | 1u << 31),
-		"a loop that does not end, or a lock that nobody gives back",
-		"the program has not ended after %" PRIu64 " instructions", w->program->launch->step_limit);
+	const sim_cluster *c = w->program->cluster;
+	unsigned lane = (unsigned)__builtin_ctz(w->active | 1u << 31);
+	static const char *const hint = "a loop that does not end, or a lock that nobody gives back";
+	if (c->limit < c->launch->step_limit)
+		return sim_report(w, last_of(w), lane, hint,
+			"programs wait for one another: none has ended in %" PRIu64 " instructions",
+			2 * c->launch->step_limit);
+	return sim_report(w, last_of(w), lane, hint, "the program has not ended after %" PRIu64 " instructions",
+		c->launch->step_limit);
 }
 
 /* What a warp asks in vain; null: something else. */
@@ -235,76 +245,110 @@ bool sim_step_map_rank(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 /* ---- Turns ---- */
 
-typedef struct round {
-	uint64_t steps;
-	bool ended, hopes; /* all have ended; some warp may go on by itself */
-} round;
-
-static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random, round *r)
+static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random)
 {
 	uint64_t before = w->steps, budget = *random ? 1 + sim_random(random) % 64 : TURN;
 	w->waits = NULL;
 	sim_warp_run(w, budget);
-	r->steps += w->steps - before;
+	c->steps += w->steps - before;
 	if (atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) return false;
-	if (r->steps > c->launch->step_limit * c->n) return out_of_steps(w);
+	if (c->steps > c->limit * c->n) return out_of_steps(w);
 	if (!w->waits || w->seen != c->events) w->idle = 0;
 	w->seen = c->events;
 	if (w->state == WARP_ENDED) pass(c);
-	if (w->waits)
-		w->idle++;
-	else if (w->state == WARP_READY)
-		sched_yield(); /* it may wait for a program of another thread */
+	if (w->waits) w->idle++;
 	return true;
 }
 
-static bool run_program(sim_cluster *c, sim_program *p, round *r)
+/* A turn of every warp that can take one.  False: the launch stops. */
+static bool run_program(sim_cluster *c, sim_program *p)
 {
 	uint32_t first = p->random ? (uint32_t)(sim_random(&p->random) % p->nwarps) : 0;
 	for (uint32_t k = 0; k < p->nwarps; k++) {
 		sim_warp *w = &p->warps[(first + k) % p->nwarps];
-		if (w->state != WARP_READY) continue;
-		if (!take_turn(c, w, &p->random, r)) return false;
-	}
-	for (uint32_t k = 0; k < p->nwarps; k++) {
-		const sim_warp *w = &p->warps[k];
-		r->ended = r->ended && w->state == WARP_ENDED;
-		if (w->state == WARP_READY && (w->idle < PATIENCE || w->seen != c->events)) r->hopes = true;
+		if (w->state == WARP_READY && !take_turn(c, w, &p->random)) return false;
 	}
 	return true;
 }
 
-void sim_cluster_run(sim_cluster *c, const uint32_t id[3])
+/* Some warp may go on by itself; a barrier may have let one go since it was looked at. */
+static bool has_hopes(const sim_cluster *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		for (uint32_t k = 0; k < c->programs[i]->nwarps; k++) {
+			const sim_warp *w = &c->programs[i]->warps[k];
+			if (w->state == WARP_READY && (w->idle < PATIENCE || w->seen != c->events)) return true;
+		}
+	return false;
+}
+
+static bool has_ended(const sim_cluster *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		for (uint32_t k = 0; k < c->programs[i]->nwarps; k++)
+			if (c->programs[i]->warps[k].state != WARP_ENDED) return false;
+	return true;
+}
+
+bool sim_looks_around(sim_warp *w, const sim_instr *in, uint64_t address, uint64_t value)
+{
+	sim_cluster *c = w->program->cluster;
+	uint64_t *slot = &w->looked[(size_t)(in - w->program->code->code) % SIM_LOOKED];
+	uint64_t now = (address * UINT64_C(0x9e3779b97f4a7c15) ^ value) + (uintptr_t)in;
+	if (*slot == now) return ++c->looks < c->patience;
+	*slot = now;
+	c->news = true;
+	return true;
+}
+
+static bool may_wait_for_others(const sim_cluster *c)
+{
+	return c->looks >= c->patience || (c->looks && c->steps - c->resumed > LONG);
+}
+
+static uint32_t patience_of(sim_cluster *c)
+{
+	uint64_t *random = &c->programs[0]->random;
+	if (!*random) return LOOKS;
+	return sim_random(random) % 16 ? 1 + (uint32_t)(sim_random(random) % LOOKS) : MANY;
+}
+
+void sim_cluster_start(sim_cluster *c, const uint32_t id[3])
 {
 	const sim_code *code = c->launch->code;
 	uint32_t x = sim_cluster_extent(code, 0), y = sim_cluster_extent(code, 1), z = sim_cluster_extent(code, 2);
-	c->events = c->passed = 0;
+	c->events = c->passed = c->steps = 0;
+	c->asks = false;
 	c->ncopies = 0;
 	memset(c->arrived, 0, sizeof c->arrived);
 	for (uint32_t i = 0; i < c->n; i++) {
 		const uint32_t at[3] = {id[0] * x + i % x, id[1] * y + i / x % y, id[2] * z + i / x / y};
 		sim_program_start(c->programs[i], at);
 	}
-	round r = {0};
+}
+
+sim_outcome sim_cluster_run(sim_cluster *c, uint64_t limit)
+{
+	c->limit = limit;
+	c->looks = 0;
+	/* one that has seen nothing new all its turn only looks whether there is something now */
+	c->patience = c->asks ? BRIEFLY : patience_of(c);
+	c->news = false;
+	c->resumed = c->steps;
 	for (;;) {
-		r.hopes = false;
-		r.ended = true;
 		for (uint32_t i = 0; i < c->n; i++)
-			if (!run_program(c, c->programs[i], &r)) return;
-		if (r.ended) break;
-		if (r.hopes) continue;
-		if (sim_bulk_land_one(c)) continue;
-		if (atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) return;
-		uint64_t events = c->events;
-		bool some = false; /* a barrier may have let one go since it was looked at */
-		for (uint32_t i = 0; i < c->n; i++)
-			for (uint32_t k = 0; k < c->programs[i]->nwarps; k++) {
-				const sim_warp *w = &c->programs[i]->warps[k];
-				some = some || (w->state == WARP_READY && (w->idle < PATIENCE || w->seen != events));
-			}
-		if (some) continue;
+			if (!run_program(c, c->programs[i])) return SIM_STOPPED;
+		if (has_ended(c)) break;
+		if (may_wait_for_others(c)) {
+			c->asks = !c->news;
+			return SIM_WAITS;
+		}
+		if (has_hopes(c) || sim_bulk_land_one(c)) continue;
+		if (atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) return SIM_STOPPED;
+		if (has_hopes(c)) continue;
 		report_deadlock(c);
-		return;
+		return SIM_STOPPED;
 	}
 	sim_bulk_end(c);
+	return SIM_ENDED;
 }

@@ -22,9 +22,9 @@ enum { ROWS = 2048 }; /* slots; more than twice the rows there are */
 
 static const sim_op *row_at(uint32_t i)
 {
-	const sim_op *const lists[] = {sim_integer_ops, sim_bits_ops, sim_float_ops, sim_half_ops};
-	const size_t counts[] = {sim_ninteger_ops, sim_nbits_ops, sim_nfloat_ops, sim_nhalf_ops};
-	for (int k = 0; k < 4; k++) {
+	const sim_op *const lists[] = {sim_integer_ops, sim_bits_ops, sim_float_ops, sim_half_ops, sim_directed_ops};
+	const size_t counts[] = {sim_ninteger_ops, sim_nbits_ops, sim_nfloat_ops, sim_nhalf_ops, sim_ndirected_ops};
+	for (int k = 0; k < 5; k++) {
 		if (i < counts[k]) return &lists[k][i];
 		i -= (uint32_t)counts[k];
 	}
@@ -136,10 +136,11 @@ static bool constant(parser *p, uint8_t bytes, uint64_t bits, bool is_shared, ui
 }
 
 static const char *const special_names[SPECIAL_COUNT] = {"%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z",
-	"%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%warpid", "%clusterid.x",
-	"%clusterid.y", "%clusterid.z", "%nclusterid.x", "%nclusterid.y", "%nclusterid.z", "%cluster_ctaid.x",
-	"%cluster_ctaid.y", "%cluster_ctaid.z", "%cluster_nctaid.x", "%cluster_nctaid.y", "%cluster_nctaid.z",
-	"%cluster_ctarank", "%cluster_nctarank"}; /* ORDER sim_special */
+	"%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%warpid", "%lanemask_eq",
+	"%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge", "%clusterid.x", "%clusterid.y", "%clusterid.z",
+	"%nclusterid.x", "%nclusterid.y", "%nclusterid.z", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z",
+	"%cluster_nctaid.x", "%cluster_nctaid.y", "%cluster_nctaid.z", "%cluster_ctarank",
+	"%cluster_nctarank"}; /* ORDER sim_special */
 
 static bool named_value(parser *p, const operand *o, uint8_t bytes, uint32_t *unit)
 {
@@ -192,19 +193,40 @@ static bool fits(const parser *p, const sim_op *op)
 	       (p->operands[1].kind != OPERAND_REGISTER || p->operands[1].bytes == op->a);
 }
 
+/* bfi's position, in `unit`, and length become one operand. */
+static bool field_of(parser *p, const operand *length, uint32_t *unit)
+{
+	const sim_op *op = find_row(p, "field");
+	uint32_t b, d = parse_new_unit(p, 4);
+	if (!decode_unit(p, length, 4, &b)) return false;
+	sim_instr *in = decode_new(p, SIM_ALU);
+	if (!in) return false;
+	in->op = op;
+	in->lanes = op->lanes;
+	in->shadow = op->shadow;
+	in->d = d;
+	in->a = *unit;
+	in->b = b;
+	memcpy(in->wide, (const uint8_t[]){4, 4, 4, 0}, sizeof in->wide);
+	*unit = d;
+	return true;
+}
+
 static bool arithmetic(parser *p, const sim_op *op)
 {
 	uint32_t sources = 1u + (op->b != 0) + (op->c != 0);
 	bool immediate = p->noperands == sources + 2; /* bfi's length, lop3's table */
 	if (p->noperands != sources + 1 && !immediate) return decode_wrong(p, "a wrong number of operands");
 	const operand *o = p->operands;
-	if (immediate && o[sources + 1].kind != OPERAND_NUMBER) return decode_unknown(p);
+	bool field = immediate && op->c == 4 && strncmp(op->name, "bfi.", 4) == 0;
+	if (immediate && !field && o[sources + 1].kind != OPERAND_NUMBER) return decode_unknown(p);
 	if (o[0].kind == OPERAND_SINK) return true;
 	if (o[0].kind != OPERAND_REGISTER || o[0].bytes != op->d) return decode_wrong(p, "a wrong destination");
 	uint32_t units[3] = {0};
 	const uint8_t bytes[3] = {op->a, op->b, op->c};
 	for (uint32_t i = 0; i < sources; i++)
 		if (!decode_unit(p, &o[i + 1], bytes[i], &units[i])) return false;
+	if (field && !field_of(p, &o[sources + 1], &units[2])) return false;
 	sim_instr *in = decode_new(p, SIM_ALU);
 	if (!in) return false;
 	in->op = op;
@@ -215,7 +237,7 @@ static bool arithmetic(parser *p, const sim_op *op)
 	in->b = units[1];
 	in->c = units[2];
 	memcpy(in->wide, (const uint8_t[]){op->d, op->a, op->b, op->c}, sizeof in->wide);
-	if (immediate) in->offset = (int64_t)o[sources + 1].bits;
+	if (immediate && !field) in->offset = (int64_t)o[sources + 1].bits;
 	return true;
 }
 
@@ -289,13 +311,47 @@ static sim_instr *compare(parser *p, const sim_compare_op *op, const operand *so
 	return in;
 }
 
+/* setp.gt.f16x2 p|q, a, b: of the lower halves, and of the upper ones. */
+static bool compares_halves(parser *p, const sim_compare_op *op)
+{
+	const operand *o = p->operands;
+	uint32_t whole, half[2][2];
+	if (!op || p->nparts != 3 || p->noperands != 4) return decode_unknown(p);
+	for (uint32_t i = 0; i < 2; i++) {
+		if (o[i].kind != OPERAND_PREDICATE) return decode_wrong(p, "a predicate was expected");
+		for (uint32_t k = 0; k < 2; k++) half[i][k] = parse_new_unit(p, 2);
+		sim_instr *in = decode_unit(p, &o[2 + i], 4, &whole) ? decode_new(p, SIM_STEP) : NULL;
+		if (!in) return false;
+		in->step = sim_step_unpack;
+		in->nregs = in->bytes = 2;
+		in->wide[0] = 4;
+		in->a = whole;
+		memcpy(in->regs, half[i], sizeof half[i]);
+	}
+	for (uint32_t k = 0; k < 2; k++) {
+		sim_instr *in = decode_new(p, SIM_COMPARE);
+		if (!in) return false;
+		in->compare = op->compare;
+		in->wide[1] = in->wide[2] = 2;
+		in->a = half[0][k];
+		in->b = half[1][k];
+		in->d = o[k].unit;
+	}
+	return true;
+}
+
 /* setp.lt.and.f32 p|q, a, b, !c */
 static bool compares(parser *p)
 {
 	if (p->nparts < 3) return decode_unknown(p);
-	uint8_t logic = p->nparts > 3 ? logic_of(p->parts[2]) : LOGIC_NONE;
-	const sim_compare_op *op = find_compare(p->parts[1], p->parts[p->nparts - 1]);
-	if (!op || p->nparts != (logic ? 4u : 3u) || logic > LOGIC_XOR) return decode_unknown(p);
+	const char *last = p->parts[p->nparts - 1];
+	if (strcmp(last, "f16x2") == 0) return compares_halves(p, find_compare(p->parts[1], "f16"));
+	if (strcmp(last, "bf16x2") == 0) return compares_halves(p, find_compare(p->parts[1], "bf16"));
+	bool flushes = strcmp(p->parts[p->nparts - 2], "ftz") == 0;
+	size_t named = flushes ? p->nparts - 1 : p->nparts;
+	uint8_t logic = named > 3 ? logic_of(p->parts[2]) : LOGIC_NONE;
+	const sim_compare_op *op = find_compare(p->parts[1], flushes ? "ftz.f32" : last);
+	if (!op || named != (logic ? 4u : 3u) || logic > LOGIC_XOR) return decode_unknown(p);
 	const operand *o = p->operands;
 	uint32_t destinations = p->noperands - 2u - (logic != 0);
 	if (p->noperands < 3 || destinations < 1 || destinations > 2)
@@ -315,6 +371,47 @@ static bool compares(parser *p)
 		in->exchanges = with->negated;
 	}
 	return true;
+}
+
+/* testp.finite.f32 p, a */
+static bool tests(parser *p)
+{
+	const operand *o = p->operands;
+	const sim_compare_op *op = p->nparts == 3 ? find_compare(p->parts[1], p->parts[2]) : NULL;
+	if (!op) return decode_unknown(p);
+	if (p->noperands != 2 || o[0].kind != OPERAND_PREDICATE) return decode_wrong(p, "wrong operands");
+	sim_instr *in = compare(p, op, (const operand[]){o[1], o[1]});
+	if (in) in->d = o[0].unit;
+	return in != NULL;
+}
+
+static bool choose(parser *p, uint8_t bytes, const operand *o, uint32_t holds)
+{
+	uint32_t a, b;
+	if (o[0].kind != OPERAND_REGISTER || o[0].bytes != bytes) return decode_wrong(p, "wrong operands");
+	if (!decode_unit(p, &o[1], bytes, &a) || !decode_unit(p, &o[2], bytes, &b)) return false;
+	sim_instr *in = decode_new(p, SIM_SELECT);
+	if (!in) return false;
+	in->d = o[0].unit;
+	in->a = o[3].negated ? b : a;
+	in->b = o[3].negated ? a : b;
+	in->c = holds;
+	in->wide[0] = in->wide[1] = in->wide[2] = bytes;
+	return true;
+}
+
+/* slct.b32.s32 d, a, b, c: a where c is no less than 0. */
+static bool selects_by_sign(parser *p)
+{
+	scalar type;
+	const operand zero = {.kind = OPERAND_NUMBER}, *o = p->operands;
+	const sim_compare_op *op = p->nparts == 3 ? find_compare("ge", p->parts[2]) : NULL;
+	uint32_t holds = p->code->predicates++;
+	if (!op || !decode_type(p->parts[1], &type) || p->noperands != 4) return decode_unknown(p);
+	sim_instr *in = compare(p, op, (const operand[]){o[3], zero});
+	if (!in) return false;
+	in->d = holds;
+	return choose(p, (uint8_t)scalar_bytes(type), o, holds);
 }
 
 /* set.gt.u32.s32 d, a, b: all ones or 1.0 where it holds; a comparison and a choice. */
@@ -348,19 +445,8 @@ static bool selects(parser *p)
 	scalar type;
 	const operand *o = p->operands;
 	if (p->nparts != 2 || !decode_type(p->parts[1], &type)) return decode_unknown(p);
-	uint8_t bytes = (uint8_t)scalar_bytes(type);
-	uint32_t a, b;
-	if (p->noperands != 4 || o[3].kind != OPERAND_PREDICATE || o[0].kind != OPERAND_REGISTER || o[0].bytes != bytes)
-		return decode_wrong(p, "wrong operands");
-	if (!decode_unit(p, &o[1], bytes, &a) || !decode_unit(p, &o[2], bytes, &b)) return false;
-	sim_instr *in = decode_new(p, SIM_SELECT);
-	if (!in) return false;
-	in->d = o[0].unit;
-	in->a = o[3].negated ? b : a;
-	in->b = o[3].negated ? a : b;
-	in->c = o[3].unit;
-	in->wide[0] = in->wide[1] = in->wide[2] = bytes;
-	return true;
+	if (p->noperands != 4 || o[3].kind != OPERAND_PREDICATE) return decode_wrong(p, "wrong operands");
+	return choose(p, (uint8_t)scalar_bytes(type), o, o[3].unit);
 }
 
 /* and.pred d, a, b; not.pred d, a; mov.pred d, a */
@@ -411,6 +497,8 @@ bool decode_statement(parser *p)
 	const sim_op *op = find_row(p, p->opcode);
 	if (op && (strcmp(first, "cvt") != 0 || fits(p, op))) return arithmetic(p, op);
 	if (strcmp(first, "setp") == 0) return compares(p);
+	if (strcmp(first, "testp") == 0) return tests(p);
+	if (strcmp(first, "slct") == 0) return selects_by_sign(p);
 	if (strcmp(first, "set") == 0) return sets(p);
 	if (strcmp(first, "selp") == 0) return selects(p);
 	if (p->nparts > 1 && strcmp(last, "pred") == 0 && logic_of(first)) return logic(p);

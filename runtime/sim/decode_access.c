@@ -284,7 +284,7 @@ static bool type_or_pair(const char *s, scalar *type, bool *pair)
 bool decode_convert(parser *p)
 {
 	scalar to, from;
-	bool to_pair = false, from_pair = false, integral = false, saturates = false, relu = false;
+	bool to_pair = false, from_pair = false, integral = false, saturates = false, relu = false, flushes = false;
 	uint8_t rounding = ROUND_NEAREST;
 	if (strcmp(p->parts[0], "cvt") != 0) return false;
 	if (p->nparts < 3) return decode_unknown(p);
@@ -301,12 +301,14 @@ bool decode_convert(parser *p)
 			saturates = true;
 		else if (strcmp(s, "relu") == 0)
 			relu = true;
+		else if (strcmp(s, "ftz") == 0 && (from == SCALAR_F32 || to == SCALAR_F32))
+			flushes = true;
 		else
 			return decode_unknown(p);
 	}
 	const operand *o = p->operands;
 	bool two = to_pair && !from_pair;
-	if ((from_pair && !to_pair) || (two && from != SCALAR_F32) || (relu && !to_pair)) return decode_unknown(p);
+	if ((from_pair && !to_pair) || (two && from != SCALAR_F32) || (relu && integral)) return decode_unknown(p);
 	if (p->noperands != 2u + two || o[0].kind != OPERAND_REGISTER) return decode_wrong(p, "wrong operands");
 	uint32_t a, b = 0;
 	uint8_t have = o[1].kind == OPERAND_REGISTER ? o[1].bytes : register_bytes(from);
@@ -328,7 +330,9 @@ bool decode_convert(parser *p)
 	in->to = (uint8_t)to;
 	in->rounding = rounding;
 	in->saturates = saturates;
-	in->exchanges = integral || relu;
+	in->exchanges = integral || (relu && to_pair);
 	in->mode = tf32;
+	in->releases = relu;
+	in->acquires = flushes;
 	return true;
 }

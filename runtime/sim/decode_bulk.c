@@ -16,8 +16,9 @@ static bool is(const char *a, const char *b)
 
 static bool operation(const char *s, sim_instr *in)
 {
-	static const char *const names[] = {"add", "min", "max", "and", "or", "xor"}; /* ORDER sim_atomic */
-	for (uint8_t i = 0; i < 6; i++)
+	static const char *const names[] = {
+		"add", "min", "max", "and", "or", "xor", "", "", "inc", "dec"}; /* ORDER sim_atomic */
+	for (uint8_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (is(s, names[i])) {
 			in->rounding = i;
 			return true;
@@ -88,11 +89,13 @@ static bool coordinates(parser *p, const operand *o, const form *f, sim_instr *i
 
 static bool is_known(const form *f, const sim_instr *in)
 {
-	bool number = f->typed && scalar_is_float((scalar)in->to);
+	bool wide = f->typed &&
+		    (in->to == SCALAR_F32 || in->to == SCALAR_F64); /* these add only, f16 and bf16 know min and max */
+	bool half = f->typed && (in->to == SCALAR_F16 || in->to == SCALAR_BF16);
 	if (f->tensor != (f->dimensions != 0)) return false;
 	if (f->reduces)
-		return f->to_global && f->from_shared && f->typed != f->tensor && !(number && in->rounding) &&
-		       (f->tensor || scalar_bytes((scalar)in->to) > 1);
+		return f->to_global && f->from_shared && f->typed != f->tensor && !(wide && in->rounding) &&
+		       !(half && in->rounding > 2) && (f->tensor || scalar_bytes((scalar)in->to) > 1);
 	return (f->to_global && f->from_shared) || (f->to_shared && f->from_global) ||
 	       (f->to_shared && f->from_shared && !f->tensor && in->in_cluster);
 }

@@ -1,4 +1,4 @@
-/* mma.sync, ldmatrix and stmatrix. */
+/* mma.sync, ldmatrix, stmatrix and movmatrix. */
 #include "parse.h"
 
 #include <stdio.h>
@@ -109,8 +109,24 @@ static bool moves_matrices(parser *p, bool load)
 	return true;
 }
 
+static bool transposes(parser *p)
+{
+	const operand *o = p->operands;
+	uint32_t a;
+	if (strcmp(p->opcode, "movmatrix.sync.aligned.m8n8.trans.b16") != 0) return decode_unknown(p);
+	if (p->noperands != 2 || o[0].kind != OPERAND_REGISTER || o[0].bytes != 4 || !decode_unit(p, &o[1], 4, &a))
+		return p->failed ? false : decode_wrong(p, "wrong operands");
+	sim_instr *in = decode_new(p, SIM_STEP);
+	if (!in) return false;
+	in->step = sim_step_transpose;
+	in->d = o[0].unit;
+	in->a = a;
+	return true;
+}
+
 bool decode_matrix(parser *p)
 {
+	if (strcmp(p->parts[0], "movmatrix") == 0) return transposes(p);
 	if (strcmp(p->parts[0], "mma") == 0) return multiplies(p);
 	if (strcmp(p->parts[0], "ldmatrix") == 0) return moves_matrices(p, true);
 	if (strcmp(p->parts[0], "stmatrix") == 0) return moves_matrices(p, false);

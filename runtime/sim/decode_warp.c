@@ -183,8 +183,48 @@ static bool elects(parser *p)
 	return true;
 }
 
+/* match.any.sync.b32 d, a, members; match.all.sync.b64 d|p, a, members */
+static bool matches(parser *p)
+{
+	const operand *o = p->operands;
+	bool all = is(p, 1, "all"), tells = p->noperands == 4;
+	uint32_t a, m;
+	uint8_t bytes = is(p, 3, "b64") ? 8 : 4;
+	if ((!all && !is(p, 1, "any")) || !is(p, 2, "sync") || (bytes == 4 && !is(p, 3, "b32")) || p->nparts != 4)
+		return decode_unknown(p);
+	if ((p->noperands != 3 && !(all && tells)) ||
+		(o[0].kind != OPERAND_SINK && (o[0].kind != OPERAND_REGISTER || o[0].bytes != 4)) ||
+		(tells && o[1].kind != OPERAND_PREDICATE && o[1].kind != OPERAND_SINK))
+		return decode_wrong(p, "wrong operands");
+	if (!decode_unit(p, &o[tells ? 2 : 1], bytes, &a) || !members(p, &o[tells ? 3 : 2], &m)) return false;
+	sim_instr *in = decode_new(p, SIM_STEP);
+	if (!in) return false;
+	in->step = sim_step_match;
+	in->mode = all;
+	in->bytes = bytes;
+	in->d = o[0].kind == OPERAND_REGISTER ? o[0].unit : UINT32_MAX;
+	in->e = tells && o[1].kind == OPERAND_PREDICATE ? o[1].unit : 0;
+	in->a = a;
+	in->regs[0] = m;
+	return true;
+}
+
+static bool tells_active(parser *p)
+{
+	const operand *o = p->operands;
+	if (p->noperands != 1 || o[0].kind != OPERAND_REGISTER || o[0].bytes != 4)
+		return decode_wrong(p, "wrong operands");
+	sim_instr *in = decode_new(p, SIM_STEP);
+	if (!in) return false;
+	in->step = sim_step_active;
+	in->d = o[0].unit;
+	return true;
+}
+
 bool decode_warp(parser *p)
 {
+	if (is(p, 0, "match")) return matches(p);
+	if (is(p, 0, "activemask")) return tells_active(p);
 	if (is(p, 0, "shfl")) return shuffles(p);
 	if (is(p, 0, "vote")) return votes(p);
 	if (is(p, 0, "redux")) return reduces(p);

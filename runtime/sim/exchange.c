@@ -133,3 +133,42 @@ bool sim_step_elect(sim_warp *w, const sim_instr *in, uint32_t mask)
 	sim_set_defined(w, in->d, mask);
 	return true;
 }
+
+static uint32_t group_of(const sim_warp *w, const sim_instr *in, unsigned i, uint32_t mask)
+{
+	uint64_t v = sim_register_read(sim_at(w, in->a), in->bytes, i);
+	uint32_t same = 0;
+	for (uint32_t m = mask; m; m &= m - 1) {
+		unsigned k = (unsigned)__builtin_ctz(m);
+		same |= (uint32_t)(sim_register_read(sim_at(w, in->a), in->bytes, k) == v) << k;
+	}
+	return same;
+}
+
+/* any: the lanes that hold what this one holds; all: every lane if they agree, else none, and whether they do. */
+bool sim_step_match(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	uint32_t out[SIM_LANES], agree = SIM_ALL;
+	if (!members(w, in, mask)) return false;
+	uint64_t undefined = w->bad[in->a] & mask ? UINT64_MAX : 0;
+	for (uint32_t m = mask; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		out[i] = group_of(w, in, i, mask);
+		if (out[i] != mask) agree = 0;
+	}
+	if (in->e) sim_write_predicate(w, in->e, mask, agree, undefined ? SIM_ALL : 0);
+	if (in->d == UINT32_MAX) return true;
+	for (uint32_t m = mask; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		((uint32_t *)sim_at(w, in->d))[i] = in->mode ? out[i] & agree : out[i];
+		sim_shadow_write(w, in->d, 4, i, undefined);
+	}
+	return true;
+}
+
+bool sim_step_active(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	for (uint32_t m = mask; m; m &= m - 1) ((uint32_t *)sim_at(w, in->d))[__builtin_ctz(m)] = mask;
+	sim_set_defined(w, in->d, mask);
+	return true;
+}

@@ -6,6 +6,9 @@
 
 #include "sim.h"
 
+#include <math.h>
+#include <string.h>
+
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
@@ -51,7 +54,20 @@ enum {
 #define B b[i]
 #define C c[i]
 
-extern const sim_op sim_integer_ops[], sim_bits_ops[], sim_float_ops[], sim_half_ops[];
-extern const size_t sim_ninteger_ops, sim_nbits_ops, sim_nfloat_ops, sim_nhalf_ops;
+/* What the hardware leaves of any f32 nan. */
+static inline f32 sim_canonical(f32 v)
+{
+	const u32 bits = 0x7fffffff;
+	if (v != v) memcpy(&v, &bits, sizeof v);
+	return v;
+}
+/* .ftz: denormals become zeros of their sign. */
+static inline f32 sim_flush(f32 v)
+{
+	return fabsf(v) < 0x1p-126f ? copysignf(0, v) : v;
+}
+
+extern const sim_op sim_integer_ops[], sim_bits_ops[], sim_float_ops[], sim_half_ops[], sim_directed_ops[];
+extern const size_t sim_ninteger_ops, sim_nbits_ops, sim_nfloat_ops, sim_nhalf_ops, sim_ndirected_ops;
 
 #endif

@@ -35,6 +35,24 @@ static inline u32 permute_bytes(u32 low, u32 high, u32 selector)
 	return r;
 }
 
+/* The selection modes of prmt: byte k of the result, from the two lowest bits of the selector. */
+typedef enum selection { FORWARD, BACKWARD, REPLICATE, CLAMP_LEFT, CLAMP_RIGHT, REPLICATE_PAIR } selection;
+static inline u32 select_bytes(selection how, u32 low, u32 high, u32 selector)
+{
+	u64 all = (u64)high << 32 | low;
+	u32 r = 0, at = selector & 3;
+	for (u32 k = 0; k < 4; k++) {
+		u32 pick = how == FORWARD       ? at + k
+			   : how == BACKWARD    ? at - k
+			   : how == REPLICATE   ? at
+			   : how == CLAMP_LEFT  ? (k > at ? k : at)
+			   : how == CLAMP_RIGHT ? (k < at ? k : at)
+						: (at & 1) * 2 + (k & 1);
+		r |= ((u32)(all >> 8 * (pick & 7)) & 0xff) << 8 * k;
+	}
+	return r;
+}
+
 /* Bits from position b on, c of them; the signed form repeats the field's last bit, or the number's. */
 static inline u64 extract(bool is_signed, unsigned width, u64 v, u32 position, u32 length)
 {
@@ -75,6 +93,11 @@ static inline u32 find_highest(bool is_signed, unsigned width, u64 v)
 	v &= mask;
 	return v ? 63 - (u32)__builtin_clzll(v) : UINT32_MAX;
 }
+static inline u32 shift_to_top(bool is_signed, unsigned width, u64 v)
+{
+	u32 at = find_highest(is_signed, width, v);
+	return at == UINT32_MAX ? at : width - 1 - at;
+}
 static inline u32 lookup3(u32 x, u32 y, u32 z, u32 table)
 {
 	u32 r = 0;
@@ -108,6 +131,8 @@ static inline u32 dot4(u32 x, u32 y, u32 sum, bool x_signed, bool y_signed)
 	X("clz.b" #bits, clz_b##bits, ANY, u32, u##bits, none, none, leading_zeros(bits, A))                           \
 	X("popc.b" #bits, popc_b##bits, ANY, u32, u##bits, none, none, __builtin_popcountll(A))                        \
 	X("bfind.u" #bits, bfind_u##bits, ANY, u32, u##bits, none, none, find_highest(false, bits, A))                 \
+	X("bfind.shiftamt.u" #bits, shiftamt_u##bits, ANY, u32, u##bits, none, none, shift_to_top(false, bits, A))     \
+	X("bfind.shiftamt.s" #bits, shiftamt_s##bits, ANY, u32, u##bits, none, none, shift_to_top(true, bits, A))      \
 	X("bfind.s" #bits, bfind_s##bits, ANY, u32, u##bits, none, none, find_highest(true, bits, A))                  \
 	X("shr.u" #bits, shr_u##bits, MOVE, u##bits, u##bits, u32, none, shift_right(bits, A, B))                      \
 	X("shr.s" #bits, shr_s##bits, MOVE, s##bits, s##bits, u32, none, shift_signed(bits, A, B))
@@ -136,8 +161,16 @@ static inline u32 dot4(u32 x, u32 y, u32 sum, bool x_signed, bool y_signed)
 	X("shf.r.wrap.b32", shf_r_wrap, MOVE2, u32, u32, u32, u32, funnel_right(A, B, C & 31))                         \
 	X("shf.l.clamp.b32", shf_l_clamp, MOVE2, u32, u32, u32, u32, funnel_left(A, B, C))                             \
 	X("shf.r.clamp.b32", shf_r_clamp, MOVE2, u32, u32, u32, u32, funnel_right(A, B, C))                            \
-	X("bfi.b32", bfi_b32, MOVE2, u32, u32, u32, u32, insert(32, A, B, C, (u32)in->offset))                         \
-	X("bfi.b64", bfi_b64, MOVE2, u64, u64, u64, u32, insert(64, A, B, C, (u32)in->offset))                         \
+	X("bfi.b32", bfi_b32, MOVE2, u32, u32, u32, u32, insert(32, A, B, C & 0xff, C >> 8))                           \
+	X("bfi.b64", bfi_b64, MOVE2, u64, u64, u64, u32, insert(64, A, B, C & 0xff, C >> 8))                           \
+	/* a position and a length in one operand, of bfi alone */                                                     \
+	X("field", field, ANY, u32, u32, u32, none, (A & 0xff) | (B & 0xff) << 8)                                      \
+	X("prmt.b32.f4e", prmt_f4e, MOVE2, u32, u32, u32, u32, select_bytes(FORWARD, A, B, C))                         \
+	X("prmt.b32.b4e", prmt_b4e, MOVE2, u32, u32, u32, u32, select_bytes(BACKWARD, A, B, C))                        \
+	X("prmt.b32.rc8", prmt_rc8, MOVE2, u32, u32, u32, u32, select_bytes(REPLICATE, A, B, C))                       \
+	X("prmt.b32.ecl", prmt_ecl, MOVE2, u32, u32, u32, u32, select_bytes(CLAMP_LEFT, A, B, C))                      \
+	X("prmt.b32.ecr", prmt_ecr, MOVE2, u32, u32, u32, u32, select_bytes(CLAMP_RIGHT, A, B, C))                     \
+	X("prmt.b32.rc16", prmt_rc16, MOVE2, u32, u32, u32, u32, select_bytes(REPLICATE_PAIR, A, B, C))                \
 	X("lop3.b32", lop3_b32, ANY, u32, u32, u32, u32, lookup3(A, B, C, (u32)in->offset))                            \
 	X("dp4a.s32.s32", dp4a_ss, ANY, u32, u32, u32, u32, dot4(A, B, C, true, true))                                 \
 	X("dp4a.u32.u32", dp4a_uu, ANY, u32, u32, u32, u32, dot4(A, B, C, false, false))                               \

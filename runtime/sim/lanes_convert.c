@@ -40,7 +40,7 @@ static u64 round_float(scalar t, f64 v, sim_rounding mode)
 static u64 round_tf32(f32 v, sim_rounding mode)
 {
 	u64 bits = scalar_from_double(SCALAR_F32, v);
-	if (v != v) return 0x7fffffff;
+	if (v != v) return 0x7fffe000;
 	if (isinf(v)) return bits;
 	u64 half = 0x1000, rest = bits & 0x1fff;
 	if (mode != ROUND_ZERO && (rest > half || (rest == half && (mode == ROUND_AWAY || bits >> 13 & 1))))
@@ -96,10 +96,35 @@ static u64 saturate_unit(scalar t, u64 bits)
 	return scalar_from_double(t, v > 0 ? (v < 1 ? v : 1) : 0);
 }
 
+static bool is_nan(scalar t, u64 bits)
+{
+	f64 v = scalar_to_double(t, bits);
+	return v != v;
+}
+
+/* A nan of another type.  To and from f64, and from bf16 to f32, its sign and what fits of its payload are kept, and it
+ * is quiet; all others become the type's largest pattern without a sign. */
+static u64 convert_nan(scalar to, scalar from, u64 bits)
+{
+	bool widens = from == SCALAR_BF16 && to == SCALAR_F32;
+	if (to != SCALAR_F64 && from != SCALAR_F64 && !widens) return mask_of(to) >> 1;
+	unsigned was = scalar_table[from].mantissa, is = scalar_table[to].mantissa;
+	u64 payload = bits & ((UINT64_C(1) << was) - 1), sign = bits >> (scalar_bits(from) - 1) & 1;
+	payload = is > was ? payload << (is - was) : payload >> (was - is);
+	u64 exponent = ((UINT64_C(1) << (scalar_bits(to) - 1 - is)) - 1) << is;
+	return sign << (scalar_bits(to) - 1) | exponent | payload | (widens ? 0 : UINT64_C(1) << (is - 1));
+}
+
 static u64 convert(const sim_instr *in, u64 bits)
 {
 	scalar from = (scalar)in->from, to = (scalar)in->to;
 	bits = scalar_truncate(from, bits);
+	if (in->releases && !(scalar_to_double(from, bits) > 0) && !is_nan(from, bits)) bits = 0; /* .relu */
+	if (in->acquires && from == SCALAR_F32 && !(bits & 0x7f800000)) bits &= 0x80000000;       /* .ftz */
+	if (in->mode && in->rounding == ROUND_AWAY && is_nan(from, bits)) return bits & 0xffffe000;
+	if (scalar_is_float(from) && scalar_is_float(to) && !in->mode && !in->saturates &&
+		(from != to || in->exchanges) && is_nan(from, bits))
+		return convert_nan(to, from, bits);
 	if (in->mode) return round_tf32((f32)scalar_to_double(from, bits), (sim_rounding)in->rounding);
 	if (scalar_is_float(from)) {
 		f64 v = scalar_to_double(from, bits);

@@ -6,18 +6,19 @@
 #include <math.h>
 #include <string.h>
 
-static inline f32 canonical_nan(void)
-{
-	const u32 bits = 0x7fffffff;
-	f32 v;
-	memcpy(&v, &bits, sizeof v);
-	return v;
-}
 static inline f32 n(f32 v)
 {
-	return v == v ? v : canonical_nan();
+	return sim_canonical(v);
 }
-
+static inline f32 z(f32 v)
+{
+	return sim_flush(v);
+}
+/* .sat: 0 for a nan too. */
+static inline f32 sat(f32 v)
+{
+	return v > 0 ? (v < 1 ? v : 1) : 0;
+}
 static inline f32 min32(f32 x, f32 y)
 {
 	if (x != x) return n(y);
@@ -42,10 +43,19 @@ static inline f64 max64(f64 x, f64 y)
 	if (y != y) return x;
 	return x > y || (x == y && !signbit(x)) ? x : y;
 }
-/* Denormals become zeros of their sign. */
-static inline f32 z(f32 v)
+static inline f32 either_nan(f32 x, f32 y, f32 r)
 {
-	return fabsf(v) < 0x1p-126f ? copysignf(0, v) : v;
+	return x != x || y != y ? n(NAN) : r;
+}
+/* The hardware's neg and abs of a nan: the canonical one in f32, in f64 the nan itself, made quiet. */
+static inline f64 sign64(f64 v, bool negative)
+{
+	u64 bits;
+	if (v == v) return copysign(v, negative ? -1 : 1);
+	memcpy(&bits, &v, sizeof bits);
+	bits |= UINT64_C(1) << 51;
+	memcpy(&v, &bits, sizeof v);
+	return v;
 }
 
 #define FLOAT_OPS(X)                                                                                                   \
@@ -83,10 +93,23 @@ static inline f32 z(f32 v)
 	X("tanh.approx.f32", tanh_approx_f32, ANY, f32, f32, none, none, n((f32)tanh((f64)A)))                         \
 	X("min.f32", min_f32, ANY, f32, f32, f32, none, min32(A, B))                                                   \
 	X("max.f32", max_f32, ANY, f32, f32, f32, none, max32(A, B))                                                   \
-	X("min.NaN.f32", min_nan_f32, ANY, f32, f32, f32, none, A != A || B != B ? canonical_nan() : min32(A, B))      \
-	X("max.NaN.f32", max_nan_f32, ANY, f32, f32, f32, none, A != A || B != B ? canonical_nan() : max32(A, B))      \
-	X("neg.f32", neg_f32, BITS, u32, u32, none, none, A ^ 0x80000000u)                                             \
-	X("abs.f32", abs_f32, BITS, u32, u32, none, none, A & 0x7fffffffu)                                             \
+	X("min.NaN.f32", min_nan_f32, ANY, f32, f32, f32, none, either_nan(A, B, min32(A, B)))                         \
+	X("max.NaN.f32", max_nan_f32, ANY, f32, f32, f32, none, either_nan(A, B, max32(A, B)))                         \
+	X("neg.f32", neg_f32, ANY, f32, f32, none, none, n(-A))                                                        \
+	X("abs.f32", abs_f32, ANY, f32, f32, none, none, n(fabsf(A)))                                                  \
+	X("neg.ftz.f32", neg_ftz_f32, ANY, f32, f32, none, none, z(n(-A)))                                             \
+	X("abs.ftz.f32", abs_ftz_f32, ANY, f32, f32, none, none, z(n(fabsf(A))))                                       \
+	X("min.ftz.f32", min_ftz_f32, ANY, f32, f32, f32, none, min32(z(A), z(B)))                                     \
+	X("max.ftz.f32", max_ftz_f32, ANY, f32, f32, f32, none, max32(z(A), z(B)))                                     \
+	X("min.ftz.NaN.f32", min_ftz_nan_f32, ANY, f32, f32, f32, none, either_nan(A, B, min32(z(A), z(B))))           \
+	X("max.ftz.NaN.f32", max_ftz_nan_f32, ANY, f32, f32, f32, none, either_nan(A, B, max32(z(A), z(B))))           \
+	X("div.rn.ftz.f32", div_rn_ftz_f32, ANY, f32, f32, f32, none, z(n(z(A) / z(B))))                               \
+	X("rcp.rn.ftz.f32", rcp_rn_ftz_f32, ANY, f32, f32, none, none, z(n(1 / z(A))))                                 \
+	X("sqrt.rn.ftz.f32", sqrt_rn_ftz_f32, ANY, f32, f32, none, none, n(sqrtf(z(A))))                               \
+	X("add.sat.f32", add_sat_f32, ANY, f32, f32, f32, none, sat(A + B))                                            \
+	X("sub.sat.f32", sub_sat_f32, ANY, f32, f32, f32, none, sat(A - B))                                            \
+	X("mul.sat.f32", mul_sat_f32, ANY, f32, f32, f32, none, sat(A *B))                                             \
+	X("fma.rn.sat.f32", fma_rn_sat_f32, ANY, f32, f32, f32, f32, sat(fmaf(A, B, C)))                               \
 	X("copysign.f32", copysign_f32, BITS, u32, u32, u32, none, (A & 0x80000000u) | (B & 0x7fffffffu))              \
 	X("add.f64", add_f64, ANY, f64, f64, f64, none, A + B)                                                         \
 	X("add.rn.f64", add_rn_f64, ANY, f64, f64, f64, none, A + B)                                                   \
@@ -100,8 +123,8 @@ static inline f32 z(f32 v)
 	X("sqrt.rn.f64", sqrt_rn_f64, ANY, f64, f64, none, none, sqrt(A))                                              \
 	X("min.f64", min_f64, ANY, f64, f64, f64, none, min64(A, B))                                                   \
 	X("max.f64", max_f64, ANY, f64, f64, f64, none, max64(A, B))                                                   \
-	X("neg.f64", neg_f64, BITS, u64, u64, none, none, A ^ UINT64_C(1) << 63)                                       \
-	X("abs.f64", abs_f64, BITS, u64, u64, none, none, A & ~(UINT64_C(1) << 63))                                    \
+	X("neg.f64", neg_f64, ANY, f64, f64, none, none, sign64(A, !signbit(A)))                                       \
+	X("abs.f64", abs_f64, ANY, f64, f64, none, none, sign64(A, false))                                             \
 	X("copysign.f64", copysign_f64, BITS, u64, u64, u64, none, (A & UINT64_C(1) << 63) | (B & ~(UINT64_C(1) << 63)))
 
 FLOAT_OPS(LANES_FUNCTION)

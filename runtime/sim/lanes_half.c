@@ -27,6 +27,7 @@ static inline f64 sum_to_odd(f64 a, f64 b)
 }
 
 typedef enum half_op { HALF_ADD, HALF_SUB, HALF_MUL, HALF_FMA, HALF_MIN, HALF_MAX, HALF_MIN_NAN, HALF_MAX_NAN } half_op;
+typedef enum half_mode { HALF_PLAIN, HALF_SAT, HALF_RELU, HALF_FTZ } half_mode;
 
 static inline u16 compute(scalar t, half_op op, u16 x, u16 y, u16 w)
 {
@@ -53,6 +54,37 @@ static inline u32 compute2(scalar t, half_op op, u32 x, u32 y, u32 w)
 	u32 low = compute(t, op, (u16)x, (u16)y, (u16)w);
 	return low | (u32)compute(t, op, (u16)(x >> 16), (u16)(y >> 16), (u16)(w >> 16)) << 16;
 }
+/* A nan loses its sign and payload. */
+static inline u16 absolute(scalar t, u16 v)
+{
+	u16 infinity = t == SCALAR_F16 ? 0x7c00 : 0x7f80;
+	return (v & 0x7fff) > infinity ? 0x7fff : v & 0x7fff;
+}
+static inline u16 negated(scalar t, u16 v)
+{
+	u16 magnitude = absolute(t, v);
+	return magnitude == 0x7fff ? magnitude : v ^ 0x8000;
+}
+
+static inline u16 flush(scalar t, u16 v)
+{
+	u16 magnitude = v & 0x7fff;
+	return magnitude < (t == SCALAR_F16 ? 0x400 : 0x80) ? v & 0x8000 : v;
+}
+/* .sat: into 0 to 1, a nan to 0; .relu: no less than 0; .ftz: denormals are zeros. */
+static inline u16 compute_in(scalar t, half_mode mode, half_op op, u16 x, u16 y, u16 w)
+{
+	if (mode == HALF_FTZ) return flush(t, compute(t, op, flush(t, x), flush(t, y), flush(t, w)));
+	u16 r = compute(t, op, x, y, w);
+	f64 v = wide(t, r);
+	if (mode == HALF_SAT) return v > 0 ? narrow(t, v < 1 ? v : 1) : 0;
+	return mode == HALF_RELU && v <= 0 ? 0 : r;
+}
+static inline u32 compute_in2(scalar t, half_mode mode, half_op op, u32 x, u32 y, u32 w)
+{
+	u32 low = compute_in(t, mode, op, (u16)x, (u16)y, (u16)w);
+	return low | (u32)compute_in(t, mode, op, (u16)(x >> 16), (u16)(y >> 16), (u16)(w >> 16)) << 16;
+}
 static inline u16 elementary(scalar t, u16 x, f64 (*f)(f64))
 {
 	return narrow(t, f(wide(t, x)));
@@ -78,16 +110,39 @@ static inline u32 elementary2(scalar t, u32 x, f64 (*f)(f64))
 	TWO(X, "max.NaN", type, u16, S, max_nan, HALF_MAX_NAN, compute)                                                \
 	X("fma.rn." #type, fma_##type, ANY, u16, u16, u16, u16, compute(SCALAR_##S, HALF_FMA, A, B, C))                \
 	X("fma.rn." #type "x2", fma_##type##x2, PAIR, u32, u32, u32, u32, compute2(SCALAR_##S, HALF_FMA, A, B, C))     \
-	X("neg." #type, neg_##type, BITS, u16, u16, none, none, A ^ 0x8000)                                            \
-	X("neg." #type "x2", neg_##type##x2, BITS, u32, u32, none, none, A ^ 0x80008000u)                              \
-	X("abs." #type, abs_##type, BITS, u16, u16, none, none, A & 0x7fff)                                            \
-	X("abs." #type "x2", abs_##type##x2, BITS, u32, u32, none, none, A & 0x7fff7fffu)                              \
+	X("neg." #type, neg_##type, ANY, u16, u16, none, none, negated(SCALAR_##S, A))                                 \
+	X("neg." #type "x2", neg_##type##x2, PAIR, u32, u32, none, none,                                               \
+		(u32)negated(SCALAR_##S, (u16)(A >> 16)) << 16 | negated(SCALAR_##S, (u16)A))                          \
+	X("abs." #type, abs_##type, ANY, u16, u16, none, none, absolute(SCALAR_##S, A))                                \
+	X("abs." #type "x2", abs_##type##x2, PAIR, u32, u32, none, none,                                               \
+		(u32)absolute(SCALAR_##S, (u16)(A >> 16)) << 16 | absolute(SCALAR_##S, (u16)A))                        \
 	X("tanh.approx." #type, tanh_##type, ANY, u16, u16, none, none, elementary(SCALAR_##S, A, tanh))               \
 	X("tanh.approx." #type "x2", tanh_##type##x2, PAIR, u32, u32, none, none, elementary2(SCALAR_##S, A, tanh))
+
+#define FMA_IN(X, how, type, S, mode)                                                                                  \
+	X("fma.rn." #how "." #type, fma_##how##_##type, ANY, u16, u16, u16, u16,                                       \
+		compute_in(SCALAR_##S, mode, HALF_FMA, A, B, C))                                                       \
+	X("fma.rn." #how "." #type "x2", fma_##how##_##type##x2, PAIR, u32, u32, u32, u32,                             \
+		compute_in2(SCALAR_##S, mode, HALF_FMA, A, B, C))
+#define TWO_IN(X, text, name, mode, op)                                                                                \
+	X(text ".f16", name##_f16, ANY, u16, u16, u16, none, compute_in(SCALAR_F16, mode, op, A, B, 0))                \
+	X(text ".f16x2", name##_f16x2, PAIR, u32, u32, u32, none, compute_in2(SCALAR_F16, mode, op, A, B, 0))
+#define HALF_MODES(X)                                                                                                  \
+	TWO_IN(X, "add.sat", add_sat, HALF_SAT, HALF_ADD)                                                              \
+	TWO_IN(X, "sub.sat", sub_sat, HALF_SAT, HALF_SUB)                                                              \
+	TWO_IN(X, "mul.sat", mul_sat, HALF_SAT, HALF_MUL)                                                              \
+	TWO_IN(X, "add.ftz", add_ftz, HALF_FTZ, HALF_ADD)                                                              \
+	TWO_IN(X, "sub.ftz", sub_ftz, HALF_FTZ, HALF_SUB)                                                              \
+	TWO_IN(X, "mul.ftz", mul_ftz, HALF_FTZ, HALF_MUL)                                                              \
+	FMA_IN(X, sat, f16, F16, HALF_SAT)                                                                             \
+	FMA_IN(X, ftz, f16, F16, HALF_FTZ)                                                                             \
+	FMA_IN(X, relu, f16, F16, HALF_RELU)                                                                           \
+	FMA_IN(X, relu, bf16, BF16, HALF_RELU)
 
 #define HALF_OPS(X)                                                                                                    \
 	HALF(X, f16, F16)                                                                                              \
 	HALF(X, bf16, BF16)                                                                                            \
+	HALF_MODES(X)                                                                                                  \
 	X("ex2.approx.f16", ex2_f16, ANY, u16, u16, none, none, elementary(SCALAR_F16, A, exp2))                       \
 	X("ex2.approx.f16x2", ex2_f16x2, PAIR, u32, u32, none, none, elementary2(SCALAR_F16, A, exp2))                 \
 	X("ex2.approx.ftz.bf16", ex2_bf16, ANY, u16, u16, none, none, elementary(SCALAR_BF16, A, exp2))                \

@@ -54,6 +54,20 @@ static inline u64 divide(bool is_signed, unsigned width, u64 x, u64 y, bool rema
 	X("min.relu.s16x2", min_relu_s16x2, PAIR, u32, u32, u32, none, BOTH(s16, LESS_RELU))                           \
 	X("max.relu.s16x2", max_relu_s16x2, PAIR, u32, u32, u32, none, BOTH(s16, MORE_RELU))
 
+/* The lower 24 bits of two numbers; the product has 48. */
+#define LOW24(T, x) ((T)((u32)(x) << 8) >> 8)
+#define PRODUCT24(T, W) ((u64)((W)LOW24(T, A) * (W)LOW24(T, B)))
+#define NARROW_PRODUCT(X, T, W)                                                                                        \
+	X("mul24.lo." #T, mul24_lo_##T, ANY, T, T, T, none, (u32)PRODUCT24(T, W))                                      \
+	X("mul24.hi." #T, mul24_hi_##T, ANY, T, T, T, none, (u32)(PRODUCT24(T, W) >> 16))                              \
+	X("mad24.lo." #T, mad24_lo_##T, ANY, T, T, T, T, (u32)PRODUCT24(T, W) + (u32)C)                                \
+	X("mad24.hi." #T, mad24_hi_##T, ANY, T, T, T, T, (u32)(PRODUCT24(T, W) >> 16) + (u32)C)
+#define DISTANCE(X, T, U) X("sad." #T, sad_##T, ANY, T, T, T, T, (U)C + (A < B ? (U)B - (U)A : (U)A - (U)B))
+#define CLAMP32(v) ((v) < INT32_MIN ? INT32_MIN : (v) > INT32_MAX ? INT32_MAX : (v))
+#define SATURATING(X)                                                                                                  \
+	X("add.sat.s32", add_sat_s32, ANY, s32, s32, s32, none, CLAMP32((s64)A + B))                                   \
+	X("sub.sat.s32", sub_sat_s32, ANY, s32, s32, s32, none, CLAMP32((s64)A - B))
+
 #define INTEGER_OPS(X)                                                                                                 \
 	SIGNED_AND_NOT(X, u16, u32, false)                                                                             \
 	SIGNED_AND_NOT(X, s16, u32, true)                                                                              \
@@ -74,6 +88,15 @@ static inline u64 divide(bool is_signed, unsigned width, u64 x, u64 y, bool rema
 	HIGH(X, s32, (s64)A *(s64)B >> 32)                                                                             \
 	HIGH(X, u64, HIGH_U64(A, B))                                                                                   \
 	HIGH(X, s64, HIGH_S64(A, B))                                                                                   \
+	NARROW_PRODUCT(X, u32, u64)                                                                                    \
+	NARROW_PRODUCT(X, s32, s64)                                                                                    \
+	DISTANCE(X, u16, u32)                                                                                          \
+	DISTANCE(X, s16, u32)                                                                                          \
+	DISTANCE(X, u32, u32)                                                                                          \
+	DISTANCE(X, s32, u32)                                                                                          \
+	DISTANCE(X, u64, u64)                                                                                          \
+	DISTANCE(X, s64, u64)                                                                                          \
+	SATURATING(X)                                                                                                  \
 	SINCE_SM90(X)
 
 INTEGER_OPS(LANES_FUNCTION)
@@ -87,7 +110,8 @@ const size_t sim_ninteger_ops = sizeof sim_integer_ops / sizeof sim_integer_ops[
 	{                                                                                                              \
 		const T *a = a_, *b = b_;                                                                              \
 		uint32_t mask = 0;                                                                                     \
-		for (int i = 0; i < SIM_LANES; i++) mask |= (uint32_t)(expression) << i;                               \
+		(void)b;                                                                                               \
+		for (int i = 0; i < SIM_LANES; i++) mask |= (uint32_t)((expression) != 0) << i;                        \
 		return mask;                                                                                           \
 	}
 #define COMPARE_ROW(text, name, T, expression) {text, name, WIDTH_##T},
@@ -107,24 +131,33 @@ const size_t sim_ninteger_ops = sizeof sim_integer_ops / sizeof sim_integer_ops[
 	X("setp.hi." #type, hi_##type, type, A > B)                                                                    \
 	X("setp.hs." #type, hs_##type, type, A >= B)
 /* `u` in a name: true when either is nan. */
-#define FLOAT_ORDER(X, type, T, V)                                                                                     \
-	X("setp.eq." #type, eq_##type, T, V(A) == V(B))                                                                \
-	X("setp.ne." #type, ne_##type, T, V(A) < V(B) || V(A) > V(B))                                                  \
-	X("setp.lt." #type, lt_##type, T, V(A) < V(B))                                                                 \
-	X("setp.le." #type, le_##type, T, V(A) <= V(B))                                                                \
-	X("setp.gt." #type, gt_##type, T, V(A) > V(B))                                                                 \
-	X("setp.ge." #type, ge_##type, T, V(A) >= V(B))                                                                \
-	X("setp.equ." #type, equ_##type, T, !(V(A) < V(B) || V(A) > V(B)))                                             \
-	X("setp.neu." #type, neu_##type, T, !(V(A) == V(B)))                                                           \
-	X("setp.ltu." #type, ltu_##type, T, !(V(A) >= V(B)))                                                           \
-	X("setp.leu." #type, leu_##type, T, !(V(A) > V(B)))                                                            \
-	X("setp.gtu." #type, gtu_##type, T, !(V(A) <= V(B)))                                                           \
-	X("setp.geu." #type, geu_##type, T, !(V(A) < V(B)))                                                            \
-	X("setp.num." #type, num_##type, T, V(A) == V(A) && V(B) == V(B))                                              \
-	X("setp.nan." #type, nan_##type, T, V(A) != V(A) || V(B) != V(B))
+#define FLOAT_ORDER(X, text, type, T, V)                                                                               \
+	X("setp.eq." text, eq_##type, T, V(A) == V(B))                                                                 \
+	X("setp.ne." text, ne_##type, T, V(A) < V(B) || V(A) > V(B))                                                   \
+	X("setp.lt." text, lt_##type, T, V(A) < V(B))                                                                  \
+	X("setp.le." text, le_##type, T, V(A) <= V(B))                                                                 \
+	X("setp.gt." text, gt_##type, T, V(A) > V(B))                                                                  \
+	X("setp.ge." text, ge_##type, T, V(A) >= V(B))                                                                 \
+	X("setp.equ." text, equ_##type, T, !(V(A) < V(B) || V(A) > V(B)))                                              \
+	X("setp.neu." text, neu_##type, T, !(V(A) == V(B)))                                                            \
+	X("setp.ltu." text, ltu_##type, T, !(V(A) >= V(B)))                                                            \
+	X("setp.leu." text, leu_##type, T, !(V(A) > V(B)))                                                             \
+	X("setp.gtu." text, gtu_##type, T, !(V(A) <= V(B)))                                                            \
+	X("setp.geu." text, geu_##type, T, !(V(A) < V(B)))                                                             \
+	X("setp.num." text, num_##type, T, V(A) == V(A) && V(B) == V(B))                                               \
+	X("setp.nan." text, nan_##type, T, V(A) != V(A) || V(B) != V(B))
 #define AS_IT_IS(x) (x)
 #define FROM_F16(x) scalar_to_double(SCALAR_F16, x)
 #define FROM_BF16(x) scalar_to_double(SCALAR_BF16, x)
+
+/* What kind of number A is. */
+#define KINDS(X, T, least)                                                                                             \
+	X("setp.finite." #T, finite_##T, T, isfinite(A))                                                               \
+	X("setp.infinite." #T, infinite_##T, T, isinf(A))                                                              \
+	X("setp.number." #T, number_##T, T, A == A)                                                                    \
+	X("setp.notanumber." #T, notanumber_##T, T, A != A)                                                            \
+	X("setp.normal." #T, normal_##T, T, isfinite(A) && (A == 0 || A >= least || A <= -least))                      \
+	X("setp.subnormal." #T, subnormal_##T, T, A != 0 && A < least && A > -least)
 
 #define COMPARE_OPS(X)                                                                                                 \
 	EQUALITY(X, b16, u16)                                                                                          \
@@ -139,10 +172,13 @@ const size_t sim_ninteger_ops = sizeof sim_integer_ops / sizeof sim_integer_ops[
 	UNSIGNED_ORDER(X, u16)                                                                                         \
 	UNSIGNED_ORDER(X, u32)                                                                                         \
 	UNSIGNED_ORDER(X, u64)                                                                                         \
-	FLOAT_ORDER(X, f32, f32, AS_IT_IS)                                                                             \
-	FLOAT_ORDER(X, f64, f64, AS_IT_IS)                                                                             \
-	FLOAT_ORDER(X, f16, u16, FROM_F16)                                                                             \
-	FLOAT_ORDER(X, bf16, u16, FROM_BF16)
+	FLOAT_ORDER(X, "f32", f32, f32, AS_IT_IS)                                                                      \
+	FLOAT_ORDER(X, "ftz.f32", ftz_f32, f32, sim_flush)                                                             \
+	FLOAT_ORDER(X, "f64", f64, f64, AS_IT_IS)                                                                      \
+	FLOAT_ORDER(X, "f16", f16, u16, FROM_F16)                                                                      \
+	FLOAT_ORDER(X, "bf16", bf16, u16, FROM_BF16)                                                                   \
+	KINDS(X, f32, 0x1p-126f)                                                                                       \
+	KINDS(X, f64, 0x1p-1022)
 
 COMPARE_OPS(COMPARE)
 const sim_compare_op sim_compare_ops[] = {COMPARE_OPS(COMPARE_ROW)};

@@ -5,6 +5,7 @@
 #include "device.h"
 #include "../cpu.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,32 +69,94 @@ static uint64_t in_order(const sim_launch *l, uint64_t n, uint64_t i)
 	return (i * (step % n) % n + l->seed / n % n) % n;
 }
 
-/* What the pool's threads call: clusters first..last-1. */
+/* ---- A thread's clusters ----
+ *
+ * A cluster runs until it has ended or seems to wait for another one.  Then the next one of the launch is started
+ * beside it, and all that have been started take turns: programs may wait for one another in any order. */
+
+enum { MOST = 512 }; /* that a thread has under way */
+
+typedef struct residents {
+	sim_cluster *at[MOST]; /* `running` ones first, then ended ones to be used again */
+	uint32_t running, made;
+	uint64_t idle; /* steps since one was started or has ended */
+} residents;
+
+/* Starts the launch's next cluster, if there is one and room for it.  False: nothing can ever run. */
+static bool admit(sim_launch *l, residents *r, uint32_t threads)
+{
+	uint64_t size[3], all = 1;
+	for (int k = 0; k < 3; k++) all *= size[k] = l->grid[k] / sim_cluster_extent(l->code, k);
+	if (r->running == MOST || atomic_load(&l->next) >= all) return true;
+	if (r->made == r->running) {
+		sim_cluster *c = sim_cluster_new(l, threads);
+		if (!c) return r->running > 0;
+		r->at[r->made++] = c;
+	}
+	uint64_t i = atomic_fetch_add(&l->next, 1);
+	if (i >= all) return true;
+	uint64_t n = in_order(l, all, i);
+	const uint32_t id[3] = {
+		(uint32_t)(n % size[0]), (uint32_t)(n / size[0] % size[1]), (uint32_t)(n / size[0] / size[1])};
+	sim_cluster_start(r->at[r->running++], id);
+	r->idle = 0;
+	return true;
+}
+
+/* The steps at which the next one's programs have hung: their own, or those of all while none ends. */
+static uint64_t limit_of(const sim_launch *l, const residents *r, const sim_cluster *c)
+{
+	uint64_t together = 2 * l->step_limit > r->idle ? 2 * l->step_limit - r->idle : 0;
+	uint64_t limit = c->steps / c->n + together;
+	return limit < l->step_limit ? limit : l->step_limit;
+}
+
+/* A turn of each.  False: the launch stops. */
+static bool take_turns(sim_launch *l, residents *r)
+{
+	bool some_ended = false;
+	for (uint32_t i = 0; i < r->running;) {
+		sim_cluster *c = r->at[i];
+		uint64_t before = c->steps;
+		sim_outcome o = sim_cluster_run(c, limit_of(l, r, c));
+		r->idle += (c->steps - before) / c->n;
+		if (o == SIM_STOPPED) return false;
+		if (o == SIM_WAITS) {
+			i++;
+			continue;
+		}
+		c->programs[0]->counters.programs += c->n;
+		memmove(&r->at[i], &r->at[i + 1], (--r->running - i) * sizeof r->at[0]); /* the order stays */
+		r->at[r->running] = c;
+		r->idle = 0;
+		some_ended = true;
+	}
+	if (!some_ended) sched_yield(); /* they may wait for those of another thread */
+	return true;
+}
+
+/* What the pool's threads call: each takes clusters as long as the launch has some, whichever they are. */
 static void run_clusters(const blk_cpu_call *call, uint64_t first, uint64_t last, void *scratch)
 {
 	sim_launch *l = (sim_launch *)(uintptr_t)call->args[0];
-	uint64_t size[3];
-	(void)scratch;
-	if (atomic_load(&l->stopped)) return;
-	sim_cluster *c = sim_cluster_new(l, (uint32_t)call->args[1]);
-	if (!c) {
-		sim_out_of_memory(l);
-		return;
+	residents r = {.running = 0};
+	(void)first, (void)last, (void)scratch;
+	while (!atomic_load(&l->stopped)) {
+		if (!admit(l, &r, (uint32_t)call->args[1])) {
+			sim_out_of_memory(l);
+			break;
+		}
+		if (!r.running || !take_turns(l, &r)) break;
 	}
-	for (int k = 0; k < 3; k++) size[k] = l->grid[k] / sim_cluster_extent(l->code, k);
-	for (uint64_t i = first; i < last && !atomic_load(&l->stopped); i++) {
-		uint64_t n = in_order(l, size[0] * size[1] * size[2], i);
-		const uint32_t id[3] = {
-			(uint32_t)(n % size[0]), (uint32_t)(n / size[0] % size[1]), (uint32_t)(n / size[0] / size[1])};
-		sim_cluster_run(c, id);
-		c->programs[0]->counters.programs += c->n;
+	for (uint32_t i = 0; i < r.made; i++) {
+		if (l->counts) {
+			pthread_mutex_lock(&l->lock);
+			for (uint32_t k = 0; k < r.at[i]->n; k++)
+				sim_count_add(&l->counters, &r.at[i]->programs[k]->counters);
+			pthread_mutex_unlock(&l->lock);
+		}
+		sim_cluster_free(r.at[i]);
 	}
-	if (l->counts) {
-		pthread_mutex_lock(&l->lock);
-		for (uint32_t k = 0; k < c->n; k++) sim_count_add(&l->counters, &c->programs[k]->counters);
-		pthread_mutex_unlock(&l->lock);
-	}
-	sim_cluster_free(c);
 }
 
 /* The launch's first problem as the launch's status; a failed assert is kept for the next call that waits. */

@@ -113,6 +113,27 @@ static bool find_rows(sim_warp *w, const sim_instr *in, bool writes, uint8_t *at
 	return sim_races(w, in, lanes, at, 16, !writes, writes, false);
 }
 
+/* movmatrix: a matrix of 8 rows of 8 halves, row i in lanes 4 i to 4 i + 3, becomes its transpose. */
+bool sim_step_transpose(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	uint32_t v[SIM_LANES], undefined[SIM_LANES];
+	if (!whole_warp(w, in, mask)) return false;
+	for (unsigned lane = 0; lane < SIM_LANES; lane++) {
+		v[lane] = undefined[lane] = 0;
+		for (unsigned e = 0; e < 2; e++) {
+			unsigned row = lane % 4 * 2 + e, column = lane / 4, from = 4 * row + column / 2,
+				 at = column % 2 * 16;
+			v[lane] |= ((uint32_t)sim_register_read(sim_at(w, in->a), 4, from) >> at & 0xffff) << 16 * e;
+			undefined[lane] |= ((uint32_t)sim_shadow_read(w, in->a, 4, from) >> at & 0xffff) << 16 * e;
+		}
+	}
+	for (unsigned lane = 0; lane < SIM_LANES; lane++) {
+		sim_register_write(sim_at(w, in->d), 4, lane, v[lane]);
+		sim_shadow_write(w, in->d, 4, lane, undefined[lane]);
+	}
+	return true;
+}
+
 /* Which two halves of a matrix lane l holds. */
 static void place(const sim_instr *in, unsigned lane, unsigned e, unsigned *row, unsigned *column)
 {

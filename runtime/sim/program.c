@@ -41,7 +41,9 @@ static void fill_fixed(sim_program *p)
 	} same[] = {{SPECIAL_TID_Y, 0}, {SPECIAL_TID_Z, 0}, {SPECIAL_NTID_X, p->threads}, {SPECIAL_NTID_Y, 1},
 		{SPECIAL_NTID_Z, 1}, {SPECIAL_NCTAID_X, l->grid[0]}, {SPECIAL_NCTAID_Y, l->grid[1]},
 		{SPECIAL_NCTAID_Z, l->grid[2]}, {SPECIAL_TID_X, 0}, {SPECIAL_LANEID, 0}, {SPECIAL_WARPID, 0},
-		{SPECIAL_CLUSTER_CTARANK, p->rank}, {SPECIAL_CLUSTER_NCTARANK, p->cluster->n}};
+		{SPECIAL_LANEMASK_EQ, 0}, {SPECIAL_LANEMASK_LT, 0}, {SPECIAL_LANEMASK_LE, 0}, {SPECIAL_LANEMASK_GT, 0},
+		{SPECIAL_LANEMASK_GE, 0}, {SPECIAL_CLUSTER_CTARANK, p->rank},
+		{SPECIAL_CLUSTER_NCTARANK, p->cluster->n}};
 	for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
 		fill_unit(p, c->special[same[i].special], 4, same[i].value);
 	uint32_t rank = p->rank;
@@ -54,12 +56,18 @@ static void fill_fixed(sim_program *p)
 	}
 	for (uint32_t k = 0; k < p->nwarps; k++)
 		for (uint32_t i = 0; i < SIM_LANES; i++) {
-			const sim_warp *w = &p->warps[k];
-			uint32_t x = c->special[SPECIAL_TID_X], lane = c->special[SPECIAL_LANEID],
-				 warp = c->special[SPECIAL_WARPID];
-			if (x) sim_register_write(sim_at(w, x), 4, i, SIM_LANES * k + i);
-			if (lane) sim_register_write(sim_at(w, lane), 4, i, i);
-			if (warp) sim_register_write(sim_at(w, warp), 4, i, k);
+			const uint32_t own = UINT32_C(1) << i;
+			const struct {
+				sim_special special;
+				uint32_t value;
+			} differ[] = {{SPECIAL_TID_X, SIM_LANES * k + i}, {SPECIAL_LANEID, i}, {SPECIAL_WARPID, k},
+				{SPECIAL_LANEMASK_EQ, own}, {SPECIAL_LANEMASK_LT, own - 1},
+				{SPECIAL_LANEMASK_LE, own | (own - 1)}, {SPECIAL_LANEMASK_GT, ~(own | (own - 1))},
+				{SPECIAL_LANEMASK_GE, ~(own - 1)}};
+			for (size_t j = 0; j < sizeof differ / sizeof differ[0]; j++) {
+				uint32_t unit = c->special[differ[j].special];
+				if (unit) sim_register_write(sim_at(&p->warps[k], unit), 4, i, differ[j].value);
+			}
 		}
 }
 
@@ -189,6 +197,7 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 		w->seen = w->idle = 0;
 		memset(w->bulk_groups, 0, sizeof w->bulk_groups);
 		w->waits = NULL;
+		memset(w->looked, 0, sizeof w->looked);
 		w->cluster_lanes = 0;
 		w->cluster_passed = 0;
 		w->state = WARP_READY;

@@ -151,6 +151,11 @@ typedef enum sim_special {
 	SPECIAL_NCTAID_Z,
 	SPECIAL_LANEID,
 	SPECIAL_WARPID,
+	SPECIAL_LANEMASK_EQ,
+	SPECIAL_LANEMASK_LT,
+	SPECIAL_LANEMASK_LE,
+	SPECIAL_LANEMASK_GT,
+	SPECIAL_LANEMASK_GE,
 	SPECIAL_CLUSTERID_X,
 	SPECIAL_CLUSTERID_Y,
 	SPECIAL_CLUSTERID_Z,
@@ -283,6 +288,7 @@ typedef struct sim_mbarrier {
 
 typedef struct sim_program sim_program;
 typedef struct sim_cluster sim_cluster;
+enum { SIM_LOOKED = 16 };
 struct sim_warp {
 	sim_program *program;
 	uint32_t index;
@@ -314,6 +320,7 @@ struct sim_warp {
 	uint32_t nflights, flights_room, product_group;
 	uint16_t *flying[2];             /* of each unit: products under way that sum there, that read it */
 	uint32_t bulk_groups[SIM_LANES]; /* bulk.c: each lane's that is open */
+	uint64_t looked[SIM_LOOKED];     /* cluster.c: what instructions found, by place */
 	const sim_range *near;           /* the last one that was found */
 	uint8_t scratch[8 * SIM_LANES];
 };
@@ -362,6 +369,10 @@ struct sim_cluster {              /* programs that one thread of the host simula
 	uint32_t arrived[SIM_CLUSTER]; /* warps at the cluster's barrier */
 	uint64_t passed;               /* times that all were */
 	uint64_t events;               /* what may let one who waits go on */
+	uint64_t steps, limit;         /* taken; at which it has hung, for each program */
+	uint64_t resumed;              /* its steps when its turn began */
+	bool news, asks;               /* a look in this turn was not in vain; all of the last turn's were */
+	uint32_t looks, patience;      /* in vain in this turn; how many it has */
 	sim_bulk *copies;
 	uint32_t ncopies, copies_room;
 };
@@ -378,6 +389,7 @@ struct sim_launch {
 	sim_range *ranges; /* by address */
 	size_t nranges;
 	uint64_t shared_bytes, step_limit;
+	_Atomic uint64_t next;                       /* cluster to be started */
 	bool counts;                                 /* fills in `counters` */
 	bool json;                                   /* how a problem is written */
 	uint64_t seed;                               /* of the order of warps; 0: as they are numbered */
@@ -441,7 +453,13 @@ void sim_program_start(sim_program *, const uint32_t id[3]);
  * given. */
 sim_cluster *sim_cluster_new(sim_launch *, uint32_t threads); /* null: out of memory */
 void sim_cluster_free(sim_cluster *);
-void sim_cluster_run(sim_cluster *, const uint32_t id[3]);
+typedef enum sim_outcome { SIM_ENDED, SIM_WAITS, SIM_STOPPED } sim_outcome;
+void sim_cluster_start(sim_cluster *, const uint32_t id[3]);
+/* A look at what other programs may write, and what was there.  False: enough of them have found what they had found
+ * before, the warp stops here for now. */
+bool sim_looks_around(sim_warp *, const sim_instr *, uint64_t address, uint64_t value);
+/* Until it ends, seems to wait for other clusters, or the launch stops; `limit`: steps at which a program has hung. */
+sim_outcome sim_cluster_run(sim_cluster *, uint64_t limit);
 uint32_t sim_cluster_extent(const sim_code *, int dimension);
 uint64_t sim_random(uint64_t *state);
 
@@ -514,7 +532,7 @@ static inline uint8_t *sim_at(const sim_warp *w, uint32_t unit)
 /* Steps, by what they are about. */
 sim_step sim_step_load, sim_step_store, sim_step_atomic;                      /* access.c atomic.c */
 sim_step sim_step_shuffle, sim_step_vote, sim_step_redux, sim_step_warp_sync; /* exchange.c */
-sim_step sim_step_elect;
+sim_step sim_step_elect, sim_step_match, sim_step_active;
 sim_step sim_step_barrier, sim_step_exit, sim_step_trap, sim_step_fence;     /* program.c */
 sim_step sim_step_cluster_arrive, sim_step_cluster_wait, sim_step_map_rank;  /* cluster.c */
 sim_step sim_step_mbarrier, sim_step_mbarrier_wait, sim_step_mbarrier_count; /* mbarrier.c */
@@ -522,7 +540,7 @@ sim_step sim_step_copies_arrive, sim_step_mbarrier_fence, sim_step_proxy_fence;
 sim_step sim_step_product, sim_step_product_fence, sim_step_product_commit, sim_step_product_wait; /* warpgroup.c */
 sim_step sim_step_logic, sim_step_pack, sim_step_unpack;                                           /* warp.c */
 sim_step sim_step_copy, sim_step_copy_commit, sim_step_copy_wait;                                  /* async.c */
-sim_step sim_step_multiply, sim_step_load_matrix, sim_step_store_matrix;                           /* matrix.c */
+sim_step sim_step_multiply, sim_step_load_matrix, sim_step_store_matrix, sim_step_transpose;       /* matrix.c */
 sim_step sim_step_bulk, sim_step_bulk_commit, sim_step_bulk_wait;                                  /* bulk.c */
 sim_step sim_step_print, sim_step_assert;                                                          /* call.c */
 sim_lanes sim_lanes_convert, sim_lanes_convert_pair;                                               /* lanes_convert.c */

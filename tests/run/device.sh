@@ -35,8 +35,8 @@ for t in "$1"/device/${2:-*}; do
 	echo "$(basename "$t") on sim:sm_90a:"
 	suite "$t" --device=sim:sm_90a $words
 done
-# What only Hopper has: bulk copies by tensor maps.
-for t in atomics tensors; do
+# What only Hopper has: bulk copies by tensor maps, and instructions.
+for t in atomics tensors instructions; do
 	[ "${2:-$t}" = $t ] || continue
 	words=
 	[ $t = atomics ] && words=tensor

@@ -118,8 +118,10 @@ static inline bool hopper_run(hopper *h)
 	pthread_mutex_init(&l.lock, NULL);
 	sim_cluster *c = sim_races_begin(&l) ? sim_cluster_new(&l, h->threads ? h->threads : 128) : NULL;
 	if (!c) abort();
-	for (uint32_t i = 0; i < programs / cluster && !atomic_load(&l.stopped); i++)
-		sim_cluster_run(c, (const uint32_t[3]){i, 0, 0});
+	for (uint32_t i = 0; i < programs / cluster && !atomic_load(&l.stopped); i++) {
+		sim_cluster_start(c, (const uint32_t[3]){i, 0, 0});
+		while (sim_cluster_run(c, l.step_limit) == SIM_WAITS) continue;
+	}
 	sim_cluster_free(c);
 	sim_races_end(&l);
 	snprintf(h->problem, sizeof h->problem, "%s", l.text ? l.text : "");

@@ -111,6 +111,41 @@ static void test_spin_lock(void **state)
 	assert_int_equal(c.out[1], 50);
 }
 
+/* Each of n programs waits for the word of another, adds one to what it says and shows that in its own. */
+#define WAITS_FOR(other)                                                                                               \
+	"setp.ne.b32 %p1, %tid, 0;\n@%p1 bra DONE;\nmov.b32 %r5, 0;\n" other                                           \
+	"mad.wide.u32 %rd1, %r1, 4, %out;\nLOOK:\nld.acquire.gpu.global.b32 %r5, [%rd1];\n"                            \
+	"setp.eq.b32 %p2, %r5, 0;\n@%p2 bra LOOK;\n"                                                                   \
+	"SHOW:\nadd.s32 %r5, %r5, 1;\nmad.wide.u32 %rd2, %cta, 4, %out;\nst.release.gpu.global.b32 [%rd2], "           \
+	"%r5;\nDONE:\n"
+
+static void test_programs_that_wait(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		sim_case behind = {.programs = 200,
+			.options = {.seed = seed},
+			.body = WAITS_FOR("add.s32 %r1, %cta, 1;\nsetp.eq.b32 %p3, %r1, 200;\n@%p3 bra SHOW;\n")};
+		RUNS(behind);
+		for (uint32_t i = 0; i < 200; i++) assert_int_equal(behind.out[i], 200 - i);
+		sim_case before = {.programs = 200,
+			.options = {.seed = seed},
+			.body = WAITS_FOR("sub.s32 %r1, %cta, 1;\nsetp.eq.b32 %p3, %cta, 0;\n@%p3 bra SHOW;\n")};
+		RUNS(before);
+		for (uint32_t i = 0; i < 200; i++) assert_int_equal(before.out[i], i + 1);
+		/* 77 i is a step through 0 .. 255 that meets each once; program 0 begins */
+		sim_case anyone = {.programs = 256,
+			.options = {.seed = seed},
+			.body = WAITS_FOR("add.s32 %r1, %cta, 77;\nand.b32 %r1, %r1, 255;\nsetp.eq.b32 %p3, %cta, "
+					  "0;\n@%p3 bra SHOW;\n")};
+		RUNS(anyone);
+		for (uint32_t i = 0, at = 0; i < 256; i++, at = (at + 256 - 77) % 256)
+			assert_int_equal(anyone.out[at], i + 1);
+	}
+	sim_case circle = {.programs = 8, .options = {.steps = 100000}, .body = WAITS_FOR("xor.b32 %r1, %cta, 1;\n")};
+	REPORTS(circle, "programs wait for one another", "none has ended in 200000 instructions");
+}
+
 /* ---- Memory ---- */
 
 static void test_outside(void **state)
@@ -485,8 +520,8 @@ static void test_refused(void **state)
 	(void)state;
 	sim_case unknown = {.body = "frobnicate.s32 %r1, %r2;\n"};
 	REFUSES(unknown, "line 28 of the PTX", "the instruction frobnicate.s32 is not simulated");
-	sim_case modifier = {.body = "add.rz.f32 %r1, %r2, %r3;\n"};
-	REFUSES(modifier, "add.rz.f32 is not simulated");
+	sim_case modifier = {.body = "add.rz.s32 %r1, %r2, %r3;\n"};
+	REFUSES(modifier, "add.rz.s32 is not simulated");
 	sim_case label = {.body = "bra NOWHERE;\n"};
 	REFUSES(label, "no label NOWHERE");
 	sim_case width = {.body = "add.s32 %r1, %rd1, 1;\n"};
@@ -524,9 +559,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_branches_meet), cmocka_unit_test(test_loops_meet),
 		cmocka_unit_test(test_lanes_that_end), cmocka_unit_test(test_nested_branches),
 		cmocka_unit_test(test_warps_and_barrier), cmocka_unit_test(test_spin_lock),
-		cmocka_unit_test(test_outside), cmocka_unit_test(test_misuse), cmocka_unit_test(test_undefined),
-		cmocka_unit_test(test_undefined_bits), cmocka_unit_test(test_multiply),
-		cmocka_unit_test(test_load_matrix), cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_programs_that_wait), cmocka_unit_test(test_outside),
+		cmocka_unit_test(test_misuse), cmocka_unit_test(test_undefined), cmocka_unit_test(test_undefined_bits),
+		cmocka_unit_test(test_multiply), cmocka_unit_test(test_load_matrix), cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_races_in_shared_memory), cmocka_unit_test(test_races_and_named_barriers),
 		cmocka_unit_test(test_races_between_programs), cmocka_unit_test(test_seeds),
 		cmocka_unit_test(test_counters), cmocka_unit_test(test_barriers), cmocka_unit_test(test_exchanges),

@@ -104,7 +104,7 @@ static void test_limits(void **state)
 		("mma.sync.aligned.m4294967312n8k16.row.col.f32.f16.f16.f32 {%r1,%r1,%r1,%r1}, {%r1,%r1,%r1,%r1}, "
 		 "{%r1,%r1}, {%r1,%r1,%r1,%r1};\n"),
 		"ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%r1,%r1,%r1}, [%r1];\n",
-		"bfi.b32 %r1, %r2, %r3, %r4, %r5;\n", "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r %r1;\n",
+		"lop3.b32 %r1, %r2, %r3, %r4, %r5;\n", "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r %r1;\n",
 		"shfl.sync.bfly.b32 %r1;\n", "bar.sync;\n", "call.uni vprintf;\n", "@%r1 ret;\n",
 		"setp.lt.u32 %r1, %r2, %r3;\n", "cvt.rn.f32 %r1, %r2;\n", "st.param.b32 [k_param_0], 3;\n"};
 	for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
