@@ -19,4 +19,16 @@ says '^seed 3: differ on sim'; says '^reduced: differ on sim'
 grep '^blkrun' out >line
 status 0 "the line that repeats it" sh -c "PATH=$build/bin:\$PATH; $(cat line)"
 says 'good, equal'
+# A fuzzer that is killed leaves no worker behind.
+"$programs" --programs=100000 --seed=77 --quiet >killed 2>&1 &
+parent=$!
+sleep 1
+worker=$(cat /proc/$parent/task/$parent/children 2>/dev/null)
+kill -9 $parent
+wait $parent 2>/dev/null
+sleep 1
+case $worker$(sed -n 's/^State:\t\(.\).*/\1/p' /proc/${worker% }/status 2>/dev/null) in
+'' | *[RSD]) bad "a worker runs on without the one that watches it" ;;
+*) ok ;;
+esac
 finish

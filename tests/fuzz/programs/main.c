@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -158,8 +159,12 @@ static void watch(shared *s, const options *o)
 	while (s->at < o->programs && s->failed < o->stop) {
 		int status;
 		fflush(NULL);
-		pid_t child = fork();
-		if (child == 0) work(s, o);
+		pid_t parent = getpid(), child = fork();
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody watches it then */
+			if (getppid() != parent) _exit(2);
+			work(s, o);
+		}
 		if (child < 0) exit(2);
 		while (waitpid(child, &status, WNOHANG) == 0) {
 			struct timespec t = {0, 50 * 1000000};
