@@ -60,13 +60,27 @@ says_text "not wgmma: wgmma wants 64 rows, and 8 columns for every four warps"
 status 0 "one stage" "$blkc" $matmul --specialize=a%16,b%16,K%16,N%16 -D num_stages=1
 says_text "not copied ahead: the loop has one stage"
 
-# Blocks of tensors that run ahead: a ring each, and barriers that count their bytes.
+# Blocks of tensors that run ahead: a ring each.
 tensors="examples/matmul/matmul.blk --kernel=matmul_tensor --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
 status 0 "blocks ahead" "$blkc" $tensors --emit=explain -o -
 says_text "tensor copy a f16[128,32]: load ahead by a tensor map, 1 copy of 8192 bytes, by one thread, swizzled in 64 bytes, into a ring of 3 stages, 24576 bytes"
 says_text "tensor copy b f16[32,128]: load ahead by a tensor map, 2 copies of 4096 bytes"
-says_text "exchange mbarriers"
+says_text "not by a producer warp: no loop is around this one"
 status 0 "blocks ahead as JSON" "$blkc" $tensors --emit=json -o -
+says_text '"producer": false, "why_no_producer": "no loop is around this one"'
+
+# Tiles one after the other: a warp of its own makes the copies.
+persistent="examples/matmul/matmul.blk --kernel=matmul_persistent --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
+status 0 "a producer" "$blkc" $persistent -D BN=128 --emit=explain -o -
+says_text "sm_90a, 8 warps and 1 of a producer"
+says_text "by one thread of a producer warp, swizzled in 64 bytes, into a ring of 3 stages"
+status 0 "a producer's warpgroup" "$blkc" $persistent -D BN=256 -D BK=64 -D num_stages=8 --emit=explain -o -
+says_text "sm_90a, 8 warps and 4 of a producer"
+says_text "not 8 stages: shared memory does not hold them"
+status 0 "a producer as JSON" "$blkc" $persistent -D BN=128 --emit=json -o -
+says_text '"producer": true'; says_text '"producer_warps": 1'
+status 0 "registers that the user counts" "$blkc" $persistent -D maxnreg=255 --emit=explain -o -
+says_text "not by a producer warp: maxnreg is given"
 
 # More stages than shared memory holds.
 many="examples/matmul/matmul.blk --kernel=matmul --emit=explain -o - --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64"
