@@ -16,7 +16,9 @@
  * can be made (a negative stride, an extent of 0) then has a way out: the variant without promises. */
 #include "bulk.h"
 
-enum { MOST_TEXT = 400, MOST_DEPTH = 40 };
+#include <string.h>
+
+enum { MOST_TEXT = 400, MOST_DEPTH = 40, MOST_MAPS = 16 /* signature.h */ };
 
 typedef struct host {
 	arena *arena;
@@ -187,8 +189,15 @@ static ir_value *map_text(const host *h, const bulk_access *t, const bulk_shape 
 	return out->n <= MOST_TEXT ? root : NULL;
 }
 
+/* Null: a kernel takes no more of them. */
 static ir_value *build_map(ir_func *f, ir_value *root, const char *line, span at)
 {
+	unsigned n = 0;
+	for (ir_op *o = f->body->first; o; o = o->next) {
+		if (o->kind != IR_TENSOR_MAP) continue;
+		if (strcmp(o->text, line) == 0) return o->results[0];
+		if (++n == MOST_MAPS) return NULL;
+	}
 	ir_builder head = {.func = f, .block = f->body, .before = f->body->first, .at = at};
 	ir_value *map = ir_build1(&head, IR_TENSOR_MAP, root->type, 1, &root);
 	map->def->text = line;
@@ -269,8 +278,9 @@ bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
 	text line = {.arena = p->arena};
 	if (!bulk_shape_of(t->block, &s) || !aligned(p, t) || !narrow_indices(t)) return false;
 	ir_value *root = map_text(&h, t, &s, &line);
-	if (!root) return false;
-	rewrite(f, o, t, build_map(f, root, line.at, o->at));
+	ir_value *map = root ? build_map(f, root, line.at, o->at) : NULL;
+	if (!map) return false;
+	rewrite(f, o, t, map);
 	return true;
 }
 
