@@ -70,7 +70,7 @@ static bool equal(const affine *x, const affine *y)
 }
 
 /* The coordinate along the side is at most at + rest. */
-static bool bound(window *w, window_side *s, const affine *rest)
+static bool bound(window *w, window_side *s, const affine *rest, bool wide)
 {
 	affine extent = s->at;
 	if (!affine_add(&extent, rest, 1) || !affine_add_number(&extent, 1)) return false;
@@ -78,12 +78,13 @@ static bool bound(window *w, window_side *s, const affine *rest)
 		return false;
 	if (s->bounded) return equal(&s->extent, &extent);
 	s->bounded = true;
+	s->wide = wide;
 	s->extent = extent;
 	return true;
 }
 
 /* left - right >= 0, in which at most one place occurs. */
-static const char *relation(window *w, const affine *difference)
+static const char *relation(window *w, const affine *difference, bool wide)
 {
 	affine rest = *difference;
 	int place = -1;
@@ -102,7 +103,7 @@ static const char *relation(window *w, const affine *difference)
 	for (unsigned i = 0; i < w->n; i++) {
 		window_side *s = &w->side[i];
 		if (s->place != place) continue;
-		if (sign <= 0 && bound(w, s, &rest)) return NULL;
+		if (sign <= 0 && bound(w, s, &rest, wide)) return NULL;
 		if (sign >= 0 && equal(&s->at, &rest)) {
 			s->from_zero = true;
 			return NULL;
@@ -147,7 +148,7 @@ static const char *conjunction(window *w, ir_value *v, const int8_t *dim)
 		return NO_BOUNDS;
 	for (unsigned i = 0; i < large.n; i++)
 		if (large.term[i].place >= 0) large.term[i].place = dim[large.term[i].place];
-	return relation(w, &large);
+	return relation(w, &large, ir_arg(o, 0)->type.elem == SCALAR_I64);
 }
 
 const char *window_bounds(window *w)

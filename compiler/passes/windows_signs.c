@@ -7,7 +7,7 @@
  * host's side, arguments, the host looks at: no map is made where one of them is negative. */
 #include "windows.h"
 
-enum { MOST_DEPTH = 24, MOST_PROGRAMS = 65535 }; /* of a grid's second and third axis */
+enum { MOST_DEPTH = 24, MOST_PROGRAMS = 65535, /* of a grid's second and third axis */ MOST_INDEX = INT32_MAX / 2 };
 
 static bool never_negative(window *w, ir_value *v, unsigned depth);
 
@@ -92,44 +92,49 @@ static bool never_negative(window *w, ir_value *v, unsigned depth)
 	return affine_of_host(&w->context, v) && guarded(w, v);
 }
 
-/* A number times something, which the pointers may have multiplied in 64 bits. */
-static bool fits_i32(window *w, const affine_term *t, bool bounded)
+/* The most that a term can be, where that is known: a program's number or a loop's counter times a number. */
+static bool below(window *w, const affine_term *t, int64_t most)
 {
-	int64_t hi, most = 0;
-	if (t->factor > INT32_MAX / 2 || t->factor < -INT32_MAX / 2) return false;
-	if (t->natoms == 0) return true;
-	for (unsigned i = 0; i < t->natoms; i++)
-		if (t->atom[i]->type.elem != SCALAR_I32) return false;
-	if (t->factor == 1 && t->natoms == 1) return true;
-	if (bounded) return true; /* the mask has the same product, in i32 */
-	if (t->natoms > 1) return false;
-	const ir_value *v = t->atom[0];
+	int64_t hi;
+	if (t->natoms != 1 || t->factor < 0) return false;
+	ir_value *v = t->atom[0];
 	const ir_op *loop = v->def ? NULL : v->block->parent;
-	if (v->def && v->def->kind == IR_PROGRAM_ID && v->def->attr[0] > 0)
-		most = MOST_PROGRAMS;
-	else if (loop && loop->kind == IR_FOR && v->index == 0) {
-		ir_value *end = ir_arg(loop, 1);
-		if (!ir_is_const_int(end, &hi)) {
-			affine left = {0};
-			affine_term last = {.factor = 1, .place = -1};
-			return affine_of_host(&w->context, end) && affine_atom(&last, end) &&
-			       affine_add_number(&left, INT32_MAX / 2) && affine_add_term(&left, &last, -t->factor) &&
-			       window_guard(w, &left);
-		}
-		most = hi;
-	} else
-		return false;
-	return t->factor <= INT32_MAX / 2 / (most ? most : 1);
+	if (v->def && v->def->kind == IR_PROGRAM_ID) return v->def->attr[0] > 0 && t->factor <= most / MOST_PROGRAMS;
+	if (!loop || loop->kind != IR_FOR || v->index > 0) return false;
+	ir_value *end = ir_arg(loop, 1);
+	if (ir_is_const_int(end, &hi)) return hi <= 0 || t->factor <= most / hi;
+	affine left = {0};
+	affine_term last = {.factor = 1, .place = -1};
+	return affine_of_host(&w->context, end) && affine_atom(&last, end) && affine_add_number(&left, most) &&
+	       affine_add_term(&left, &last, -t->factor) && window_guard(w, &left);
+}
+
+/* The copy's coordinate has 32 bits, the pointers may have added and multiplied in 64. */
+static bool fits_i32(window *w, const window_side *s)
+{
+	unsigned terms = 0;
+	bool plain = true;
+	for (unsigned i = 0; i < s->at.n; i++) {
+		const affine_term *t = &s->at.term[i];
+		if (t->factor > MOST_INDEX || t->factor < -MOST_INDEX) return false;
+		for (unsigned k = 0; k < t->natoms; k++)
+			if (t->atom[k]->type.elem != SCALAR_I32) return false;
+		terms += t->natoms > 0;
+		plain &= t->natoms == 0 || (t->natoms == 1 && t->factor == 1);
+	}
+	if ((terms <= 1 && plain) || (s->bounded && !s->wide)) return true; /* it is an i32; the mask has it as one */
+	for (unsigned i = 0; i < s->at.n; i++)
+		if (s->at.term[i].natoms && !below(w, &s->at.term[i], MOST_INDEX / (int64_t)terms)) return false;
+	return true;
 }
 
 const char *window_signs(window *w)
 {
 	for (unsigned i = 0; i < w->n; i++) {
 		const window_side *s = &w->side[i];
-		for (unsigned k = 0; k < s->at.n; k++) {
+		if (!fits_i32(w, s)) return "an index may not fit 32 bits";
+		for (unsigned k = 0; !s->from_zero && k < s->at.n; k++) {
 			const affine_term *t = &s->at.term[k];
-			if (!fits_i32(w, t, s->bounded)) return "an index may not fit 32 bits";
-			if (s->from_zero) continue;
 			bool good = t->factor >= 0;
 			for (unsigned j = 0; good && j < t->natoms; j++)
 				good = never_negative(w, t->atom[j], MOST_DEPTH);
