@@ -273,10 +273,17 @@ void lower_bulk_store(lower *l, ir_op *o)
 	}
 	LLVMValueRef base = lower_i32(l, o->shared_offset);
 	layout shared = bulk_layout(v->type);
+	uint32_t copies_of = layout_free_mask(v->layout, LAYOUT_WARP) << 5;
+	LLVMBasicBlockRef after = NULL;
+	if (copies_of) { /* of warps that hold the same elements, one writes them */
+		LLVMValueRef bits = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, copies_of), "");
+		after = branch(l, LLVMBuildICmp(l->builder, LLVMIntEQ, bits, lower_i32(l, 0), ""));
+	}
 	put(l, v->layout, &shared, ir_element(v->type), base, lower_arg(l, o, 1));
+	if (after) branch_end(l, after);
 	fence_stores(l);
 	lower_barrier(l);
-	LLVMBasicBlockRef after = thread_0_begin(l);
+	after = thread_0_begin(l);
 	copies(l, o, 0, 2, v->type, base, NULL);
 	plain(l, "cp.async.bulk.commit_group;");
 	branch_end(l, after);
