@@ -93,16 +93,22 @@ static LLVMValueRef integer_op(cpu_emitter *e, ir_kind kind, scalar s, LLVMValue
 
 /* ---- floats ---- */
 
-LLVMValueRef cpu_max_min(cpu_emitter *e, scalar s, bool max, LLVMValueRef x, LLVMValueRef y)
+/* The larger or the smaller of two numbers, a nan losing against any number.  Not llvm.maximumnum: where AVX-512 DQ is
+ * at hand LLVM 22 lowers its scalar form, one operand known to be a number, so that the other's nan wins. */
+static LLVMValueRef number_max_min(cpu_emitter *e, bool max, LLVMValueRef x, LLVMValueRef y)
 {
 	LLVMValueRef args[] = {x, y};
+	LLVMValueRef best = cpu_intrinsic(e, max ? "llvm.maximum" : "llvm.minimum", LLVMTypeOf(x), 2, args);
+	LLVMValueRef y_is_nan = LLVMBuildFCmp(e->builder, LLVMRealUNO, y, y, "");
+	LLVMValueRef x_is_nan = LLVMBuildFCmp(e->builder, LLVMRealUNO, x, x, "");
+	return LLVMBuildSelect(e->builder, x_is_nan, y, LLVMBuildSelect(e->builder, y_is_nan, x, best, ""), "");
+}
+
+LLVMValueRef cpu_max_min(cpu_emitter *e, scalar s, bool max, LLVMValueRef x, LLVMValueRef y)
+{
 	if (s == SCALAR_BOOL) return max ? LLVMBuildOr(e->builder, x, y, "") : LLVMBuildAnd(e->builder, x, y, "");
-	if (scalar_is_float(s)) {
-		args[0] = cpu_widen(e, s, x);
-		args[1] = cpu_widen(e, s, y);
-		const char *name = max ? "llvm.maximumnum" : "llvm.minimumnum";
-		return cpu_narrow(e, s, cpu_intrinsic(e, name, LLVMTypeOf(args[0]), 2, args));
-	}
+	if (scalar_is_float(s)) return cpu_narrow(e, s, number_max_min(e, max, cpu_widen(e, s, x), cpu_widen(e, s, y)));
+	LLVMValueRef args[] = {x, y};
 	const char *name = scalar_is_signed(s) ? (max ? "llvm.smax" : "llvm.smin") : (max ? "llvm.umax" : "llvm.umin");
 	return cpu_intrinsic(e, name, LLVMTypeOf(x), 2, args);
 }

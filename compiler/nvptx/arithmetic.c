@@ -196,6 +196,14 @@ static LLVMValueRef float_unary(lower *l, ir_kind kind, scalar s, LLVMValueRef a
 	return v ? lower_from_f32(l, s, v) : NULL;
 }
 
+/* By way of 32 bits, out of LLVM's sight: of -32768 `abs.s16` makes 32768 in a wider register, and ptxas 13 shifts that
+ * right as it is. */
+static LLVMValueRef abs_i16(lower *l, LLVMValueRef a)
+{
+	return lower_asm(l, "{ .reg .s32 t; cvt.s32.s16 t, $1; abs.s32 t, t; cvt.u16.u32 $0, t; }", "=h,h", l->i16, 1,
+		&a, LOWER_ASM_PURE);
+}
+
 static LLVMValueRef integer_unary(lower *l, ir_kind kind, scalar s, LLVMValueRef a)
 {
 	switch (kind) {
@@ -203,6 +211,7 @@ static LLVMValueRef integer_unary(lower *l, ir_kind kind, scalar s, LLVMValueRef
 	case IR_NEG: return LLVMBuildNeg(l->builder, a, "");
 	case IR_ABS:
 		if (!scalar_is_signed(s)) return a;
+		if (s == SCALAR_I16) return abs_i16(l, a);
 		return lower_intrinsic(
 			l, mangled(l, "llvm.abs", s), LLVMTypeOf(a), 2, (LLVMValueRef[]){a, lower_const(l, l->i1, 0)});
 	default: return NULL;

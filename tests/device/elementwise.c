@@ -145,6 +145,11 @@ R right(ARGS)
 	if (n >= scalar_bits(t)) return integer(is_signed(t) && s(t, v[0]) < 0 ? ~UINT64_C(0) : 0);
 	return integer(is_signed(t) ? (uint64_t)(s(t, v[0]) >> n) : v[0] >> n);
 }
+R absolute_right(ARGS) /* what abs leaves above the type's bits must not come down */
+{
+	uint64_t shifted[] = {absolute(t, v, f).bits, v[1]};
+	return right(t, shifted, f);
+}
 R high(ARGS)
 {
 	UNUSED;
@@ -267,6 +272,7 @@ static const row rows[] = {
 	{"not", "~a", 1, INTS | BOOLS, invert, 0, 0, 0},
 	{"shl", "a << b", 2, INTS, left, 0, 0, 0},
 	{"shr", "a >> b", 2, INTS, right, 0, 0, 0},
+	{"abs_shr", "abs(a) >> b", 2, INTS, absolute_right, 0, 0, 0},
 	{"umulhi", "umulhi(a, b)", 2, UNSIGNED, high, 0, 0, 0},
 	{"eq", "a == b", 2, NUMBERS, equal, 1, 0, 0},
 	{"ne", "a != b", 2, NUMBERS, unequal, 1, 0, 0},

@@ -125,4 +125,7 @@ for target in sm_80 sm_90a; do for e in examples/*/*.blk; do
 	cmp -s one.ptx elsewhere/two.ptx && ok || bad "$e: other bytes from another folder"
 done; done
 
+# LLVM 22 lowers the scalar form wrongly where AVX-512 DQ is at hand, which not every machine that tests has.
+status 0 "host code" "$blkc" --target=cpu --emit=llvm -o - "$root/examples/softmax/softmax.blk"
+says '@llvm.maximum.f32'; silent 'maximumnum'
 finish
