@@ -19,7 +19,7 @@
  *                                                 mbarrier_arrive empty[last slot], if there was a round
  *                                                 yield next slot, next parity }
  *
- * Without products in flight a round gives its own slot back, at its end. */
+ * Without products in flight a round gives its own slot back, at its end.  Then there need not be a loop around. */
 #include "pipeline.h"
 
 /* ---- what a producer can do ---- */
@@ -107,6 +107,13 @@ static bool multiplies(const pipeline *p)
 	return false;
 }
 
+/* Products that are waited for where they stand.  Without a barrier in each round warpgroups fall out of step, and one
+ * multiplies while another one computes. */
+static bool falls_out_of_step(const pipeline *p)
+{
+	return !p->nwaits && p->func->num_warps > 4;
+}
+
 const char *pipeline_refuses_roles(pipeline *p)
 {
 	const ir_func *f = p->func;
@@ -115,7 +122,8 @@ const char *pipeline_refuses_roles(pipeline *p)
 	if (f->maxnreg) return "maxnreg is given";
 	if (p->nbulk < p->nloads) return "not all loads of the loop are by tensor maps";
 	if (!multiplies(p)) return "no wgmma is in the loop";
-	if (!inside_a_loop(p->loop)) return "no loop is around this one";
+	if (!inside_a_loop(p->loop) && !falls_out_of_step(p))
+		return "no loop is around this one, and nothing to compute between products";
 	needs n = {.p = p, .seen = ARENA_ARRAY(p->context->arena, bool, f->nvalues)};
 	need_control(&n, p->loop);
 	need_parents(&n, p->loop);

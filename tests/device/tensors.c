@@ -90,6 +90,7 @@ typedef struct product_case {
 	int bm, bn, bk, warps, stages;
 	bool mixed;                                               /* the second operand by pointers */
 	enum { A_TILE, FOR_TILES, WHILE_TILES, IF_TILES } around; /* two programs go over all tiles */
+	bool apart; /* something is computed between a round's product and the next one */
 } product_case;
 
 static const product_case products[] = {
@@ -104,6 +105,9 @@ static const product_case products[] = {
 	{"persistent_nt", false, true, 128, 64, 32, 8, 4, false, FOR_TILES},
 	{"persistent_while", true, false, 64, 32, 64, 4, 4, false, WHILE_TILES},
 	{"persistent_if", false, false, 64, 32, 32, 4, 3, false, IF_TILES},
+	{"apart", false, false, 128, 64, 32, 8, 3, false, A_TILE, true},
+	{"apart_four", false, true, 64, 64, 32, 4, 4, false, A_TILE, true},
+	{"persistent_apart", false, false, 128, 32, 32, 8, 2, false, FOR_TILES, true},
 	{"persistent_mixed", false, false, 64, 32, 32, 4, 3, true, FOR_TILES},
 };
 
@@ -147,10 +151,12 @@ static void run_product(suite *s, const product_case *c, int m, int n, int k)
 		"let A = tensor(x, [%d, %d], [%d, %d]); let B = tensor(y, [%d, n], [%s]); let C = tensor(z, [%d, n]);\n"
 		"let q = arange(0, %d); let r = arange(0, %d);\n%s\n"
 		"var s = zeros([%d, %d], f32);\n"
-		"for t in range(0, min(n, 0) + %d, %d) { s = dot(A.load([i, t], [%d, %d]), %s, s); }\nC.store([i, j], "
+		"for t in range(0, min(n, 0) + %d, %d) { s = dot(A.load([i, t], [%d, %d]), %s, s%s); }\nC.store([i, "
+		"j], "
 		"s);\n%s}\n",
 		grid, c->warps, c->stages, m, k, c->trans_a ? 1 : k, c->trans_a ? m : 1, k, c->trans_b ? "1, " : "n, 1",
-		m, c->bk, c->bn, before, c->bm, c->bn, k, c->bk, c->bm, c->bk, b, behind);
+		m, c->bk, c->bn, before, c->bm, c->bn, k, c->bk, c->bm, c->bk, b,
+		c->apart ? " * (n > 0 ? 1.0 : 2.0)" : "", behind);
 	if (c->trans_b) { /* "[1, ]" becomes "[1, k]" */
 		char *at = strstr(text, "[1, ]"), rest[2048];
 		snprintf(rest, sizeof rest, "%s", at + 4);

@@ -67,7 +67,7 @@ says_text "tensor copy a f16[128,32]: load ahead by a tensor map, 1 copy of 8192
 says_text "tensor copy b f16[32,128]: load ahead by a tensor map, 2 copies of 4096 bytes"
 says_text "not by a producer warp: no loop is around this one"
 status 0 "blocks ahead as JSON" "$blkc" $tensors --emit=json -o -
-says_text '"producer": false, "why_no_producer": "no loop is around this one"'
+says_text '"producer": false, "why_no_producer": "no loop is around this one, and'
 
 # Tiles one after the other: a warp of its own makes the copies.
 persistent="examples/matmul/matmul.blk --kernel=matmul_persistent --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"

@@ -400,6 +400,35 @@ static void test_roles(void **state)
 	check_producer();
 }
 
+/* Something is computed between products: two warpgroups do it in turn, a single one has nobody to. */
+static bool one_loop_has_roles(int warps, const char *sum)
+{
+	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
+	char parameters[256], text[1024];
+	snprintf(parameters, sizeof parameters,
+		"c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32) grid(2) options(num_warps = %d) {//",
+		warps);
+	snprintf(text, sizeof text,
+		ROWS
+		"let C = tensor(c, [m, n]);\nlet j = program_id(0) * 128; let scale = m > 0 ? 0.5 : 2.0;\n"
+		"var s = zeros([128, 128], f32);\nfor t in range(0, k, 64, num_stages = 2) {\n"
+		"s = dot(A.load([0, t], [128, 64]), B.load([t, j], [64, 128]), %s); }\nC.store([0, j], s.to(f16));",
+		sum);
+	compile("sm_90a", all, 5, parameters, text);
+	return count(ir, "roles") > 0;
+}
+
+static void test_roles_of_one_loop(void **state)
+{
+	(void)state;
+	assert_true(one_loop_has_roles(8, "s * scale"));
+	check_producer();
+	assert_int_equal(count(ir, "mbarrier_arrive"), 1); /* of this round's slot, at the end */
+	assert_int_equal(count(ir, "cta_barrier"), 0);
+	assert_false(one_loop_has_roles(4, "s * scale"));
+	assert_false(one_loop_has_roles(8, "s"));
+}
+
 static void test_no_roles(void **state)
 {
 	(void)state;
@@ -432,6 +461,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_takes_maps),
 		cmocka_unit_test(test_who_takes_maps), cmocka_unit_test(test_host_expressions),
 		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings),
-		cmocka_unit_test(test_stores), cmocka_unit_test(test_roles), cmocka_unit_test(test_no_roles)};
+		cmocka_unit_test(test_stores), cmocka_unit_test(test_roles), cmocka_unit_test(test_roles_of_one_loop),
+		cmocka_unit_test(test_no_roles)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
