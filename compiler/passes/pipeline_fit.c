@@ -306,9 +306,31 @@ static void fill_shared(pipeline *p, ir_block *around)
 	p->rings = p->stages * bytes;
 }
 
+/* The user's own number is not lowered behind his back, but for a producer's sake. */
+static void check_stages(pipeline *p)
+{
+	uint32_t wanted = p->loop->attr[0] ? (uint32_t)p->loop->attr[0] : p->func->num_stages, bytes = 0;
+	uint32_t most = p->context->target->shared_bytes;
+	if (p->func->max_shared < most) most = p->func->max_shared;
+	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
+	fill_shared(p, p->body);
+	if (p->stages >= wanted || !(p->loop->attr[0] || p->func->stages_given)) return;
+	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
+	uint32_t others = p->used + p->beside;
+	diag *d = diag_error(p->context->diags, 722, p->loop->at,
+		"num_stages = %u: a round of this loop copies %u bytes to shared memory, of which target '%s' has %u "
+		"left",
+		wanted, bytes, p->context->target->name, others < most ? most - others : 0);
+	if (p->stages > 1)
+		diag_set_hint(p->context->diags, d, "num_stages = %u fits; or a smaller tile", p->stages);
+	else
+		diag_set_hint(p->context->diags, d, "a smaller tile, or num_stages = 1: loads that do not run ahead");
+}
+
 /* A producer's rings last as long as the program. */
 static bool choose_stages(pipeline *p)
 {
+	check_stages(p);
 	if (!p->alone) {
 		fill_shared(p, p->func->body);
 		p->roles = p->stages >= (p->nwaits ? ROLES_STAGES : 2);

@@ -257,6 +257,12 @@ static void bind_runtime(sema *s, const declaration *d, const ast *k, text *line
 
 /* ---- clauses ---- */
 
+static void take_option(sema *s, const kernel_option *o, sval v)
+{
+	uint32_t *field = option_field(s->func, o);
+	if (kernel_option_check(s, o, v, field, v.at)) s->func->stages_given |= field == &s->func->num_stages;
+}
+
 static void read_options(sema *s, const declaration *d)
 {
 	const ast *list = d->node->nkids > 2 ? d->node->kids[2] : NULL;
@@ -275,13 +281,13 @@ static void read_options(sema *s, const declaration *d)
 		if (seen[o - kernel_options]) sema_error(s, 607, mark_of(a), "option '%s' is given twice", a->text);
 		seen[o - kernel_options] = true;
 		sval v = sema_constant_expression(s, a->kids[0], arena_printf(s->arena, "option '%s'", a->text));
-		if (!sval_is_poison(v)) kernel_option_check(s, o, v, option_field(s->func, o), v.at);
+		if (!sval_is_poison(v)) take_option(s, o, v);
 	}
 	for (const kernel_option *o = kernel_options; o->name; o++) {
 		const blkc_define *define = find_define(s->private->request, o->name);
 		if (!define || find_parameter(d->node, o->name)) continue;
 		sval v = parse_define(s, o->name, define->value ? define->value : "", d->at);
-		if (!sval_is_poison(v)) kernel_option_check(s, o, v, option_field(s->func, o), v.at);
+		if (!sval_is_poison(v)) take_option(s, o, v);
 	}
 }
 

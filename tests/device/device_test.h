@@ -1,5 +1,6 @@
 /* What the device suites share.  A suite is a program that runs on any device of libblk, cpu and cuda alike:
- *     SUITE [--device=auto|cpu|sim|cuda:N] [name...]        only cases whose name contains one of the words
+ *     SUITE [--device=auto|cpu|sim|cuda:N] [--all] [name...]   only cases whose name contains one of the words; --all:
+ *     more of them, for a machine with many cores
  * It builds kernels as text, runs them on poisoned outputs with a guard behind, and compares every element with a
  * reference computed here from scalar.h's exact rules or in double precision. */
 #ifndef BLK_DEVICE_TEST_H
@@ -20,6 +21,7 @@ typedef struct suite {
 	int passed, failed;
 	char **words;
 	int nwords;
+	bool all;
 } suite;
 
 static inline void suite_open(suite *s, int argc, char **argv)
@@ -27,7 +29,9 @@ static inline void suite_open(suite *s, int argc, char **argv)
 	const char *device = "auto";
 	int i = 1;
 	if (argc > 1 && strncmp(argv[1], "--device=", 9) == 0) device = argv[i++] + 9;
-	*s = (suite){.words = argv + i, .nwords = argc - i};
+	bool all = i < argc && strcmp(argv[i], "--all") == 0;
+	i += all;
+	*s = (suite){.words = argv + i, .nwords = argc - i, .all = all};
 	if (blk_device_open(device, &s->device) != BLK_OK) {
 		fprintf(stderr, "%s\n", blk_error());
 		exit(1);

@@ -115,11 +115,11 @@ static void run(suite *s, const kind *d, const problem *p, const char *name, con
 }
 
 /* One tile each, straight from memory. */
-static void run_tile(suite *s, const kind *d, problem p, int warps, bool acc)
+static void run_tile_as(suite *s, const kind *d, problem p, int warps, bool acc, const char *prefix)
 {
 	char name[128], text[2048], at_a[128], at_b[128];
-	snprintf(name, sizeof name, "tile.%s.%dx%dx%d.%s%s.warps%d%s", d->name, p.m, p.n, p.k, p.trans_a ? "t" : "n",
-		p.trans_b ? "t" : "n", warps, acc ? ".acc" : "");
+	snprintf(name, sizeof name, "%s.%s.%dx%dx%d.%s%s.warps%d%s", prefix, d->name, p.m, p.n, p.k,
+		p.trans_a ? "t" : "n", p.trans_b ? "t" : "n", warps, acc ? ".acc" : "");
 	if (!suite_wants(s, name)) return;
 	static const char acc_text[] = ", acc = load(c + o)";
 	if (acc) p.c = name;
@@ -135,6 +135,18 @@ static void run_tile(suite *s, const kind *d, problem p, int warps, bool acc)
 	run(s, d, &p, name, text);
 }
 
+static void run_tile(suite *s, const kind *d, problem p, int warps, bool acc)
+{
+	run_tile_as(s, d, p, warps, acc, "tile");
+}
+
+/* 128 registers a thread for the sum. */
+static int enough_warps(const kind *d, const problem *p, int warps)
+{
+	while (warps < 16 && p->m * p->n * (d->out == SCALAR_F64 ? 2 : 1) > 32 * warps * 128) warps *= 2;
+	return warps;
+}
+
 static void run_tiles(suite *s)
 {
 	static const int extents[][3] = {{16, 16, 16}, {32, 32, 32}, {64, 64, 64}, {128, 128, 32}, {128, 64, 128},
@@ -146,8 +158,7 @@ static void run_tiles(suite *s)
 		for (size_t e = 0; e < sizeof extents / sizeof extents[0]; e++)
 			for (int order = 0; order < 4; order++) {
 				problem p = {1, extents[e][0], extents[e][1], extents[e][2], order & 1, order >> 1};
-				int w = warps[(e + d + (size_t)order) % 5];
-				if (w == 1 && p.m * p.n > 64 * 64) w = 8; /* the accumulator in one warp's registers */
+				int w = enough_warps(&kinds[d], &p, warps[(e + d + (size_t)order) % 5]);
 				run_tile(s, &kinds[d], p, w, (e + (size_t)order) % 3 == 0);
 			}
 		for (size_t e = 0; e < sizeof small / sizeof small[0]; e++)
@@ -169,6 +180,36 @@ static void run_tiles(suite *s)
 	run_tile(s, &kinds[0], large, 8, false);
 	run_tile(s, &kinds[0], long_k, 4, false);
 	run_tile(s, &kinds[8], (problem){1, 128, 256, 64, false, true}, 8, false);
+}
+
+/* Kinds, extents, orders of the operands and numbers of warps, every two of them in every combination: 60 cases of
+ * 24000.  `all`: every kind with every order and every two of m and n.  What registers cannot hold gets more warps or
+ * less k: that of operands, and of code without instructions for the product. */
+static void run_one(suite *s, const kind *d, problem p, int warps, const char *prefix)
+{
+	int bytes = (int)scalar_bytes(d->a);
+	if (d->out == SCALAR_F64 && p.m * p.n > 128 * 256) p.n /= 2;
+	warps = enough_warps(d, &p, warps);
+	while (p.k > 16 && (p.m + p.n) * p.k * bytes > 4 * 32 * warps * 128) p.k /= 2;
+	while (p.k > 16 && strcmp(d->name, "ieee") == 0 && p.m * p.n * p.k > 32 * warps * 4096) p.k /= 2;
+	run_tile_as(s, d, p, warps, false, prefix);
+}
+
+static void run_matrix(suite *s)
+{
+	static const int extents[] = {16, 32, 64, 128, 256}, warps[] = {1, 2, 4, 8, 16};
+	for (int d = 0; d < (int)(sizeof kinds / sizeof kinds[0]); d++)
+		for (int r = 0; r < 5; r++) {
+			int order = (r + d / 3) % 4;
+			problem p = {
+				1, extents[r], extents[(r + d) % 5], extents[(r + 2 * d) % 5], order & 1, order >> 1};
+			run_one(s, &kinds[d], p, warps[(r + 3 * d + d / 5) % 5], "pairs");
+		}
+	for (int i = 0; s->all && i < (int)(sizeof kinds / sizeof kinds[0]) * 100; i++) {
+		int d = i / 100, m = i / 20 % 5, n = i / 4 % 5, order = i % 4;
+		problem p = {1, extents[m], extents[n], extents[(d + m + n + order) % 5], order & 1, order >> 1};
+		run_one(s, &kinds[d], p, warps[(m + 2 * n + order) % 5], "all");
+	}
 }
 
 /* [batch, m, k] times [batch, k, n]. */
@@ -539,6 +580,7 @@ int main(int argc, char **argv)
 	suite s;
 	suite_open(&s, argc, argv);
 	run_tiles(&s);
+	run_matrix(&s);
 	run_batches(&s);
 	run_loops(&s);
 	run_forms(&s);

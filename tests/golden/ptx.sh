@@ -36,7 +36,13 @@ for f in tests/golden/ptx/*.blk; do
 			continue
 		fi
 		# shellcheck disable=SC2086
-		emit "$f" $flags --target="$target" &&
+		emit "$f" $flags --target="$target"
+		made=$?
+		if [ $made != 0 ] && grep -q E0722 "$tmp/why"; then # the stages that it asks for do not fit there
+			skip 1
+			continue
+		fi
+		[ $made = 0 ] &&
 			"$ptxas" -v -arch="$target" "$tmp/ptx" -o "$tmp/cubin" >"$tmp/why" 2>&1 &&
 			! grep -qE 'warning|\(C75' "$tmp/why" && ! grep -q '[1-9][0-9]* bytes spill' "$tmp/why"
 		result $? "$f for $target"

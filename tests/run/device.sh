@@ -6,7 +6,7 @@ part() { # suite
 	case $1 in
 	elementwise) echo "cast div exp f16" ;;
 	scans) echo "sort histogram gather" ;;
-	dot) echo "tile.f16. tile.i8 loop.tf32. form." ;;
+	dot) echo "tile.f16. tile.i8 loop.tf32. form. pairs.f16 pairs.i8 pairs.tf32. pairs.e4m3." ;;
 	shapes) echo "asm join gather" ;;
 	tiles) echo "reduce argmax tensor" ;;
 	tensors) echo "copy.f nn tn" ;;
@@ -15,7 +15,8 @@ part() { # suite
 # What sm_90a does in its own way.
 hopper() { # suite
 	case $1 in
-	dot) echo "tile.f16.64x tile.f16.128 tile.f16.256x16 tile.i8.128 tile.e4m3.128x64 loop.f16. loop.e4m3. stages.f16.rows64" ;;
+	dot) echo "tile.f16.64x tile.f16.128 tile.f16.256x16 tile.i8.128 tile.e4m3.128x64 loop.f16. loop.e4m3. loop.tf32.
+	stages.f16.rows64 pairs.f16. pairs.bf16 pairs.tf32. pairs.i8 pairs.e" ;;
 	esac
 }
 for t in "$1"/device/${2:-*}; do
@@ -28,6 +29,7 @@ for t in "$1"/device/${2:-*}; do
 		fi
 		[ $device = sim ] && words=$(part "$(basename "$t")")
 		echo "$(basename "$t") on $device:"
+		[ $device = cuda ] && words=--all
 		suite "$t" --device=$device $words
 	done
 	words=$(hopper "$(basename "$t")")

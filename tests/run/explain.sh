@@ -86,9 +86,11 @@ says_text "not by a producer warp: maxnreg is given"
 many="examples/matmul/matmul.blk --kernel=matmul --emit=explain -o - --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64"
 status 0 "stages that fit" "$blkc" $many --target=sm_86 -D num_stages=3
 silent "shared memory does not hold them"
-status 0 "fewer stages" "$blkc" $many --target=sm_86 -D num_stages=4
-says_text "a ring of 3 stages"
-says_text "not 4 stages: shared memory does not hold them"
+status 0 "fewer stages" "$blkc" $many --target=sm_86 -D max_shared=81920
+says_text "a ring of 2 stages"
+says_text "not 3 stages: shared memory does not hold them"
+status 1 "more stages than fit" "$blkc" $many --target=sm_86 -D num_stages=4
+says_text "hint: num_stages = 3 fits"
 
 # Reasons of other kinds.
 cat >reasons.blk <<'B'

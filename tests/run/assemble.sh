@@ -1,0 +1,122 @@
+#!/bin/sh
+# usage: tests/run/assemble.sh BUILD [all]     What the examples' kernels, in every configuration that they tune over, and products of
+# every type become on each GPU target, assembled: no warning (of products by warpgroups that wait for one another, C75xx, for one), no
+# spilled registers; and the instructions of a round of the matrix products' loops, counted.
+# Each kernel with each configuration on one target or two; all: on every target.
+. "$(dirname "$0")/../lib.sh"
+enter_scratch "${1:-build}"
+blkc=$build/bin/blkc
+ptxas=$(PATH=$PATH:/usr/local/cuda/bin command -v ptxas)
+if [ -z "$ptxas" ]; then
+	skip 1
+	finish
+fi
+all=${2:-}
+targets="sm_80 sm_86 sm_89 sm_90a sm_100a sm_120a"
+
+# A job: file, kernel, target, then the configuration, "-" or "BM=64,num_warps=4".
+turn=0
+rotate() { # file kernel configuration
+	if [ -n "$all" ]; then
+		for target in $targets; do echo "$1 $2 $target $3"; done
+		return
+	fi
+	turn=$((turn % 6 + 1))
+	target=$(echo "$targets" | cut -d' ' -f$turn)
+	echo "$1 $2 $target $3"
+	case $1-$target in *matmul*-sm_90a) ;; *matmul*) [ $((turn % 2)) = 1 ] && echo "$1 $2 sm_90a $3" ;; esac
+}
+# "autotune key n axis A 1 2 axis B 3 config C=4" -> one line a configuration
+configurations() {
+	awk '{
+		n = 1; made[1] = ""; more = 0
+		for (i = 2; i <= NF; i++) {
+			if ($i == "config") { print $(++i); continue }
+			if ($i ~ /^(reset|restore|tolerance|key)$/) { i++; continue }
+			if ($i != "axis") continue
+			name = $(++i); m = 0; more = 1
+			while (i < NF && $(i + 1) !~ /^(axis|config|reset|restore|tolerance|key)$/) {
+				i++
+				for (k = 1; k <= n; k++) next_made[++m] = made[k] (made[k] == "" ? "" : ",") name "=" $i
+			}
+			n = m
+			for (k = 1; k <= n; k++) made[k] = next_made[k]
+		}
+		for (k = 1; more && k <= n; k++) print made[k]
+	}'
+}
+
+# Products of two tiles, operands either way round, in a loop.
+for t in "f16 f32 64" "bf16 f32 64" "f8e4m3 f32 64" "f8e5m2 f32 64" "i8 i32 64" "f32 f32 64" "f64 f64 16"; do
+	for way in nn nt tn tt; do
+		# shellcheck disable=SC2086
+		set -- $t
+		case $way in n*) a='load(a + i[:, None] * k + l[None, :])' ;; *) a='load(a + l[None, :] * m + i[:, None])' ;; esac
+		case $way in *n) b='load(b + l[:, None] * n + j[None, :])' ;; *) b='load(b + j[None, :] * k + l[:, None])' ;; esac
+		cat >"product_$1_$way.blk" <<B
+kernel product(c: *$2, a: *const $1, b: *const $1, m: i32, n: i32, k: i32) {
+    let i = program_id(0) * 64 + arange(0, 64); let j = program_id(1) * 64 + arange(0, 64);
+    var s = zeros([64, 64], $2);
+    for at in range(0, k, $3) { let l = at + arange(0, $3); s = dot($a, $b, s); }
+    store(c + i[:, None] * n + j[None, :], s);
+}
+B
+	done
+done
+
+for f in "$root"/examples/*/*.blk product_*.blk; do
+	"$blkc" "$f" -o whole.ptx -I "$root/examples" 2>/dev/null || continue
+	sed -n 's|^// blk: kernel ||p' whole.ptx >kernels
+	while read -r kernel; do
+		rotate "$f" "$kernel" -
+		awk -v k="$kernel" '$2 == "blk:" && $3 == "kernel" { on = $4 == k } on && $2 == "blk:" && $3 == "autotune"' whole.ptx |
+			sed 's|^// blk: ||' | configurations >made
+		while read -r c; do rotate "$f" "$kernel" "$c"; done <made
+	done <kernels
+done >jobs
+
+cat >job <<'J'
+# FILE KERNEL TARGET CONFIGURATION: a line "ok", "skip" (shared memory does not hold the stages), or "FAILED: .."
+file=$1 kernel=$2 target=$3 name="$2 of $(basename "$1") for $3, $4"
+mine=$(mktemp -d ./XXXXXX)
+defines= emulated=no
+case $file-$target in product_f8*-sm_100a) emulated=yes ;; esac # the assembler makes mma.sync of fp8 of other instructions there
+[ "$4" = - ] || defines=$(echo "$4" | sed 's/^/-D /; s/,/ -D /g')
+"$blkc" "$file" --kernel="$kernel" -I "$root/examples" $defines -o "$mine/plain" >"$mine/why" 2>&1
+promises=$(sed -n 's/^\/\/ blk: param \([^ ]*\) \(\*.*\|i32\|i64\)$/\1%16/p' "$mine/plain" | tr '\n' ',')
+if ! "$blkc" "$file" --kernel="$kernel" --target="$target" -I "$root/examples" $defines ${promises:+--specialize="${promises%,}"} \
+	-o "$mine/ptx" >"$mine/why" 2>&1; then
+	grep -q 'E0722' "$mine/why" && echo skip || { echo "FAILED: $name"; sed 's/^/    /' "$mine/why"; }
+elif ! "$ptxas" -v -arch="$target" "$mine/ptx" -o "$mine/cubin" >"$mine/why" 2>&1 || grep -qE 'warning|\(C75' "$mine/why" ||
+	{ grep -q '[1-9][0-9]* bytes spill' "$mine/why" && [ "$emulated" = no ]; }; then
+	echo "FAILED: $name"
+	sed 's/^/    /' "$mine/why"
+else
+	echo ok
+fi
+# A round: 64 rows and up to 256 columns an instruction, 32 bytes of k; what a warpgroup of four warps makes of the tile.
+number() { sed -n "s/^\/\/ blk: $1 //p" "$mine/ptx"; }
+case $file-$target in
+*matmul*-sm_90a)
+	if [ -s "$mine/ptx" ]; then
+		m=$(number 'const BM i32') k=$(number 'const BK i32') warps=$(number num_warps) bytes=2
+		case $(number 'const T type') in f8*) bytes=1 ;; f32) bytes=4 ;; esac
+		case $kernel in matmul_i8 | matmul_fp8) bytes=1 ;; esac
+		wanted=0
+		[ "$m" -ge 64 ] && [ "$warps" -ge 4 ] && wanted=$((k * bytes / 32 * (m * 4 > 64 * warps ? m * 4 / 64 / warps : 1)))
+		got=$(grep -c 'wgmma.mma_async' "$mine/ptx")
+		if [ "$got" != "$wanted" ] || grep -q '\.local' "$mine/ptx"; then
+			echo "FAILED: $name: $got instructions of wgmma a round, not $wanted, or local memory"
+		else
+			echo ok
+		fi
+	fi ;;
+esac
+rm -rf "$mine"
+J
+export blkc ptxas root
+xargs -P "$(nproc)" -L 1 sh job <jobs >results
+ok=$(grep -c '^ok' results) left=$(grep -c '^skip' results) failed=$(grep -c '^FAILED' results)
+passed=$ok skipped=$left
+grep -v '^ok\|^skip' results
+finish
