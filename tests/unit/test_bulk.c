@@ -444,9 +444,7 @@ static void test_no_roles(void **state)
 		"C.store([t, 0], s); }");
 	assert_int_equal(count(ir, "roles"), 0);
 	assert_int_equal(count(ir, "bulk_copy"), 3);
-	/* two warps make no wgmma; registers that the user counts */
-	persistent("grid(2) options(num_warps = 2)", ALL, DOT);
-	assert_int_equal(count(ir, "roles"), 0);
+	/* registers that the user counts */
 	persistent("grid(2) options(num_warps = 4, maxnreg = 128)", ALL, DOT);
 	assert_int_equal(count(ir, "roles"), 0);
 	/* a load that is no bulk copy */
