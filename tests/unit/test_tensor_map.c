@@ -203,8 +203,8 @@ static void *work(void *context)
 		variant *v;
 		uint64_t address;
 		const uint64_t bits[] = {w->p->z->address, w->p->x->address, w->p->y->address, (uint64_t)w->n};
-		bool good =
-			variant_get(w->p->k, 0xf, &v) == BLK_OK && tensor_maps_get(w->p->d, v, bits, maps) == BLK_OK;
+		bool good = variant_get(w->p->k, 7 | PROMISE_16 << 3, &v) == BLK_OK &&
+			    tensor_maps_get(w->p->d, v, bits, maps) == BLK_OK;
 		memcpy(&address, maps[0].bytes, sizeof address);
 		w->failures += !good || address != w->p->x->address + 4 * (uint64_t)w->n;
 	}
