@@ -197,7 +197,7 @@ static void backward(bench *b, job *j)
 		b, "layer norm backward f16", (double)(rows * n), 6.0 * (double)(rows * n), "%d x %d", j->rows, j->n);
 	blk_module *columns = bench_module(b, "layer_norm", "T=f16");
 	for (int block = bench_block(j->n), warps = 1; warps <= 16; warps *= 2) {
-		if (block / (32 * warps) > 32 || (block < 32 * warps * 4 && warps > 1)) continue;
+		if (block / (32 * warps) > 64 || (block < 32 * warps * 4 && warps > 1)) continue;
 		try_backward(b, j, block, warps, 1, columns);
 		try_backward(b, j, block, warps, 2, columns);
 	}

@@ -524,7 +524,7 @@ def section_backward():
 
         rows.append(Contender("torch autograd", "backward()", lambda: autograd))
         sums = lambda parts: (file, "layer_norm_weights", [dw, db, pw, pb, parts, n], {"T": "f16"})
-        for k in warps_for(block, 4, 32):
+        for k in warps_for(block, 4, 64):
             for share in (1, 2):
                 grid = lambda info, share=share: max(1, min(most, info.programs_per_sm * info.num_sms // share))
                 args = [dx, pw, pb, dy, x, w, mu, rs, m, n]
