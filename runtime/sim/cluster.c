@@ -16,6 +16,7 @@ enum {
 	PATIENCE = 6,  /* questions in vain */
 	LOOKS = 64,    /* in vain at what other programs may write, before these have a turn */
 	BRIEFLY = 2,   /* the same, where the last turn was in vain */
+	GENEROUS = 8,  /* one in so many of what is news lets others go first */
 	MANY = 1024,   /* the same, where programs are to run far apart */
 	LONG = 1 << 20 /* instructions, some of them such looks */
 };
@@ -298,7 +299,11 @@ bool sim_looks_around(sim_warp *w, const sim_instr *in, uint64_t address, uint64
 	if (*slot == now) return ++c->looks < c->patience;
 	*slot = now;
 	c->news = true;
-	return true;
+	/* others may come while this one holds what it has just been given: a lock that nobody waits for shows little */
+	uint64_t *random = &c->programs[0]->random;
+	if (!*random || sim_random(random) % GENEROUS) return true;
+	c->looks = c->patience;
+	return false;
 }
 
 static bool may_wait_for_others(const sim_cluster *c)

@@ -32,10 +32,10 @@ configurations() {
 		n = 1; made[1] = ""; more = 0
 		for (i = 2; i <= NF; i++) {
 			if ($i == "config") { print $(++i); continue }
-			if ($i ~ /^(reset|restore|tolerance|key)$/) { i++; continue }
+			if ($i ~ /^(reset|restore|scratch|tolerance|key)$/) { i++; continue }
 			if ($i != "axis") continue
 			name = $(++i); m = 0; more = 1
-			while (i < NF && $(i + 1) !~ /^(axis|config|reset|restore|tolerance|key)$/) {
+			while (i < NF && $(i + 1) !~ /^(axis|config|reset|restore|scratch|tolerance|key)$/) {
 				i++
 				for (k = 1; k <= n; k++) next_made[++m] = made[k] (made[k] == "" ? "" : ",") name "=" $i
 			}
@@ -47,7 +47,7 @@ configurations() {
 }
 
 # Products of two tiles, operands either way round, in a loop.
-for t in "f16 f32 64" "bf16 f32 64" "f8e4m3 f32 64" "f8e5m2 f32 64" "i8 i32 64" "f32 f32 64" "f64 f64 16"; do
+for t in "f16 f32 32" "bf16 f32 32" "f8e4m3 f32 64" "f8e5m2 f32 64" "i8 i32 64" "f32 f32 64" "f64 f64 16"; do
 	for way in nn nt tn tt; do
 		# shellcheck disable=SC2086
 		set -- $t
@@ -101,7 +101,7 @@ case $file-$target in
 	if [ -s "$mine/ptx" ]; then
 		m=$(number 'const BM i32') k=$(number 'const BK i32') warps=$(number num_warps) bytes=2
 		case $(number 'const T type') in f8*) bytes=1 ;; f32) bytes=4 ;; esac
-		case $kernel in matmul_i8 | matmul_fp8) bytes=1 ;; esac
+		case $kernel in matmul_i8 | matmul_fp8 | matmul_fp8_tensor) bytes=1 ;; esac
 		wanted=0
 		[ "$m" -ge 64 ] && [ "$warps" -ge 4 ] && wanted=$((k * bytes / 32 * (m * 4 > 64 * warps ? m * 4 / 64 / warps : 1)))
 		got=$(grep -c 'wgmma.mma_async' "$mine/ptx")
