@@ -299,7 +299,8 @@ bool sim_looks_around(sim_warp *w, const sim_instr *in, uint64_t address, uint64
 	if (*slot == now) return ++c->looks < c->patience;
 	*slot = now;
 	c->news = true;
-	/* others may come while this one holds what it has just been given: a lock that nobody waits for shows little */
+	/* others may come while this one holds what it has just been given: a lock that nobody waits for shows little
+	 */
 	uint64_t *random = &c->programs[0]->random;
 	if (!*random || sim_random(random) % GENEROUS) return true;
 	c->looks = c->patience;
