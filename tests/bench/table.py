@@ -181,7 +181,7 @@ def plot(path, rows):
         if r["work"].startswith("softmax f32 4096 x ") and r["who"] in names and r["rate"]:
             spread = float(r["spread"] or 0) * float(r["rate"]) / 2
             points.setdefault(r["who"], []).append((int(r["work"].split(" x ")[1]), float(r["rate"]), spread))
-    copy = next((float(r["rate"]) for r in rows if r["section"] == "copy" and r["rate"]), 0)
+    copy = max((float(r["rate"]) for r in rows if r["section"] == "copy" and r["rate"]), default=0)  # of many bytes
     machine = next((r["work"] for r in rows if r["section"] == "machine"), "")
     columns = sorted({p[0] for series in points.values() for p in series})
     if not columns:
