@@ -7,7 +7,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 for source in examples/*/*.blk; do
 	name=$(basename "$source" .blk)
-	kernel=$(sed -n 's/^kernel \([a-z_]*\).*/\1/p' "$source" | head -1)
+	kernel=$(sed -n 's/^kernel \([a-z0-9_]*\).*/\1/p' "$source" | head -1)
 	"$blkc" "$source" --kernel="$kernel" --target=sm_90a --emit=llvm -o "$dir/$name.ll" || exit 1
 	hyperfine -N --warmup 5 --runs 60 --export-json "$dir/t.json" \
 		"$blkc $source --kernel=$kernel --target=sm_90a -o $dir/a.ptx" \
@@ -19,6 +19,6 @@ for source in examples/*/*.blk; do
 import json, sys
 a, b = (r["median"] * 1e3 for r in json.load(open(sys.argv[1]))["results"])
 m, n = int(sys.argv[3]) / 1024, int(sys.argv[4]) / 1024
-print(f"{sys.argv[2]:12s} blkc {a:6.1f} ms, llc alone {b:6.1f} ms, ratio {a/b:.2f}   memory {m:5.1f} / {n:5.1f} MiB, ratio {m/n:.2f}")
+print(f"{sys.argv[2]:16s} blkc {a:6.1f} ms, llc alone {b:6.1f} ms, ratio {a/b:.2f}   memory {m:5.1f} / {n:5.1f} MiB, ratio {m/n:.2f}")
 END
 done
