@@ -389,11 +389,14 @@ static blk_status cuda_encode(blk_device *d, const tensor_map_request *q, tensor
 		CUDA_MAP_SWIZZLE_128}; /* by units of 32 bytes */
 	CUtensorMap map;
 	CUresult r;
+	int entered; /* the driver wants a context for this too */
 	if (!d->cuda->cuTensorMapEncodeTiled)
 		return error_set(BLK_ERROR_DRIVER, "the CUDA driver is too old: it has no cuTensorMapEncodeTiled");
+	if ((entered = enter(d)) < 0) return BLK_ERROR_DRIVER;
 	blk_status status = CALL(d, cuTensorMapEncodeTiled, &map, q->rounds ? CUDA_MAP_TF32 : map_types[q->type],
 		q->rank, (void *)(uintptr_t)q->address, q->extent, q->stride + 1, q->box, steps, CUDA_MAP_PLAIN,
 		swizzles[q->swizzle / 32], CUDA_MAP_L2_256, CUDA_MAP_ZEROS);
+	leave(d, entered);
 	_Static_assert(sizeof map == sizeof *out, "a tensor map has 128 bytes");
 	if (!status) memcpy(out, &map, sizeof *out);
 	return status;

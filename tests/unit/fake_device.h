@@ -359,7 +359,7 @@ static CUresult fake_cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataTyp
 	CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
 	CUtensorMapFloatOOBfill fill)
 {
-	STEP();
+	INSIDE_STEP();
 	if (fake.refuse_maps) return 1;
 	fake.encodes++;
 	memset(&fake.map, 0, sizeof fake.map);
