@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GAP = 4096 }; /* bytes on both sides of a buffer that belong to nobody */
+enum { GAP = 65536, ALIGN = 4096 }; /* bytes on both sides of a buffer that belong to nobody; its alignment */
 
 /* ---- Buffers ---- */
 
@@ -56,7 +56,7 @@ static blk_status sim_allocate(blk_device *d, size_t bytes, uint64_t *address)
 	sim_buffer *b = calloc(1, sizeof *b);
 	void *memory = NULL;
 	uint8_t *shadow = malloc(bytes);
-	bool good = b && shadow && bytes < SIZE_MAX - 2 * GAP && posix_memalign(&memory, GAP, bytes + 2 * GAP) == 0;
+	bool good = b && shadow && bytes < SIZE_MAX - 2 * GAP && posix_memalign(&memory, ALIGN, bytes + 2 * GAP) == 0;
 	if (good) {
 		memset(shadow, 0xff, bytes);
 		b->range = (sim_range){.base = (uint64_t)(uintptr_t)memory + GAP, .bytes = bytes, .shadow = shadow};
