@@ -389,7 +389,8 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
 	fake.shared = shared;
 	fake.stream = stream;
 	/* a launch whose map could not be made is one of the code without maps */
-	bool maps = !fake.failed_call || !strstr(fake.failed_call, "cuTensorMapEncodeTiled");
+	bool maps = fake.encodes >= (int)fake.takes_maps &&
+		    (!fake.failed_call || !strstr(fake.failed_call, "cuTensorMapEncodeTiled"));
 	for (unsigned i = 0; maps && i < fake.takes_maps; i++)
 		memcpy(&fake.maps[i], parameters[4 + i], sizeof fake.maps[i]);
 	for (int i = 0; i < 4; i++) memcpy(&fake.values[i], parameters[i], 8);
