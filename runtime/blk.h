@@ -320,8 +320,13 @@ typedef struct blk_info {
 	const char *ptx;          /* its text; NULL on cpu; both live as long as the module */
 	const char *signature;    /* the launch signature, one fact a line (docs/api.md) */
 	int from_cache;           /* the code came from the cache on disk */
+	uint32_t tensor_maps;     /* that each launch makes and passes */
+	char promises[256];       /* what the code assumes: "x%16,n%8,m=1"; "" nothing; cut short it ends in ",..." */
+	char fallback[256];       /* why these arguments get code that assumes nothing though there is better; "" */
 } blk_info;
-/* Compiles what a launch with these arguments would use, if need be, and describes it. */
+/* Compiles what a launch with these arguments would use, if need be, and describes it.  Where the code for what the
+ * arguments promise copies by tensor maps and none can be made of them, a launch uses the code for which nothing is
+ * promised; that is then what is described, and `fallback` says why in a sentence. */
 BLK_API blk_status blk_kernel_info(blk_kernel *, const blk_arg *, size_t n, blk_info *);
 
 typedef struct blk_bench_options {
@@ -364,7 +369,7 @@ typedef enum blk_tune_verdict {
 	BLK_TUNE_UNKNOWN,
 	BLK_TUNE_GOOD,
 	BLK_TUNE_COMPILE,   /* it does not compile */
-	BLK_TUNE_RESOURCES, /* it needs more than the device has, or its grid cannot be launched */
+	BLK_TUNE_RESOURCES, /* it needs more than the device has, or its grid or tensor maps cannot be made */
 	BLK_TUNE_WRONG,     /* its results differ from the first configuration's */
 	BLK_TUNE_FAILED,    /* it failed while it ran, or did not end */
 	BLK_TUNE_PRUNED,    /* not timed: by its spills, or by the cost clause, it cannot be the best */

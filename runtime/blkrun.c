@@ -24,12 +24,18 @@ static void print_run(const place *p, const job *j)
 		printf(": no programs, so nothing was launched\n");
 		return;
 	}
-	if (d.kind == BLK_DEVICE_CUDA && blk_kernel_info(p->kernel, p->args, j->n, &info) == BLK_OK)
+	bool known = blk_kernel_info(p->kernel, p->args, j->n, &info) == BLK_OK;
+	if (known && d.kind == BLK_DEVICE_CUDA)
 		printf(", %" PRIu32 " warps, %" PRIu32 " registers, %" PRIu32 " bytes of shared memory, %" PRIu32
 		       " spilled, occupancy %.0f%%",
 			info.num_warps, info.registers, info.shared_bytes, info.spill_bytes,
 			100 * (double)info.occupancy);
 	printf("\n");
+	if (known && j->options->verbose)
+		printf("code for %s, %" PRIu32 " tensor map%s, %s\n",
+			info.promises[0] ? info.promises : "any arguments", info.tensor_maps,
+			info.tensor_maps == 1 ? "" : "s", info.from_cache ? "from the cache" : "compiled now");
+	if (known && info.fallback[0]) printf("code for any arguments, though these promise more: %s\n", info.fallback);
 	if (j->options->bench) return;
 	printf("time ");
 	print_quantity(p->ms * 1e-3, "s");

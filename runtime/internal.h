@@ -249,6 +249,10 @@ blk_status launch_arguments(const blk_kernel *, const blk_arg *, size_t n, uint6
 blk_status launch_grid(const blk_kernel *, const signature *sig, const uint64_t *bits, const blk_grid *given,
 	uint32_t grid[3], bool *empty);
 
+/* The code for arguments of which no tensor map can be made, after a failure `first` with the sentence `why`: that for
+ * those of which nothing is promised has none.  Its failure, or that it has some after all, is the first failure. */
+blk_status launch_without_maps(blk_kernel *, blk_status first, char *why, variant **);
+
 /* One variant, whatever a launch would choose. */
 blk_status launch_variant(blk_device *, const variant *, void *stream, const uint32_t grid[3], uint64_t *bits);
 

@@ -150,23 +150,13 @@ blk_status launch_variant(blk_device *d, const variant *v, void *stream, const u
 	return status ? status : d->backend->launch(d, v, stream, grid, bits, maps);
 }
 
-/* For arguments of which no tensor map can be made: the code for those of which nothing is promised has none.  Its
- * failure, or that it has some after all, is the first failure. */
-static blk_status launch_without_maps(
-	blk_kernel *k, void *on, const blk_grid *given, uint64_t *bits, blk_status first, char *why)
+blk_status launch_without_maps(blk_kernel *k, blk_status first, char *why, variant **out)
 {
-	uint32_t grid[3];
-	bool empty;
-	variant *v;
-	blk_status status = variant_get(k, 0, &v);
-	if (!status && v->maps) status = first;
-	if (status) {
-		error_give(why);
-		return first;
-	}
-	free(why);
-	if ((status = launch_grid(k, v->sig, bits, given, grid, &empty)) || empty) return status;
-	return k->head.device->backend->launch(k->head.device, v, on, grid, bits, NULL);
+	blk_status status = variant_get(k, 0, out);
+	if (!status && (*out)->maps) status = first;
+	if (!status) return BLK_OK;
+	error_give(why);
+	return first;
 }
 
 static blk_status launch(blk_kernel *k, void *on, const blk_grid *given, const blk_arg *args, size_t n)
@@ -188,7 +178,11 @@ static blk_status launch(blk_kernel *k, void *on, const blk_grid *given, const b
 	if (__builtin_expect(v->maps == NULL, 1)) return d->backend->launch(d, v, on, grid, bits, NULL);
 	tensor_map maps[SIGNATURE_MAPS];
 	if (!(status = tensor_maps_get(d, v, bits, maps))) return d->backend->launch(d, v, on, grid, bits, maps);
-	return launch_without_maps(k, on, given, bits, status, error_take());
+	char *why = error_take();
+	if ((status = launch_without_maps(k, status, why, &v))) return status;
+	free(why);
+	if ((status = launch_grid(k, v->sig, bits, given, grid, &empty)) || empty) return status;
+	return d->backend->launch(d, v, on, grid, bits, NULL);
 }
 
 blk_status blk_launch(blk_kernel *k, blk_stream *stream, const blk_grid *given, const blk_arg *args, size_t n)

@@ -201,9 +201,12 @@ static blk_status run_once(trial *t, uint32_t i)
 {
 	tune_job *j = t->job;
 	uint32_t grid[3];
+	tensor_map maps[SIGNATURE_MAPS];
 	blk_status status = trial_grid(j, i, grid);
 	if (status) return error_status(BLK_ERROR_RESOURCES);
 	if ((status = can_reside(t, i))) return status;
+	if (j->variants[i]->maps && tensor_maps_get(t->device, j->variants[i], j->bits, maps))
+		return error_status(BLK_ERROR_RESOURCES);
 	tune_running(j, i, tune_best_ms(j));
 	uint64_t start = tune_now_ns();
 	status = launch_variant(t->device, j->variants[i], NULL, grid, j->bits);

@@ -26,6 +26,7 @@ void options_usage(void)
 	       "  --check DEVICE|[name=]file.npy compares what the kernel wrote with another device or a file\n"
 	       "  --rtol=R --atol=A              what --check allows (default: by type)\n"
 	       "  --bench                        times it: median and spread, against the device's measured copy rate\n"
+	       "  --verbose                      what the launched code assumes of its arguments, its tensor maps\n"
 	       "  --plot=FILE.svg                times it and draws the rate over a list of sizes (gnuplot; FILE.csv: "
 	       "numbers)\n"
 	       "  --tune                         tries all of the autotune clause in another process, prints the "
@@ -238,6 +239,8 @@ static int set_flag(options *o, const char *name)
 		o->version = true;
 	else if (strcmp(name, "tune") == 0)
 		o->tune = true;
+	else if (strcmp(name, "verbose") == 0)
+		o->verbose = true;
 	else if (strcmp(name, "counters") == 0)
 		o->sim.counters = 1;
 	else

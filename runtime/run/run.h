@@ -67,7 +67,7 @@ typedef struct options {
 	blk_define defines[RUN_LIST];
 	size_t nvalues, nouts, ndefines;
 	blk_grid grid;
-	bool has_grid, bench, tune, help, version;
+	bool has_grid, bench, tune, verbose, help, version;
 	blk_sim_options sim;
 	double rtol, atol; /* negative: not given */
 } options;

@@ -50,6 +50,21 @@ run 0 "bf16 out" examples/layer_norm/layer_norm.blk:layer_norm_forward -D T=bf16
 says 'NumPy has no bf16'
 run 0 "bf16 in" examples/layer_norm/layer_norm.blk:layer_norm_forward -D T=bf16 -D BLOCK=128 y=bf16[4,100] x=@bf.npy w=bf16[100]:ones b=bf16[100] mean=f32[4] rstd=f32[4] stride=100 rows=4 n=100 eps=1e-5
 
+# What was launched, and why it is not the best: a product over nothing has no array that a tensor map could describe
+product() { # K more arguments
+	k=$1
+	shift
+	status 0 "product over $k $*" "$blkrun" --device=sim:sm_90a examples/matmul/matmul.blk:matmul_tensor -D BM=64 -D BN=64 -D num_warps=4 \
+		M=64 N=64 K=$k a=f16[64,$k]:ones b=f16[$k,64]:ones c=f16[64,64]:poison "$@"
+}
+product 32 --verbose
+says '^code for c%16,a%16,b%16,M%16,N%16,K%16, 3 tensor maps, compiled now'; says '\[0, 0\] 32  32'
+grep -q 'though these promise more' out && bad "a fallback where there is none" || ok
+product 32 --verbose; says 'from the cache'
+product 31 --verbose; says '^code for c%16,a%16,b%16,M%16,N%16, '
+product 0
+says 'code for any arguments, though these promise more: kernel matmul_tensor: no tensor map . can be made'; says '\[0, 0\] 0  0'
+
 # Wrong usage: 2
 run 2 "no value" $add n=5 x=f32[5] y=f32[5]; says 'parameter z (\*f32) has no value'
 run 2 "unknown parameter" $add n=5 x=f32[5] y=f32[5] z=f32[5] w=3; says "no parameter 'w'; it has: z x y n"

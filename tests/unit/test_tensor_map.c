@@ -139,6 +139,81 @@ static void test_way_out(void **state)
 	close_place(&p);
 }
 
+static blk_status info_with(place *p, const blk_buffer *x, int32_t n, blk_info *info)
+{
+	const blk_arg args[] = {blk_buf(p->z), blk_buf((blk_buffer *)x), blk_buf(p->y), blk_i32(n)};
+	return blk_kernel_info(p->k, args, 4, info);
+}
+
+/* What a launch would use, and why it is not the best. */
+static void test_told(void **state)
+{
+	(void)state;
+	blk_info info;
+	place p = open_place(&fake_api, MAPS);
+	OK(info_with(&p, p.x, 1024, &info));
+	assert_int_equal(info.tensor_maps, 2);
+	assert_string_equal(info.fallback, "");
+	fake.takes_maps = 0;
+	OK(info_with(&p, p.x, 16, &info));
+	assert_int_equal(info.tensor_maps, 0);
+	assert_string_equal(info.fallback,
+		"kernel add: no tensor map 0 can be made of these arguments: an extent is below 1 or too large");
+	int compiles = fake_compiles;
+	OK(launch_with(&p, p.x, 16)); /* its code is there */
+	assert_int_equal(fake_compiles, compiles);
+	OK(info_with(&p, p.x, 1000, &info)); /* chosen by its promises, nothing better was at hand */
+	assert_string_equal(info.fallback, "");
+	fake.refuse_maps = 1;
+	OK(info_with(&p, p.x, 2048, &info));
+	assert_non_null(strstr(info.fallback, "cuTensorMapEncodeTiled"));
+	close_place(&p);
+}
+
+/* The list of promises is whole, or says that it is not. */
+static void test_promises_told(void **state)
+{
+	(void)state;
+	char source[4096] = "// blk: kernel add\n// blk: target sm_90a\n// blk: param z *f32 align 16\n"
+			    "// blk: param n i32 div 8\n// blk: param one i32 one\n// blk: param free i32\n";
+	blk_info info;
+	place p;
+	device_seams seams = {.cuda = &fake_api, .compiler = &fake_compiler};
+	blk_arg args[40] = {blk_ptr(NULL), blk_i32(8), blk_i32(1), blk_i32(3)};
+	OK(device_open_with("cuda", &seams, &p.d));
+	for (int more = 0; more < 2; more++) {
+		char text[8192];
+		snprintf(text, sizeof text, "%s.version 8.0\n", source);
+		OK(blk_module_source(p.d, "promises.ptx", text, NULL, 0, &p.m));
+		OK(blk_kernel_find(p.m, NULL, &p.k));
+		OK(blk_kernel_info(p.k, args, more ? 40 : 4, &info));
+		if (!more) assert_string_equal(info.promises, "z%16,n%8,one=1");
+		for (int i = 4; !more && i < 40; i++) {
+			size_t n = strlen(source);
+			snprintf(source + n, sizeof source - n, "// blk: param parameter_%d i32 div 16\n", i);
+			args[i] = blk_i32(16);
+		}
+	}
+	assert_int_equal(strncmp(info.promises, "z%16,n%8,one=1,parameter_4%16,", 30), 0);
+	size_t n = strlen(info.promises);
+	assert_in_range(n, 230, sizeof info.promises - 1);
+	assert_string_equal(info.promises + n - 7, "%16,...");
+	close_place(&p);
+}
+
+/* A tuner cannot try what has no maps for these arguments; the launch is none the worse for it. */
+static void test_tuned(void **state)
+{
+	(void)state;
+	setenv("BLK_TUNE", "always", 1);
+	fake.takes_maps = 0; /* what is launched in the end */
+	place p = open_place(&fake_api, MAPS "autotune key n\nconfiguration T=64\nconfiguration T=128\n");
+	blk_status status = launch_with(&p, p.x, 16);
+	unsetenv("BLK_TUNE");
+	OK(status);
+	close_place(&p);
+}
+
 static void test_old_driver(void **state)
 {
 	(void)state;
@@ -234,7 +309,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_request, setup),
 		cmocka_unit_test_setup(test_kept_by_value, setup), cmocka_unit_test_setup(test_way_out, setup),
-		cmocka_unit_test_setup(test_old_driver, setup),
+		cmocka_unit_test_setup(test_told, setup), cmocka_unit_test_setup(test_promises_told, setup),
+		cmocka_unit_test_setup(test_tuned, setup), cmocka_unit_test_setup(test_old_driver, setup),
 		cmocka_unit_test_setup(test_failures_leave_nothing, setup),
 		cmocka_unit_test_setup(test_threads, setup)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
