@@ -1,5 +1,5 @@
 """The rows of peers.py that the host's clock times: compiling, a process's start, the cost of a launch, tuning."""
-import os, re, shutil, statistics, subprocess, sys, tempfile, time
+import ctypes, os, re, shutil, statistics, subprocess, sys, tempfile, time
 
 import torch, triton
 
@@ -60,7 +60,41 @@ def sections(p):
         yield ("matmul", "matmul/matmul.blk", "matmul", {"BM": "128", "BN": "256", "BK": "64", "num_warps": "8", "num_stages": "3"}, [c, c, c, 256, 256, 256],
                lambda w: warm(T.matmul, c, c, c, 256, 256, 256, BM=128, BN=256, BK=64, GROUP=w, num_warps=8, num_stages=3))
 
+    # libblkc in this process: source text to PTX, as a program does whose compiler is warm.
+    def compiler():
+        word, size, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
+
+        class Define(ctypes.Structure):
+            _fields_ = [("name", text), ("value", text)]
+
+        class Promise(ctypes.Structure):
+            _fields_ = [("name", text), ("divisible", ctypes.c_uint32), ("is_one", ctypes.c_int)]
+
+        class Request(ctypes.Structure):  # the head of blkc.h's blkc_request; `size` tells how much of it there is
+            _fields_ = [("size", size), ("name", text), ("text", text), ("text_bytes", size), ("target", text), ("kernel", text),
+                        ("defines", ctypes.POINTER(Define)), ("ndefines", size), ("promises", ctypes.POINTER(Promise)),
+                        ("npromises", size), ("include_paths", word), ("ninclude_paths", size), ("emit", ctypes.c_uint)]
+
+        library = ctypes.CDLL(os.path.join(p.BUILD, "lib", "libblkc.so"))
+        library.blkc_compile.restype = ctypes.POINTER(ctypes.c_int)  # blkc_result begins with its status
+        library.blkc_compile.argtypes = [ctypes.POINTER(Request)]
+        library.blkc_result_free.argtypes = [ctypes.POINTER(ctypes.c_int)]
+
+        def to_ptx(path, kernel, target, defines, promises):
+            d = (Define * len(defines))(*[(k.encode(), v.encode()) for k, v in defines.items()])
+            m = (Promise * len(promises))(*[(n.encode(), int(by), 0) for n, by in (x.split("%") for x in promises)])
+            q = Request(ctypes.sizeof(Request), os.path.join(p.EXAMPLES, path).encode(), None, 0, target.encode(), kernel.encode(),
+                        d, len(d), m, len(m), None, 0, 1 << (7 if p.DRY else 5))
+            result = library.blkc_compile(ctypes.byref(q))
+            status = result[0]
+            library.blkc_result_free(result)
+            if status:
+                raise RuntimeError(f"{path}: status {status}")
+
+        return to_ptx
+
     def section_compile():
+        to_ptx = compiler()
         target = "cpu" if p.DRY else "sm_90a" if torch.cuda.get_device_capability() == (9, 0) else "native"
         blkc = os.path.join(p.BUILD, "bin", "blkc")
         out = os.path.join(p.SCRATCH.name, "out")
@@ -68,7 +102,8 @@ def sections(p):
             flags = [blkc, os.path.join(p.EXAMPLES, path), f"--kernel={kernel}", f"--target={target}", "-o", out]
             for k, v in defines.items():
                 flags += ["-D", f"{k}={v}"]
-            extra = [] if p.DRY else ["--specialize=" + {"add": "x%16,y%16,z%16,n%16", "softmax": "x%16,y%16,stride%16,n%16", "matmul": "c%16,a%16,b%16,M%16,N%16,K%16"}.get(name, "x%16,y%16,w%16,b%16,stride%16,n%16")]
+            promises = {"add": "x%16,y%16,z%16,n%16", "softmax": "x%16,y%16,stride%16,n%16", "matmul": "c%16,a%16,b%16,M%16,N%16,K%16"}.get(name, "x%16,y%16,w%16,b%16,stride%16,n%16")
+            extra = [] if p.DRY else ["--specialize=" + promises]
             cold = dict(BLK_CACHE="off")
             in_process = lambda i: p.Kernel(p.BLK, path, kernel, args, defines, mark=f"{os.getpid()} {i}").info()
             figures = {}
@@ -78,6 +113,9 @@ def sections(p):
             figures["blkc to PTX, whole process"] = guarded(name, lambda: median_of(lambda i: output(flags + extra, cold), 7))
             if not p.DRY and shutil.which("ptxas"):
                 figures["blkc and ptxas to cubin, whole process"] = guarded(name, lambda: median_of(lambda i: output(flags + extra + ["--emit=cubin"], cold), 5))
+            warm = lambda i: to_ptx(path, kernel, target, defines, [] if p.DRY else promises.split(","))
+            if guarded(name, lambda: warm(-1) or True):
+                figures["libblkc to PTX, in process"] = guarded(name, lambda: median_of(warm, 7))
             in_process(-1)
             figures["libblk to loaded code, in process"] = guarded(name, lambda: median_of(in_process, 5))
             theirs = figures.get("triton")

@@ -48,7 +48,8 @@ static bool build_dot(gen *g, node *n, int depth)
 	       with(n, expression(g, acc, depth));
 }
 
-/* fp8 has no arithmetic: operands are whole numbers of up to 4, cast. */
+/* fp8 has no arithmetic: operands are whole numbers of up to 4, cast. Tensor cores keep about 14 bits of a running sum
+ * of fp8 products: here 9 bits of products and as many of what they are added to, with two below the point. */
 static bool build_fp8(gen *g, node *n, int depth)
 {
 	shape s = n->type.shape;
@@ -57,7 +58,8 @@ static bool build_fp8(gen *g, node *n, int depth)
 	a.mag = b.mag = 2;
 	a.frac = b.frac = 0;
 	a.shape.dim[1] = b.shape.dim[0] = 32;
-	acc.mag--;
+	acc.mag = 9;
+	if (acc.frac > 2) acc.frac = 2;
 	if (shape_elements(&a.shape) > 4 * g->elements || shape_elements(&b.shape) > 4 * g->elements) return false;
 	n->word = rng_percent(&g->rng, 50) ? "f8e4m3" : "f8e5m2";
 	return with(n, expression(g, a, depth)) && with(n, expression(g, b, depth)) &&
