@@ -220,17 +220,20 @@ static void store_by_warps(lower *l, ir_op *o)
 {
 	const ir_value *v = ir_arg(o, 1);
 	const layout *y = v->layout;
-	unsigned rank = v->type.rank;
+	unsigned rank = o->nargs - 2u, front = rank - v->type.rank;
 	bulk_parts p;
 	if (!bulk_parts_of(v, &p) || o->shared_bytes < l->func->num_warps * p.buffers * p.copy_bytes) {
 		lower_fail(l, o, "no shared memory was set aside for a block's parts");
 		return;
 	}
 	ir_type box = v->type;
-	memcpy(box.dim, p.box, rank * sizeof box.dim[0]);
+	memcpy(box.dim, p.box, box.rank * sizeof box.dim[0]);
 	layout shared = layout_swizzled_shared(box, ir_element_bytes(box), p.swizzle);
 	LLVMValueRef index[IR_MAX_RANK];
-	for (unsigned d = 0; d < rank; d++) index[d] = warp_index(l, y, d, lower_arg(l, o, 2 + d).at[0]);
+	for (unsigned d = 0; d < rank; d++) {
+		index[d] = lower_arg(l, o, 2 + d).at[0];
+		if (d >= front) index[d] = warp_index(l, y, d - front, index[d]);
+	}
 	LLVMValueRef base =
 		LLVMBuildMul(l->builder, lower_warp(l), lower_i32(l, (int64_t)p.buffers * p.copy_bytes), "");
 	base = LLVMBuildAdd(l->builder, base, lower_i32(l, o->shared_offset), "");
@@ -253,7 +256,7 @@ static void store_by_warps(lower *l, ir_op *o)
 		LLVMBasicBlockRef after = branch(l, first);
 		LLVMValueRef at[IR_MAX_RANK];
 		for (unsigned d = 0; d < rank; d++) {
-			uint32_t step = layout_coordinate(y, layout_apply(y, outside, 0, 0), d);
+			uint32_t step = d < front ? 0 : layout_coordinate(y, layout_apply(y, outside, 0, 0), d - front);
 			at[d] = LLVMBuildAdd(l->builder, index[d], lower_i32(l, step), "");
 		}
 		copy(l, rank, buffer, lower_arg(l, o, 0).at[0], at, NULL);

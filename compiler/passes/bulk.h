@@ -51,6 +51,13 @@ typedef struct bulk_access {
 	unsigned order[IR_MAX_RANK]; /* the block's dimension i is the access's order[i] */
 } bulk_access;
 
+/* tensor_maps.c: of a tensor's access, its dimension of stride 1 (the rank: it has none); those in which its block is 1
+ * wide and that are the array's alone, as bits: so a matrix of a batch is one like any other, and what makes it [M, N]
+ * again does nothing. */
+unsigned tensor_stride_one(const ir_op *, ir_type block);
+uint32_t tensor_thin(const ir_op *, ir_type block);
+ir_value *tensor_reshape(ir_builder *, ir_value *, ir_type shape); /* to a shape with other dimensions of extent 1 */
+
 /* tensor_maps.c: an access of a tensor becomes one by a map, where the target can and the host can make the map. False:
  * nothing was changed. */
 bool bulk_access_make(pass_context *, ir_func *, ir_op *);

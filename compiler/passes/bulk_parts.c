@@ -88,11 +88,12 @@ bool bulk_parts_of(const ir_value *v, bulk_parts *p)
 }
 
 /* The map's line with another box: "f16 128 64 16 ; .." */
-static const char *with_box(arena *a, const char *line, ir_type block, const bulk_parts *p)
+static const char *with_box(arena *a, const char *line, unsigned rank, ir_type block, const bulk_parts *p)
 {
 	text out = {.arena = a};
 	text_printf(&out, "%s %u", scalar_name((scalar)block.elem), p->swizzle);
 	for (unsigned d = block.rank; d-- > 0;) text_printf(&out, " %u", p->box[d]);
+	for (unsigned d = block.rank; d < rank; d++) text_puts(&out, " 1");
 	text_puts(&out, strstr(line, " ; "));
 	return out.at;
 }
@@ -106,7 +107,7 @@ static void by_warps(ir_op *o, void *context)
 	ir_value *root = ir_arg(map, 0);
 	ir_builder b = {.func = o->block->func, .block = map->block, .before = map, .at = map->at};
 	ir_value *parts = ir_build1(&b, IR_TENSOR_MAP, root->type, 1, &root);
-	parts->def->text = with_box(c->arena, map->text, ir_arg(o, 1)->type, &p);
+	parts->def->text = with_box(c->arena, map->text, o->nargs - 2u, ir_arg(o, 1)->type, &p);
 	ir_set_arg(o, 0, parts);
 	o->attr[0] = 1;
 }

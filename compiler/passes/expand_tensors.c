@@ -9,7 +9,8 @@
  *     m   = (u32)(i + arange) < (u32)m [:, None] & the same of j, n
  *     load p, m
  * The one idea: everything that is the same for all elements is scalar, and a dimension of stride 1 is added last, as a
- * plain arange, so that the axis analysis sees runs as long as the block and alignment from the scalar part.
+ * plain arange, so that the axis analysis sees runs as long as the block and alignment from the scalar part.  Of three
+ * dimensions or more those in which the block is 1 wide are part of that corner, and the tile is without them.
  *
  * A coordinate is compared once, as an unsigned number: a negative one is then larger than any extent.  The sum of an
  * i32 index and an arange may wrap, but only to a negative number, which is outside as the true one is.  What cannot
@@ -23,6 +24,8 @@ typedef struct block {
 	ir_value *base;
 	ir_value *const *index, *const *shape, *const *stride;
 	ir_type shape_type; /* only its dims matter */
+	uint32_t thin;      /* dimensions that the tile does not have (bulk.h) */
+	ir_type tile;
 	ir_value *operands[3 * IR_MAX_RANK];
 } block;
 
@@ -36,23 +39,31 @@ static ir_value *range(block *b, unsigned d)
 	return ir_build1(&b->build, IR_ARANGE, ir_tile_type(SCALAR_I32, 1, &b->shape_type.dim[d]), 0, NULL);
 }
 
+static bool is_thin(const block *b, unsigned d)
+{
+	return b->thin >> d & 1;
+}
+
 /* Of a tile along dimension d: extents of 1 in all others. */
 static ir_value *stand_along(block *b, ir_value *v, unsigned d)
 {
-	for (unsigned axis = 0; axis < b->shape_type.rank; axis++) {
-		if (axis == d) continue;
+	for (unsigned axis = 0, at = 0; axis < b->shape_type.rank; axis++) {
+		if (is_thin(b, axis) || axis == d) {
+			at += axis == d;
+			continue;
+		}
 		ir_type t = v->type;
-		for (unsigned i = t.rank++; i > axis; i--) t.dim[i] = t.dim[i - 1];
-		t.dim[axis] = 1;
+		for (unsigned i = t.rank++; i > at; i--) t.dim[i] = t.dim[i - 1];
+		t.dim[at] = 1;
 		v = ir_build1(&b->build, IR_EXPAND_DIMS, t, 1, &v);
-		v->def->attr[0] = axis;
+		v->def->attr[0] = at++;
 	}
 	return v;
 }
 
 static ir_value *stretch(block *b, ir_value *v)
 {
-	ir_type t = ir_with_shape(v->type, b->shape_type);
+	ir_type t = ir_with_shape(v->type, b->tile);
 	return ir_type_equal(t, v->type) ? v : ir_build1(&b->build, IR_BROADCAST, t, 1, &v);
 }
 
@@ -111,7 +122,7 @@ static ir_value *pointers(block *b)
 	for (unsigned last = 0; last < 2; last++)
 		for (unsigned d = 0; d < b->shape_type.rank; d++)
 			if (b->shape_type.dim[d] > 1 && is_one(b->stride[d]) == (last == 1)) advance(b, &pointer, d);
-	return pointer ? pointer : ir_splat(&b->build, corner(b), b->shape_type);
+	return pointer ? pointer : ir_splat(&b->build, corner(b), b->tile);
 }
 
 static bool always_inside(const block *b, unsigned d)
@@ -128,6 +139,13 @@ static ir_value *inside(block *b, unsigned d)
 	scalar s = narrow ? SCALAR_I32 : SCALAR_I64, u = narrow ? SCALAR_U32 : SCALAR_U64;
 	n = convert(&b->build, n, s);
 	n = ir_binary(&b->build, IR_MAX, n, ir_constant_int(&b->build, s, 0));
+	if (is_thin(b, d)) {
+		ir_type ones = b->tile;
+		for (unsigned k = 0; k < ones.rank; k++) ones.dim[k] = 1;
+		i = ir_build1(&b->build, IR_BITCAST, ir_scalar_type(u), 1, (ir_value *[]){convert(&b->build, i, s)});
+		n = ir_build1(&b->build, IR_BITCAST, ir_scalar_type(u), 1, &n);
+		return ir_splat(&b->build, ir_binary(&b->build, IR_LT, i, n), ones);
+	}
 	v = convert(&b->build, v, s);
 	v = ir_binary(&b->build, IR_ADD, ir_splat(&b->build, convert(&b->build, i, s), v->type), v);
 	v = ir_build1(&b->build, IR_BITCAST, ir_with_elem(v->type, u), 1, &v);
@@ -158,6 +176,11 @@ static void replace(ir_func *f, ir_op *o)
 	block b = {.build = {.func = f, .block = o->block, .before = o, .at = o->at}, .base = ir_arg(o, 0)};
 	b.shape_type = loads ? o->results[0]->type : value->type;
 	unsigned rank = b.shape_type.rank, first = loads ? 1 : 2;
+	b.thin = tensor_thin(o, b.shape_type);
+	b.tile = b.shape_type;
+	b.tile.rank = 0;
+	for (unsigned d = 0; d < rank; d++)
+		if (!is_thin(&b, d)) b.tile.dim[b.tile.rank++] = b.shape_type.dim[d];
 	for (unsigned i = 0; i < 3 * rank; i++) b.operands[i] = ir_arg(o, first + i);
 	b.index = b.operands;
 	b.shape = b.operands + rank;
@@ -165,12 +188,13 @@ static void replace(ir_func *f, ir_op *o)
 	ir_value *args[3];
 	unsigned n = 0;
 	args[n++] = pointers(&b);
-	if (value) args[n++] = value;
+	if (value) args[n++] = value = tensor_reshape(&b.build, value, b.tile);
 	if ((args[n] = bounds(&b))) n++;
 	if (loads) {
-		ir_value *v = ir_build1(&b.build, IR_LOAD, o->results[0]->type, n, args);
+		ir_type whole = o->results[0]->type;
+		ir_value *v = ir_build1(&b.build, IR_LOAD, ir_with_shape(whole, b.tile), n, args);
 		v->name = o->results[0]->name;
-		ir_replace(o->results[0], v);
+		ir_replace(o->results[0], tensor_reshape(&b.build, v, whole));
 	} else if (o->kind == IR_TENSOR_STORE) {
 		ir_build(&b.build, IR_STORE, n, args, 0, NULL, 0);
 	} else { /* returns nothing, so its order is nobody's business */

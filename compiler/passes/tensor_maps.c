@@ -122,25 +122,53 @@ static bool is_one(const ir_value *v)
 	return ir_is_const_int(v, &n) && n == 1;
 }
 
-/* The operands, with a dimension of stride 1 moved to the end. */
+unsigned tensor_stride_one(const ir_op *o, ir_type block)
+{
+	unsigned first = o->nargs - block.rank, d = block.rank;
+	while (d-- > 0)
+		if (is_one(ir_arg(o, first + d))) return d;
+	return block.rank;
+}
+
+uint32_t tensor_thin(const ir_op *o, ir_type block)
+{
+	unsigned left = block.rank, last = tensor_stride_one(o, block);
+	uint32_t thin = 0;
+	for (unsigned d = 0; d < block.rank && left > 2; d++)
+		if (block.dim[d] == 1 && d != last) thin |= UINT32_C(1) << d, left--;
+	return thin;
+}
+
+/* The operands, with a dimension of stride 1 moved to the end, and thin ones to the front. */
 static bool read_access(const ir_op *o, bulk_access *t)
 {
 	bool loads = o->kind == IR_TENSOR_LOAD;
 	ir_type block = loads ? o->results[0]->type : ir_arg(o, 1)->type;
-	unsigned rank = block.rank, first = loads ? 1 : 2, last = rank;
-	for (unsigned d = rank; d-- > 0 && last == rank;)
-		if (is_one(ir_arg(o, first + 2 * rank + d))) last = d;
+	unsigned rank = block.rank, first = loads ? 1 : 2, last = tensor_stride_one(o, block), n = 0, front;
+	unsigned from[IR_MAX_RANK], kept[IR_MAX_RANK], nkept = 0; /* the array's dimension i is from[i] */
+	uint32_t thin = tensor_thin(o, block);
 	if (last == rank) return false;
+	for (unsigned d = 0; d < rank; d++)
+		if (thin >> d & 1)
+			from[n++] = d;
+		else
+			kept[d] = nkept++;
+	front = n;
+	for (unsigned d = 0; d < rank; d++)
+		if (!(thin >> d & 1) && d != last) from[n++] = d;
+	from[n] = last;
 	t->base = ir_arg(o, 0);
 	t->block = block;
+	t->block.rank = (uint8_t)nkept;
 	t->rank = rank;
 	for (unsigned i = 0; i < rank; i++) {
-		unsigned d = i + 1 == rank ? last : i < last ? i : i + 1;
-		t->order[i] = d;
-		t->block.dim[i] = block.dim[d];
+		unsigned d = from[i];
 		t->index[i] = ir_arg(o, first + d);
 		t->shape[i] = ir_arg(o, first + rank + d);
 		t->stride[i] = ir_arg(o, first + 2 * rank + d);
+		if (i < front) continue;
+		t->order[i - front] = kept[d];
+		t->block.dim[i - front] = block.dim[d];
 	}
 	return true;
 }
@@ -221,15 +249,24 @@ static ir_value *turned(ir_builder *b, ir_value *v, const unsigned *order)
 	return v;
 }
 
+ir_value *tensor_reshape(ir_builder *b, ir_value *v, ir_type shape)
+{
+	return ir_same_shape(v->type, shape) ? v : ir_build1(b, IR_RESHAPE, ir_with_shape(v->type, shape), 1, &v);
+}
+
 static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map)
 {
 	bool loads = o->kind == IR_TENSOR_LOAD || o->kind == IR_LOAD;
 	ir_builder b = {.func = f, .block = o->block, .before = o, .at = o->at};
 	ir_value *args[2 + IR_MAX_RANK];
+	ir_type before = t->block; /* in the access's order */
 	unsigned n = 0, back[IR_MAX_RANK] = {0};
-	for (unsigned i = 0; i < t->block.rank; i++) back[t->order[i]] = i;
+	for (unsigned i = 0; i < t->block.rank; i++) {
+		back[t->order[i]] = i;
+		before.dim[t->order[i]] = t->block.dim[i];
+	}
 	args[n++] = map;
-	if (!loads) args[n++] = turned(&b, ir_arg(o, 1), t->order);
+	if (!loads) args[n++] = turned(&b, tensor_reshape(&b, ir_arg(o, 1), before), t->order);
 	for (unsigned i = 0; i < t->rank; i++) {
 		int64_t known;
 		ir_value *v = t->index[i];
@@ -242,7 +279,7 @@ static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map)
 	else {
 		ir_value *v = ir_build1(&b, IR_BULK_LOAD, t->block, n, args);
 		v->name = o->results[0]->name;
-		ir_replace(o->results[0], turned(&b, v, back));
+		ir_replace(o->results[0], tensor_reshape(&b, turned(&b, v, back), o->results[0]->type));
 	}
 	ir_erase(o);
 }

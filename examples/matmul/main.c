@@ -22,6 +22,7 @@ static const form forms[] = {
 		BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, persistent", "matmul_persistent", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, batched", "matmul_batched", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 3},
+	{"f16, batched, persistent", "matmul_batched_persistent", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 3},
 	{"f16, split along K", "matmul_split_k", "", " BM=16 BN=64 BK=64 SPLIT=4 num_warps=4 num_stages=3",
 		BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16 to f32, split along K", "matmul_split_k", "OUT=f32",
@@ -72,7 +73,7 @@ static void run(example *e, const form *f, int m, int n, int k, bool timed)
 	size_t nargs = 3;
 	char what[128];
 	if (is(f, "matmul_bias_gelu")) args[nargs++] = blk_buf(example_input(e, f->in, bias, (size_t)n));
-	if (is(f, "matmul_batched")) args[nargs++] = blk_i32(f->batch);
+	if (strstr(f->kernel, "batched")) args[nargs++] = blk_i32(f->batch);
 	if (shares(f)) {
 		size_t tiles = ((size_t)m + 15) / 16 * (((size_t)n + 63) / 64);
 		args[nargs++] = blk_buf(example_output_of(e, BLK_TYPE_F32, parts_for(e, f, m, n)));

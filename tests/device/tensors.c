@@ -35,6 +35,8 @@ static const copy_case copies[] = {
 	{SCALAR_I64, 2, {0, 32, 16}, 1, 41, 4},
 	{SCALAR_F64, 3, {2, 8, 32}, 5, 11, 4},
 	{SCALAR_U8, 3, {4, 16, 32}, 7, 20, 2},
+	{SCALAR_F16, 3, {1, 16, 64}, 3, 37, 4}, /* matrices of a batch */
+	{SCALAR_F32, 3, {4, 1, 64}, 6, 5, 4},
 };
 
 static void run_copy(suite *s, const copy_case *c, int n)

@@ -102,6 +102,18 @@ static void test_what_takes_maps(void **state)
 	takes("let A = tensor(a, [m, m, n]); let C = tensor(c, [m, m, n]);\n"
 	      "C.store([0, 0, 0], A.load([1, 2, 3], [2, 16, 32]));",
 		1, 1);
+	/* a matrix of a batch, wherever the batch's dimension stands */
+	takes("let A = tensor(a, [m, m, n]); let C = tensor(c, [m, n]);\n"
+	      "C.store([0, 0], A.load([1, 2, 3], [1, 16, 32]).reshape([16, 32]));",
+		1, 1);
+	assert_int_equal(count(sig, "\nmap f16 64 32 16 1 ; p1 ; p3 ; p2 ; p2 ; "), 1);
+	assert_int_equal(count(ir, "reshape"), 0);
+	takes("let A = tensor(a, [m, m, n]); let C = tensor(c, [m, m, m, n]);\n"
+	      "C.store([1, 2, 3, 0], A.load([1, 2, 3], [16, 1, 32]).reshape([16, 1, 1, 32]));",
+		1, 1);
+	assert_int_equal(count(ir, " = bulk_load %"), 1);
+	assert_int_equal(count(ir, ": f16[16,32]"), 1);
+	assert_int_equal(count(sig, "\nmap f16 64 32 16 1 ; p1 ; p3 ; p2 ; p2 ; 1 p3 * 2 * ; "), 0);
 	/* the base moves by what the host knows, or does not */
 	takes("let A = tensor(a + 64 * n, [m, n]); let C = tensor(c, [m, n]);\nC.store([0, 0], A.load([0, 0], [64, "
 	      "32]));",
@@ -352,6 +364,20 @@ static void persistent(const char *options, const char *around, const char *body
 #define DOT "s = dot(A.load([i, t], [128, 64]), B.load([t, j], [64, 128]), s);"
 #define ALL "for u in range(program_id(0), cdiv(m, 128) * across, num_programs(0))"
 
+static void batched(const char *loads)
+{
+	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
+	char text[2048];
+	snprintf(text, sizeof text,
+		"let A = tensor(a, [m, m, k]); let B = tensor(b, [m, k, n]); let C = tensor(c, [m, m, n]);\n"
+		"for u in range(program_id(0), m * m, num_programs(0)) {\nlet z = u / m; let i = u %% m * 128; let j = "
+		"128;\n"
+		"var s = zeros([128, 128], f32);\nfor t in range(0, k, 64, num_stages = 3) { s = dot(%s, s); }\n"
+		"C.store([z, i, j], s.reshape([1, 128, 128])); }",
+		loads);
+	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32", text);
+}
+
 static void in_order(const char *text, const char *const *order, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -398,6 +424,23 @@ static void test_roles(void **state)
 	/* the number of a tile from memory that nobody writes */
 	persistent("grid(2) options(num_warps = 4)", "for w in range(m) { let u = load(table + w); if u > 0", DOT);
 	check_producer();
+}
+
+/* A matrix of a batch is a product's operand as one that is alone, and so is what is stored. */
+static void test_batches(void **state)
+{
+	(void)state;
+	batched("A.load([z, i, t], [1, 128, 64]).reshape([128, 64]), B.load([z, t, j], [1, 64, 128]).reshape([64, "
+		"128])");
+	check_producer();
+	assert_int_equal(count(ir, "by_warps=1"), 1);
+	assert_int_equal(count(ir, "ring_read"), 0);
+	assert_int_equal(count(sig, "\nmap f16 128 64 16 1 ; p0 ; "), 1);
+	assert_int_equal(count(ptx, "cp.async.bulk.tensor.3d.global.shared::cta"), 4);
+	assert_int_equal(count(ptx, "cp.async.bulk.tensor.3d.shared::cluster.global"), 3);
+	batched("A.load([z, i, t], [1, 128, 64]).reshape([128, 64]), "
+		"B.load([z, j, t], [1, 128, 64]).reshape([128, 64]).trans()");
+	assert_int_equal(count(ir, "turned=2"), 1);
 }
 
 /* Something is computed between products: two warpgroups do it in turn, a single one has nobody to. */
@@ -459,7 +502,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_takes_maps),
 		cmocka_unit_test(test_who_takes_maps), cmocka_unit_test(test_host_expressions),
 		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings),
-		cmocka_unit_test(test_stores), cmocka_unit_test(test_roles), cmocka_unit_test(test_roles_of_one_loop),
-		cmocka_unit_test(test_no_roles)};
+		cmocka_unit_test(test_stores), cmocka_unit_test(test_roles), cmocka_unit_test(test_batches),
+		cmocka_unit_test(test_roles_of_one_loop), cmocka_unit_test(test_no_roles)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
