@@ -4,7 +4,8 @@
  * the function and a bulk_load or bulk_store:
  *   - the target has such copies (sm_90 on); a load is through *const: the copy does not keep order with stores;
  *   - one dimension has stride 1; it becomes the last one (a transposed array: a permutation of what is loaded).  The
- *     other strides are known to be multiples of 16 bytes, and the array's address too;
+ *     other strides are known to be multiples of 16 bytes, and the array's address too, and where in a line the block
+ *     begins (the hardware calls anything else an illegal instruction);
  *   - address, extents and strides are made of parameters and constants by arithmetic that the host can repeat;
  *   - indices are i32; the block fits a few copies (bulk.h).
  * The one idea: the map is named by text, the line of the launch signature from which the host makes it:
@@ -179,7 +180,7 @@ static bool aligned(const pass_context *p, const bulk_access *t)
 	if (axis_get(p, t->base)->divisibility[0] % 16 != 0) return false;
 	for (unsigned i = 0; i + 1u < t->rank; i++)
 		if (axis_get(p, t->stride[i])->divisibility[0] * bytes % 16 != 0) return false;
-	return true;
+	return axis_get(p, t->index[t->rank - 1])->divisibility[0] * bytes % 16 == 0;
 }
 
 /* Indices as i32, without building anything: what was widened is taken before. */

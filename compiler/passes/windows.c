@@ -254,9 +254,9 @@ static const char *rewrite(found *f, ir_op *load)
 	if (why || (why = find(&w))) return why;
 	describe(&w, &t);
 	if (!pass_axis(f->pass, f->func)) return "internal: no facts about its addresses";
-	return bulk_make(f->pass, f->func, load, &t)
-		       ? NULL
-		       : "address and strides are not promised to be multiples of 16 bytes, or no map has its shape";
+	return bulk_make(f->pass, f->func, load, &t) ? NULL
+						     : "address, strides and first element are not known to be "
+						       "multiples of 16 bytes, or no map has its shape";
 }
 
 bool pass_windows(pass_context *p, ir_func *f)

@@ -345,6 +345,14 @@ static bool find_all(sim_bulk *b)
 		for (uint32_t i = 0; i < in->nregs; i++)
 			b->at[i] = ((const int32_t *)sim_at(b->w, in->regs[i]))[b->lane];
 		if (!sim_bulk_map(b, stores ? first : second, &r) || !may_write(b, r)) return false;
+		/* An illegal instruction on an H200. */
+		int64_t first_byte = b->at[0] * (int64_t)b->map.element_bytes;
+		if (first_byte % 16)
+			return sim_report(b->w, in, b->lane,
+				"the first coordinate of a copy by a tensor map stands for a multiple of 16 bytes",
+				"a copy by a tensor map begins %lld bytes behind the start of a line, no multiple of "
+				"16",
+				(long long)first_byte);
 		if (in->saturates && (scalar_bytes((scalar)b->map.type) < 2 ||
 					     (scalar_is_float((scalar)b->map.type) && in->rounding != 0)))
 			return sim_report(b->w, in, b->lane, NULL, "a bulk reduction of a type that has none");

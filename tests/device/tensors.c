@@ -14,7 +14,14 @@ static bool verdict(suite *s, const char *name, bool good)
 	return good;
 }
 
-/* ---- copies: C[i, j] = A[i - 3, j + 16] where that lies in both, 0 where it lies in C only ---- */
+/* ---- copies: C[i, j] = A[i - 3, j + SHIFT] where that lies in both, 0 where it lies in C only ---- */
+
+/* Blocks begin at multiples of their width, less `back`: a copy by a tensor map has to begin at a multiple of 16 bytes.
+ */
+typedef struct copy_at {
+	int n, shift, back;
+} copy_at;
+static const copy_at places[] = {{144, 16, 0}, {75, 16, 0}, {144, 5, 0}, {144, 5, 5}, {144, 1, 4}};
 
 typedef struct copy_case {
 	scalar type;
@@ -39,31 +46,32 @@ static const copy_case copies[] = {
 	{SCALAR_F32, 3, {4, 1, 64}, 6, 5, 4},
 };
 
-static void run_copy(suite *s, const copy_case *c, int n)
+static void run_copy(suite *s, const copy_case *c, const copy_at *at)
 {
+	int n = at->n, shift = at->shift, back = at->back;
 	char name[96], text[1024], head[256];
 	unsigned bytes = scalar_bytes(c->type);
-	snprintf(name, sizeof name, "copy.%s.%dx%dx%d.n%d", scalar_name(c->type), c->block[0], c->block[1], c->block[2],
-		n);
+	snprintf(name, sizeof name, "copy.%s.%dx%dx%d.n%d.shift%d.back%d", scalar_name(c->type), c->block[0],
+		c->block[1], c->block[2], n, shift, back);
 	if (!suite_wants(s, name)) return;
 	int b0 = c->rank == 3 ? c->block[0] : 1, b1 = c->block[1], b2 = c->block[2];
 	bool three = c->rank == 3;
 	snprintf(head, sizeof head,
-		"kernel k(z: *%s, x: *const %s, n: i32) grid(cdiv(%d, %d), cdiv(%d, %d), cdiv(n, %d)) "
+		"kernel k(z: *%s, x: *const %s, n: i32) grid(cdiv(%d, %d), cdiv(%d, %d), cdiv(n + %d, %d)) "
 		"options(num_warps = %d)",
-		scalar_name(c->type), scalar_name(c->type), c->planes, b0, c->m, b1, b2, c->warps);
+		scalar_name(c->type), scalar_name(c->type), c->planes, b0, c->m, b1, back, b2, c->warps);
 	if (three)
 		snprintf(text, sizeof text,
 			"%s {\nlet A = tensor(x, [%d, %d, n]); let C = tensor(z, [%d, %d, n]);\n"
-			"let p = program_id(0) * %d; let i = program_id(1) * %d; let j = program_id(2) * %d;\n"
-			"C.store([p, i, j], A.load([p, i - 3, j + 16], [%d, %d, %d]));\n}\n",
-			head, c->planes, c->m, c->planes, c->m, b0, b1, b2, b0, b1, b2);
+			"let p = program_id(0) * %d; let i = program_id(1) * %d; let j = program_id(2) * %d - %d;\n"
+			"C.store([p, i, j], A.load([p, i - 3, j + %d], [%d, %d, %d]));\n}\n",
+			head, c->planes, c->m, c->planes, c->m, b0, b1, b2, back, shift, b0, b1, b2);
 	else
 		snprintf(text, sizeof text,
 			"%s {\nlet A = tensor(x, [%d, n]); let C = tensor(z, [%d, n]);\n"
-			"let i = program_id(1) * %d; let j = program_id(2) * %d;\n"
-			"C.store([i, j], A.load([i - 3, j + 16], [%d, %d]));\n}\n",
-			head, c->m, c->m, b1, b2, b1, b2);
+			"let i = program_id(1) * %d; let j = program_id(2) * %d - %d;\n"
+			"C.store([i, j], A.load([i - 3, j + %d], [%d, %d]));\n}\n",
+			head, c->m, c->m, b1, b2, back, shift, b1, b2);
 	size_t elements = (size_t)c->planes * c->m * n, size = elements * bytes;
 	unsigned char *x = suite_alloc(size), *z = suite_alloc(size);
 	uint64_t state = (uint64_t)n;
@@ -74,10 +82,10 @@ static void run_copy(suite *s, const copy_case *c, int n)
 	for (int p = 0; good && p < c->planes; p++)
 		for (int i = 0; i < c->m; i++)
 			for (int j = 0; j < n; j++) {
-				size_t at = ((size_t)p * c->m + i) * n + j,
-				       from = ((size_t)p * c->m + i - 3) * n + j + 16;
-				bool inside = i >= 3 && j + 16 < n;
-				good &= memcmp(z + at * bytes, inside ? x + from * bytes : zero, bytes) == 0;
+				size_t to = ((size_t)p * c->m + i) * n + j,
+				       from = ((size_t)p * c->m + i - 3) * n + j + shift;
+				bool inside = i >= 3 && j + shift < n;
+				good &= memcmp(z + to * bytes, inside ? x + from * bytes : zero, bytes) == 0;
 			}
 	verdict(s, name, good);
 	free(x);
@@ -201,7 +209,8 @@ int main(int argc, char **argv)
 	suite s;
 	suite_open(&s, argc, argv);
 	for (unsigned i = 0; i < sizeof copies / sizeof copies[0]; i++)
-		for (int odd = 0; odd < 2; odd++) run_copy(&s, &copies[i], odd ? 75 : 144);
+		for (unsigned at = 0; at < sizeof places / sizeof places[0]; at++)
+			run_copy(&s, &copies[i], &places[at]);
 	for (unsigned i = 0; i < sizeof products / sizeof products[0]; i++) {
 		run_product(&s, &products[i], 144, 80, 112);
 		run_product(&s, &products[i], 80, 144, 32); /* fewer rounds than stages */

@@ -54,7 +54,7 @@ says_text '"instruction": "wgmma m64n128k16", "instructions": 2, "a_from": "ring
 status 0 "nothing promised" "$blkc" $matmul
 says_text "not copied ahead: its accesses have less than 4 bytes"
 says_text "a from shared memory, b from shared memory, waited for, 1 barrier"
-says_text "no tensor copy: address and strides are not promised to be multiples of 16 bytes"
+says_text "no tensor copy: address, strides and first element are not known to be multiples of 16 bytes"
 status 0 "too few rows" "$blkc" $matmul -D BM=32
 says_text "not wgmma: wgmma wants 64 rows, and 8 columns for every four warps"
 status 0 "one stage" "$blkc" $matmul --specialize=a%16,b%16,K%16,N%16 -D num_stages=1

@@ -79,7 +79,9 @@ static void test_what_takes_maps(void **state)
 {
 	(void)state;
 	takes(COPY("[64, 64]", "[program_id(0) * 64, program_id(1) * 64]"), 1, 1);
-	takes(COPY("[64, 64]", "[m - 5, -3]"), 1, 1);
+	takes(COPY("[64, 64]", "[m - 5, -8]"), 1, 1);
+	takes(COPY("[64, 64]", "[m - 5, -3]"), 0, 0); /* no 16 bytes */
+	takes(COPY("[64, 64]", "[0, program_id(0) * 4]"), 0, 0);
 	takes(COPY("[1, 8]", "[0, 0]"), 1, 1);
 	takes(COPY("[512, 64]", "[0, 0]"), 1, 1);
 	takes(COPY("[64, 64]", "[program_id(0).to(i64), 0]"), 1, 1);
@@ -100,7 +102,7 @@ static void test_what_takes_maps(void **state)
 	      "32]));",
 		1, 1);
 	takes("let A = tensor(a, [m, m, n]); let C = tensor(c, [m, m, n]);\n"
-	      "C.store([0, 0, 0], A.load([1, 2, 3], [2, 16, 32]));",
+	      "C.store([0, 0, 0], A.load([1, 2, 8], [2, 16, 32]));",
 		1, 1);
 	/* a matrix of a batch, wherever the batch's dimension stands */
 	takes("let A = tensor(a, [m, m, n]); let C = tensor(c, [m, n]);\n"
@@ -205,7 +207,7 @@ static void test_maps_are_merged(void **state)
 static void test_pieces(void **state)
 {
 	(void)state;
-	compile("sm_90a", promised, 3, PARAMETERS, COPY("[64, 64]", "[1, 2]"));
+	compile("sm_90a", promised, 3, PARAMETERS, COPY("[64, 64]", "[1, 8]"));
 	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.shared::cluster.global"), 1);
 	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.global.shared::cta"), 1);
 	assert_int_equal(count(ptx, "mbarrier.init"), 1);
@@ -218,9 +220,9 @@ static void test_pieces(void **state)
 	assert_non_null(strstr(ptx, ".version 8.0"));
 	assert_int_equal(count(ptx, "ld.global"), 0);
 	assert_int_equal(count(ptx, "st.global"), 0);
-	compile("sm_90a", promised, 3, PARAMETERS, COPY("[512, 64]", "[1, 2]")); /* boxes end at 256 */
+	compile("sm_90a", promised, 3, PARAMETERS, COPY("[512, 64]", "[1, 8]")); /* boxes end at 256 */
 	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.shared::cluster.global"), 2);
-	compile("sm_90a", promised, 3, PARAMETERS, COPY("[16, 256]", "[1, 2]")); /* panels of 128 bytes */
+	compile("sm_90a", promised, 3, PARAMETERS, COPY("[16, 256]", "[1, 8]")); /* panels of 128 bytes */
 	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.global.shared::cta"), 4);
 	compile("sm_90a", promised, 3, "c: *f16, a: *const f16, m: i32, n: i32",
 		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"

@@ -111,8 +111,8 @@ static void windows(void **state)
 	is_window("", ROUND, LOAD(ANEW, "(i <= M)[:, None] & (k + l <= K)[None, :]"),
 		"; p1 ; p5 1 + ; p3 1 + ; p5 2 *\n");
 	/* an offset goes to the coordinate, or to the array's address */
-	is_window("", ROUND, LOAD("a + 3 + i[:, None].to(i64) * K + (k + l)[None, :]", BOUNDS),
-		"; p1 ; 3 p5 + ; p3 ; p5 2 *\n");
+	is_window("", ROUND, LOAD("a + 8 + i[:, None].to(i64) * K + (k + l)[None, :]", BOUNDS),
+		"; p1 ; 8 p5 + ; p3 ; p5 2 *\n");
 	is_window("", ROUND, LOAD("a + M + i[:, None].to(i64) * K + (k + l)[None, :]", BOUNDS),
 		"; p1 p3 2 * + ; p5 ; p3 ; p5 2 *\n");
 	/* a batch is a dimension; no bound, no end; rows that overlap; every other row */
@@ -199,6 +199,8 @@ static void others(void **state)
 		"its addresses are no sum");
 	is_none(PARAMETERS, "", ROUND, LOAD("a + load(b + i).to(i32)[:, None].to(i64) * K + (k + l)[None, :]", BOUNDS),
 		"its addresses are no sum");
+	is_none(PARAMETERS, "", ROUND, LOAD("a + 3 + i[:, None].to(i64) * K + (k + l)[None, :]", BOUNDS),
+		"multiples of 16 bytes");
 	is_none(PARAMETERS, "", ROUND, LOAD("a + i[:, None] + (k + l)[None, :]", BOUNDS), "");
 	is_none(PARAMETERS, "", ROUND, LOAD("a + (M - i)[:, None].to(i64) * K + (k + l)[None, :]", BOUNDS),
 		"it runs backwards");
