@@ -69,6 +69,7 @@ static sval fill(sema *s, const builtin_call *c, sval v, ir_type shape, const sc
 			sema_type_text(s, v));
 		return sval_poison(c->at);
 	}
+	if (!elem && v.kind == SVAL_NUMBER && !sema_alone_fits(s, v, (scalar)t.elem)) return sval_poison(c->at);
 	return sval_value(sema_store_value(s, v, elem ? *elem : (scalar)t.elem, shape, "the value"), c->at);
 }
 

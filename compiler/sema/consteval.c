@@ -5,6 +5,7 @@
  * bits as computing in the type. */
 #include "internal.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -55,10 +56,18 @@ uint64_t sema_number_bits(sema_number n, scalar to)
 	return scalar_convert(to, n.type, scalar_truncate(n.type, (uint64_t)n.i));
 }
 
+/* Whether a finite number stays one.  The fp8 types turn what is too large into their largest value. */
+static bool float_holds(scalar t, double v)
+{
+	double largest = scalar_to_double(t, scalar_from_double(t, DBL_MAX));
+	if (!isfinite(v)) return true;
+	return isfinite(largest) ? fabs(v) <= largest : isfinite(scalar_to_double(t, scalar_from_double(t, v)));
+}
+
 bool number_fits(sema_number n, scalar t)
 {
 	if (n.type == SCALAR_BOOL || t == SCALAR_BOOL) return n.type == t;
-	if (scalar_is_float(t)) return true;
+	if (scalar_is_float(t)) return float_holds(t, scalar_is_float(n.type) ? n.f : (double)n.i);
 	if (scalar_is_float(n.type)) return false;
 	return n.i >= lowest(t) && n.i <= highest(t);
 }

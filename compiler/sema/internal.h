@@ -163,10 +163,10 @@ sval fold_unary(sema *, ast_op, sval a, span at, span mark);
 /* sema_unify(), the conversions of v[i] being made at where[i]. */
 bool sema_unify_at(sema *, const sval *v, unsigned n, span at, ir_builder *where, ir_value **out);
 const char *sema_postfix_text(sema *, span); /* the same, in parentheses unless a '.' may follow it */
-bool number_fits(sema_number, scalar);       /* an integer number's value in the type's range; any number in a float */
+bool number_fits(sema_number, scalar); /* in the type's range; a float is in no integer's, and inf in every float's */
 /* The type in which two numbers meet; false: signed and unsigned with no common type. */
 bool number_common_type(sema_number a, sema_number b, scalar *type, bool *untyped);
-/* May the number stand beside a `t`?  An integer literal that does not fit is an error, not a wider type. */
+/* May the number stand beside a `t`?  A literal that does not fit is an error, not a wider type. */
 bool sema_literal_fits(sema *, sval number, scalar t);
 sema_number number_adapt(sema_number, scalar);
 sema_number number_from_bits(scalar, uint64_t);

@@ -165,10 +165,10 @@ typedef struct meeting {
 
 static bool merge(sema *s, sval *a, sval *b, const meeting *m);
 
-static ir_value *emit_number(sema *s, ir_builder *b, sema_number n, scalar t)
+static sval emit_number(sema *s, ir_builder *b, sval v, scalar t)
 {
-	(void)s;
-	return ir_constant(b, ir_scalar_type(t), sema_number_bits(n, t));
+	if (!sema_alone_fits(s, v, t)) return sval_poison(v.at);
+	return sval_value(ir_constant(b, ir_scalar_type(t), sema_number_bits(v.number, t)), v.at);
 }
 
 static bool disagree(sema *s, sval a, sval b, const meeting *m)
@@ -252,8 +252,8 @@ static bool merge_numbers(sema *s, sval *a, sval *b, const meeting *m)
 	} else if (!a->number.untyped || !b->number.untyped || !promote(ta, tb, &t)) {
 		return disagree(s, *a, *b, m);
 	}
-	if (a->kind == SVAL_NUMBER) *a = sval_value(emit_number(s, m->x, a->number, t), a->at);
-	if (b->kind == SVAL_NUMBER) *b = sval_value(emit_number(s, m->y, b->number, t), b->at);
+	if (a->kind == SVAL_NUMBER) *a = emit_number(s, m->x, *a, t);
+	if (b->kind == SVAL_NUMBER) *b = emit_number(s, m->y, *b, t);
 	return true;
 }
 

@@ -86,12 +86,30 @@ static bool report_mix(sema *s, sval a, scalar ta, sval b, scalar tb, span at)
 	return false;
 }
 
+static bool number_is_negative(sema_number n)
+{
+	return scalar_is_float(n.type) ? n.f < 0 : n.i < 0;
+}
+
+bool sema_alone_fits(sema *s, sval v, scalar t)
+{
+	if (!v.number.untyped || !scalar_is_float(t) || number_fits(v.number, t)) return true;
+	diag *d = sema_diag(s, 218, v.at, "%s does not fit in %s", number_text(s, v.number), scalar_name(t));
+	diag_set_hint(s->diags, d, "say the type: %s.to(f64)", sema_postfix_text(s, v.at));
+	return false;
+}
+
 bool sema_literal_fits(sema *s, sval v, scalar t)
 {
 	sema_number n = v.number;
-	if (!n.untyped || !scalar_is_integer(n.type) || !scalar_is_integer(t) || number_fits(n, t)) return true;
+	bool integer = scalar_is_integer(n.type) && scalar_is_integer(t);
+	if (!n.untyped || (!integer && !scalar_is_float(t)) || number_fits(n, t)) return true;
 	diag *d = sema_diag(s, 218, v.at, "%s does not fit in %s", number_text(s, n), scalar_name(t));
-	diag_set_hint(s->diags, d, "widen the other operand with .to(%s)", scalar_name(n.type));
+	scalar wide = integer ? n.type : number_fits(n, SCALAR_F32) ? SCALAR_F32 : SCALAR_F64;
+	diag_set_hint(s->diags, d, "widen the other operand with .to(%s)%s", scalar_name(wide),
+		integer                 ? ""
+		: number_is_negative(n) ? ", or write -inf"
+					: ", or write inf");
 	return false;
 }
 
@@ -132,6 +150,7 @@ bool sema_numbers_type(sema *s, const sval *v, unsigned n, span at, scalar *out)
 			return report_mix(s, *first, first->number.type, *w, x.type, at);
 		if (t.untyped && !scalar_is_float(t.type)) t.type = SCALAR_I32;
 	}
+	if (scalar_is_float(t.type)) return *out = t.type, true;
 	for (unsigned i = 0; i < n; i++)
 		if (!number_fits(v[i].number, t.type) && !promote(t.type, v[i].number.type, &t.type))
 			t.type = v[i].number.type;
@@ -158,7 +177,11 @@ static bool common_element(sema *s, const sval *v, unsigned n, span at, scalar *
 			return report_mix(s, v[first], (scalar)v[first].value->type.elem, v[i], e, at);
 		}
 	}
-	if (first < 0) return sema_numbers_type(s, v, n, at, out);
+	if (first < 0) {
+		bool good = sema_numbers_type(s, v, n, at, out);
+		for (unsigned i = 0; good && i < n; i++) good = sema_alone_fits(s, v[i], *out);
+		return good;
+	}
 	scalar result = t;
 	for (unsigned i = 0; i < n; i++) {
 		scalar e;

@@ -103,7 +103,8 @@ static sval keep_type(sema *s, const binding *b, sval old, sval v)
 		ir_type from = {0};
 		sval_type_of(v, &from);
 		bool adapts = v.kind == SVAL_NUMBER && t->value.rank == 0 && !t->value.pointer &&
-			      (number_fits(v.number, (scalar)t->value.elem) || scalar_is_integer(v.number.type));
+			      (number_fits(v.number, (scalar)t->value.elem) || scalar_is_integer(v.number.type) ||
+				      scalar_is_float((scalar)t->value.elem));
 		if (adapts || ir_type_equal(from, t->value))
 			return sema_run_time(s, sema_coerce(s, v, t, "the value"), "a 'var'");
 	} else if (t->kind == STYPE_TUPLE) {

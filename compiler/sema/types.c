@@ -127,11 +127,11 @@ static sval coerce_number(sema *s, sval v, const stype *t, const char *what)
 	if (!adapts || v.number.type == SCALAR_BOOL ? v.number.type != to : to == SCALAR_BOOL)
 		return mismatch(s, v, t, what);
 	if (!number_fits(v.number, to)) {
-		diag *d = sema_diag(s, scalar_is_float(v.number.type) ? 204 : 218, v.at,
-			scalar_is_float(v.number.type) ? "%s must be %s, found %s"
-						       : "%s must be %s, in which %s does not fit",
-			what, scalar_name(to), sema_type_text(s, v));
-		if (scalar_is_float(v.number.type))
+		bool other = scalar_is_float(v.number.type) && !scalar_is_float(to);
+		diag *d = sema_diag(s, other ? 204 : 218, v.at,
+			other ? "%s must be %s, found %s" : "%s must be %s, in which %s does not fit", what,
+			scalar_name(to), sema_type_text(s, v));
+		if (other)
 			diag_set_hint(
 				s->diags, d, "write the cast: %s.to(%s)", sema_postfix_text(s, v.at), scalar_name(to));
 		return sval_poison(v.at);
@@ -170,6 +170,7 @@ sval sema_coerce(sema *s, sval v, const stype *t, const char *what)
 ir_value *sema_value(sema *s, sval v, const char *what)
 {
 	if (v.kind == SVAL_VALUE) return v.value;
+	if (v.kind == SVAL_NUMBER && !sema_alone_fits(s, v, v.number.type)) return NULL;
 	if (v.kind == SVAL_NUMBER)
 		return ir_constant(&s->b, ir_scalar_type(v.number.type), sema_number_bits(v.number, v.number.type));
 	if (v.kind != SVAL_POISON)

@@ -150,6 +150,8 @@ const char *sema_nearest(const char *name, const char *const *candidates, size_t
 /* ---- using svals ---- */
 /* A run-time value of any type: emits a constant for a number.  Error for what is no value (a type, None...). */
 ir_value *sema_value(sema *, sval, const char *what);
+/* May the number become a `t` with no run-time value beside it?  A float literal that does not fit is an error. */
+bool sema_alone_fits(sema *, sval number, scalar t);
 /* A run-time value of exactly this type, shape included: compile-time numbers adapt, nothing else is converted. */
 ir_value *sema_as_value(sema *, sval, ir_type, const char *what);
 /* Numbers adapt and run-time values are converted to the element type, then broadcast to the shape (never beyond):
