@@ -20,7 +20,7 @@ one() { # name command...: runs a test, prints its line and leaves the counts in
 	status=$?
 	p=$(number '^\[  PASSED  \] \([0-9]*\) test.*' "$log")
 	f=$(number '^ *\([0-9]*\) FAILED TEST.*' "$log")
-	s=$(number '^\[  SKIPPED \] \([0-9]*\) test.*' "$log")
+	s=$(number '^\[  SKIPPED \] [^0-9]*\([0-9][0-9]*\) test.*' "$log")
 	if [ -z "$p" ]; then
 		p=$(number '^\([0-9]*\) passed, [0-9]* failed.*' "$log")
 		f=$(number '^[0-9]* passed, \([0-9]*\) failed.*' "$log")
