@@ -9,7 +9,8 @@
  *
  * Live at the same time here means: one may run directly after the other, with no operation with scratch in between,
  * along some path through branches and loops.  Large scratch (above SEPARATE_LIMIT) is reused at once: a barrier costs
- * less than the occupancy.  Placement: by falling size, first fit at the lowest aligned offset.
+ * less than the occupancy; but that of two bulk stores, which go on reading it, only where no other place is free.
+ * Placement: by falling size, first fit at the lowest aligned offset.
  *
  * A ring lives from its operation to the end in the same block.  Rings have the lowest bytes, one after the other; what
  * runs while one lives stands behind them, everything else may lie where they do: to the barrier pass a ring is a
@@ -89,7 +90,8 @@ static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
 static void neighbours(allocator *a, uint32_t before, uint32_t after)
 {
 	scratch *x = a->all.at[before], *y = a->all.at[after];
-	if (before == after || x->op->shared_bytes > SEPARATE_LIMIT || y->op->shared_bytes > SEPARATE_LIMIT) return;
+	bool large = x->op->shared_bytes > SEPARATE_LIMIT || y->op->shared_bytes > SEPARATE_LIMIT;
+	if (before == after || (large && (x->op->kind != IR_BULK_STORE || y->op->kind != IR_BULK_STORE))) return;
 	for (uint32_t i = 0; i < x->neighbours.n; i++)
 		if (x->neighbours.at[i] == after) return;
 	vec_push(a->arena, &x->neighbours, after);
@@ -153,15 +155,16 @@ static bool better_beside(const pass_context *c, const ir_func *f, const allocat
 	return resident(most, end) == resident(most, without);
 }
 
-/* The lowest offset at which it meets none of its neighbours that have a place already. */
-static void place(pass_context *c, const ir_func *f, allocator *a, scratch *s)
+/* The lowest offset from `offset` on at which it meets none of its neighbours that have a place already; without
+ * `large`, none of its small ones. */
+static uint32_t free_place(const allocator *a, const scratch *s, uint32_t offset, bool large)
 {
 	ir_op **taken = ARENA_ARRAY(a->arena, ir_op *, s->neighbours.n + 1u);
-	uint32_t n = 0, align = scratch_align(s->op), offset = 0;
-	if (s->beside_ring || better_beside(c, f, a, s->op)) offset = round_up(a->rings, align);
+	uint32_t n = 0, align = scratch_align(s->op);
 	for (uint32_t i = 0; i < s->neighbours.n; i++) {
 		scratch *other = a->all.at[s->neighbours.at[i]];
-		if (other->placed) taken[n++] = other->op;
+		bool small = other->op->shared_bytes <= SEPARATE_LIMIT && s->op->shared_bytes <= SEPARATE_LIMIT;
+		if (other->placed && (large || small)) taken[n++] = other->op;
 	}
 	qsort(taken, n, sizeof taken[0], by_offset);
 	for (uint32_t i = 0; i < n; i++) {
@@ -169,7 +172,19 @@ static void place(pass_context *c, const ir_func *f, allocator *a, scratch *s)
 		uint32_t end = taken[i]->shared_offset + taken[i]->shared_bytes;
 		if (end > offset) offset = round_up(end, align);
 	}
-	s->op->shared_offset = offset;
+	return offset;
+}
+
+static void place(const pass_context *c, const ir_func *f, const allocator *a, scratch *s)
+{
+	uint32_t first = 0, most = f->max_shared < c->target->shared_bytes ? f->max_shared : c->target->shared_bytes;
+	if (s->beside_ring || better_beside(c, f, a, s->op)) first = round_up(a->rings, scratch_align(s->op));
+	uint32_t lowest = free_place(a, s, first, false), apart = free_place(a, s, first, true);
+	uint32_t end = lowest + s->op->shared_bytes, grown = apart + s->op->shared_bytes;
+	if (end < f->shared_bytes) end = f->shared_bytes;
+	if (grown < f->shared_bytes) grown = f->shared_bytes;
+	bool fits = grown <= most && resident(c->target->shared_bytes, grown) == resident(c->target->shared_bytes, end);
+	s->op->shared_offset = fits ? apart : lowest;
 	s->placed = true;
 }
 

@@ -180,7 +180,9 @@ static bool by_thread_0(const ir_op *a, const ir_op *b)
 static bool meet(const placer *p, const access *earlier, const ir_op *now)
 {
 	/* Copies go on by themselves, whoever began them. */
-	if (earlier->op->kind == IR_BULK_STORE || now->kind == IR_BULK_STORE) return true;
+	bool copied = earlier->op->kind == IR_BULK_STORE, copies = now->kind == IR_BULK_STORE;
+	if (copied && copies) return copies_meet(earlier->op, now, earlier->around);
+	if (copied || copies) return true;
 	if (acquires(earlier->op) || releases(now)) return !by_thread_0(earlier->op, now);
 	if (!earlier->writes && !writes(now)) return false;
 	return !commute(earlier->op, now) && accesses_meet(p->context, earlier->op, now, earlier->around);

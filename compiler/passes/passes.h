@@ -74,6 +74,7 @@ bool pass_barriers(pass_context *, ir_func *); /* cta_barrier only where shared 
 /* apart.c: may two accesses of global memory, one of which may write, touch common bytes from different threads?
  * `around`: the outermost loop whose back edge lies between them, or null. */
 bool accesses_meet(const pass_context *, const ir_op *earlier, const ir_op *now, const ir_op *around);
+bool copies_meet(const ir_op *earlier, const ir_op *now, const ir_op *around); /* of two bulk stores */
 
 /* axis.c: contiguity, divisibility, constancy per dimension (playbook: Triton's AxisInfo); all powers of two */
 typedef struct axis_info {

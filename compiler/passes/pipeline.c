@@ -188,10 +188,10 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 	if (p->nbulk) ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0); /* the mbarriers are there, for all threads */
 }
 
-/* From the conversion or wgmma back to the load: nobody uses them any more. */
+/* From the conversion or wgmma back to the load, as far as nobody uses them any more. */
 static void erase_chain(ir_op *last, const ir_op *load)
 {
-	for (ir_op *o = last, *source; o; o = source) {
+	for (ir_op *o = last, *source; o && !o->results[0]->uses; o = source) {
 		source = o == load ? NULL : ir_arg(o, 0)->def;
 		ir_erase(o);
 	}
@@ -201,10 +201,10 @@ static void read_ring(pipeline *p, staged *s, ir_value *slot)
 {
 	ir_builder b = {.func = p->func, .block = p->body, .at = s->load->at};
 	ir_value *args[] = {s->ring, slot}, *tile = s->load->results[0];
-	b.before = s->user ? s->user : s->load;
+	b.before = s->nby ? s->by[0].op : s->load;
 	ir_value *read = ir_build1(&b, IR_RING_READ, tile->type, 2, args);
 	read->name = tile->name;
-	if (!s->user) {
+	if (!s->nby) {
 		read->layout = tile->layout;
 		ir_replace(tile, read);
 		ir_erase(s->load);
@@ -216,7 +216,7 @@ static void read_ring(pipeline *p, staged *s, ir_value *slot)
 	ir_value *result = read;
 	ir_op *order[IR_MAX_RANK * 4];
 	unsigned n = 0;
-	for (ir_op *o = ir_arg(s->user, 0)->def; o != s->load && n < IR_MAX_RANK * 4; o = ir_arg(o, 0)->def)
+	for (ir_op *o = ir_arg(b.before, 0)->def; o != s->load && n < IR_MAX_RANK * 4; o = ir_arg(o, 0)->def)
 		order[n++] = o;
 	while (n-- > 0) { /* the permutations again, on what was read */
 		const ir_op *o = order[n];
@@ -228,44 +228,46 @@ static void read_ring(pipeline *p, staged *s, ir_value *slot)
 		result->def->attr[0] = o->attr[0];
 		result->layout = m;
 	}
-	ir_replace(s->user->results[0], result);
-	erase_chain(s->user, s->load);
+	ir_replace(b.before->results[0], result);
+	erase_chain(b.before, s->load);
 }
 
 /* A wgmma with the ring and its slot in place of the tile.  The operation is a new one; other loads know the old one.
  */
-static void take_from_ring(pipeline *p, staged *s, ir_value *slot)
+static void take_from_ring(pipeline *p, const staged *s, const taker *t, ir_value *slot)
 {
-	ir_op *old = s->user;
+	ir_op *old = t->op;
 	ir_builder b = {.func = p->func, .block = p->body, .before = old, .at = old->at};
 	ir_value *args[8];
 	wgmma_plan plan;
 	unsigned n = 0;
 	wgmma_parts(old, &plan);
-	ir_op *source = ir_arg(old, plan.operand[s->arg].arg)->def;
+	ir_op *source = ir_arg(old, plan.operand[t->arg].arg)->def;
 	for (unsigned i = 0; i < old->nargs; i++) {
-		bool this = i == plan.operand[s->arg].arg;
+		bool this = i == plan.operand[t->arg].arg;
 		args[n++] = this ? s->ring : ir_arg(old, i);
 		if (this) args[n++] = slot;
 	}
 	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
 	result->layout = old->results[0]->layout;
 	result->def->attr[0] = old->attr[0];
-	if (s->turned) result->def->attr[0] |= s->arg ? WGMMA_TURNED_B : WGMMA_TURNED_A;
+	if (t->turned) result->def->attr[0] |= t->arg ? WGMMA_TURNED_B : WGMMA_TURNED_A;
 	ir_replace(old->results[0], result);
 	ir_erase(old);
 	erase_chain(source, s->load);
 	for (unsigned i = 0; i < p->nloads; i++)
-		if (p->loads[i].user == old) p->loads[i].user = result->def;
+		for (unsigned k = 0; k < p->loads[i].nby; k++)
+			if (p->loads[i].by[k].op == old) p->loads[i].by[k].op = result->def;
 }
 
 void pipeline_read_rings(pipeline *p, ir_value *slot)
 {
 	for (unsigned i = 0; i < p->nloads; i++) {
-		if (p->loads[i].user && p->loads[i].user->kind == IR_WGMMA)
-			take_from_ring(p, &p->loads[i], slot);
+		staged *s = &p->loads[i];
+		if (!s->nby || s->by[0].op->kind != IR_WGMMA)
+			read_ring(p, s, slot);
 		else
-			read_ring(p, &p->loads[i], slot);
+			for (unsigned k = 0; k < s->nby; k++) take_from_ring(p, s, &s->by[k], slot);
 	}
 }
 
@@ -293,8 +295,7 @@ void pipeline_leave_in_flight(pipeline *p, ir_builder *after)
 ir_op *pipeline_behind_products(const pipeline *p)
 {
 	for (ir_op *o = p->body->last; o; o = o->prev) {
-		unsigned rings = 0;
-		for (unsigned i = 0; i < p->nloads; i++) rings += o->kind == IR_WGMMA && p->loads[i].user == o;
+		unsigned rings = o->kind == IR_WGMMA ? pipeline_rings_of(p, o) : 0;
 		if (rings) return rings == 1 && o->next->kind == IR_WGMMA_WAIT ? o->next->next : o->next;
 	}
 	return NULL;

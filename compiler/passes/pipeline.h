@@ -11,16 +11,23 @@
 
 enum { MOST_LOADS = 16, MOST_PRODUCTS = 8 };
 
+/* What takes a load's tile, through permutations. */
+typedef struct taker {
+	ir_op *op;
+	const ir_value *tile; /* as it is taken */
+	unsigned arg;         /* which operand of a wgmma */
+	bool turned;          /* an odd number of permutations between them */
+} taker;
+
 /* A load that becomes copies into a ring. */
 typedef struct staged {
-	ir_op *load, *user; /* what takes the tile, through permutations: a conversion or a wgmma; null: anything, as it
-			       lies */
-	bool bulk;          /* by a tensor map */
-	unsigned arg;       /* which operand of the wgmma */
-	bool turned;        /* an odd number of permutations between them */
-	unsigned width;     /* elements an access */
-	unsigned swizzle, fast; /* of the ring, see ops.def */
-	uint32_t bytes;         /* of one stage */
+	ir_op *load;
+	taker by[MOST_PRODUCTS]; /* a conversion, or products; */
+	unsigned nby;            /* none: anything, as it lies */
+	bool bulk;               /* by a tensor map */
+	unsigned width;          /* elements an access */
+	unsigned swizzle, fast;  /* of the ring, see ops.def */
+	uint32_t bytes;          /* of one stage */
 	ir_value *ring;
 } staged;
 
@@ -58,6 +65,8 @@ typedef struct pipeline {
 bool pipeline_fits(pipeline *);
 /* The layout in which a load's tile must be read for its conversion's result to be what it is. */
 layout pipeline_read_layout(const staged *);
+/* Operands that the operation takes from rings. */
+unsigned pipeline_rings_of(const pipeline *, const ir_op *);
 
 /* ---- pipeline_slice.c ---- */
 /* Adds what a value is made of to the slice; false where something else than the loop's own business is needed. */

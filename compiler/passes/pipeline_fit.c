@@ -4,11 +4,12 @@
  * which nobody waits inside.
  *
  * A load fits when it is through *const (nothing writes there, so running ahead changes nothing), has no hints, and
- * reads 0 where masked out.  It is used once, permutations allowed: by a conversion through shared memory in one piece,
- * or by a wgmma that reads it there.  Or something is computed from it, element by element, that a dot takes: then the
- * ring is read as the load's threads would have loaded, and the rest stays as it is.  Its access must be 4, 8 or 16
- * bytes that lie together in the ring too; its slice must be computed from the loop's counter and carried values by
- * operations inside threads.  The loop counts upwards in i32 by a constant.
+ * reads 0 where masked out.  It is used, permutations allowed, by one conversion through shared memory in one piece, or
+ * by products alone, which read it there: several may, where all of them want the same tile.  Or something is computed
+ * from it, element by element, that a dot takes: then the ring is read as the load's threads would have loaded, and the
+ * rest stays as it is.  Its access must be 4, 8 or 16 bytes that lie together in the ring too; its slice must be
+ * computed from the loop's counter and carried values by operations inside threads.  The loop counts upwards in i32 by
+ * a constant.
  *
  * Blocks by tensor maps fit whoever reads them, as far as their indices do.
  *
@@ -41,9 +42,10 @@ static bool reads_plainly(const ir_op *o)
 
 layout pipeline_read_layout(const staged *s)
 {
-	layout l = *s->user->results[0]->layout;
+	const taker *t = &s->by[0];
+	layout l = *t->op->results[0]->layout;
 	uint8_t order[IR_MAX_RANK];
-	for (const ir_op *o = ir_arg(s->user, 0)->def; o != s->load; o = ir_arg(o, 0)->def) {
+	for (const ir_op *o = t->tile->def; o != s->load; o = ir_arg(o, 0)->def) {
 		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(o->attr[0], i);
 		l = layout_unpermute(&l, order);
 	}
@@ -77,23 +79,37 @@ static bool fits_itself(staged *s, const access_plan *access, unsigned element)
 {
 	const layout *l = s->load->results[0]->layout;
 	layout_plan plan;
-	s->user = NULL;
+	s->nby = 0;
 	layout_plan_exchange(l, l, element, &plan);
 	return fits_plan(s, &plan, access);
 }
 
-/* As an operand of a wgmma in shared memory. */
-static bool fits_product(pipeline *p, staged *s, const ir_value *taken, const access_plan *access)
+/* What all products that take the tile read in shared memory, which runs along `fast` there; false: they differ. */
+static bool common_tile(const pipeline *p, staged *s, unsigned fast, wgmma_tile *tile)
 {
-	wgmma_plan plan;
+	for (unsigned i = 0; i < s->nby; i++) {
+		taker *t = &s->by[i];
+		wgmma_plan plan;
+		wgmma_tile one;
+		if (t->op->kind != IR_WGMMA || !wgmma_plan_make(t->op, p->func->num_warps, &plan)) return false;
+		t->arg = plan.operand[1].value == t->tile ? 1 : 0;
+		const wgmma_operand *o = &plan.operand[t->arg];
+		if (o->value != t->tile || plan.operand[1 - t->arg].value == t->tile || o->place != WGMMA_SCRATCH)
+			return false;
+		unsigned k = (t->arg ? 0 : 1) ^ t->turned;
+		if (!wgmma_tile_make(s->load->results[0]->type, fast, k, t->arg ? plan.shape.n : 64, &one))
+			return false;
+		if (i && one.swizzle != tile->swizzle) return false;
+		*tile = one;
+	}
+	return s->nby != 0;
+}
+
+/* As an operand of products in shared memory. */
+static bool fits_product(pipeline *p, staged *s, const access_plan *access)
+{
 	wgmma_tile tile;
-	if (!wgmma_plan_make(s->user, p->func->num_warps, &plan)) return false;
-	s->arg = plan.operand[1].value == taken ? 1 : 0;
-	const wgmma_operand *o = &plan.operand[s->arg];
-	if (o->value != taken || o->place != WGMMA_SCRATCH) return false;
-	unsigned k = (s->arg ? 0 : 1) ^ s->turned;
-	if (!wgmma_tile_make(s->load->results[0]->type, access->dim, k, s->arg ? plan.shape.n : 64, &tile))
-		return false;
+	if (!common_tile(p, s, access->dim, &tile)) return false;
 	s->width = access->width;
 	s->swizzle = tile.swizzle;
 	s->fast = tile.fast;
@@ -116,28 +132,33 @@ static bool leads_to_product(const pipeline *p, const ir_value *v, unsigned step
 	return false;
 }
 
-/* The only operation of the loop that takes a tile, through permutations; *v becomes what it takes. */
-static ir_op *taker(const pipeline *p, const ir_value **v, bool *turned)
+/* The operations of the loop that take a tile, through permutations.  False: there are too many, or others. */
+static bool find_takers(const pipeline *p, staged *s, const ir_value *v, bool turned)
 {
-	ir_op *user = only_user(*v);
-	for (; user && user->kind == IR_PERMUTE && user->block == p->body; user = only_user(*v)) {
-		*turned ^= ir_unpack(user->attr[0], 0) == 1;
-		*v = user->results[0];
+	for (const ir_use *u = v->uses; u; u = u->next) {
+		ir_op *o = u->user;
+		if (o->block != p->body) return false;
+		if (o->kind == IR_PERMUTE) {
+			if (!find_takers(p, s, o->results[0], turned ^ (ir_unpack(o->attr[0], 0) == 1))) return false;
+			continue;
+		}
+		if (s->nby == MOST_PRODUCTS) return false;
+		s->by[s->nby++] = (taker){.op = o, .tile = v, .turned = turned};
 	}
-	return user && user->block == p->body ? user : NULL;
+	return true;
 }
 
 /* Half a sentence; null: it fits. */
 static const char *fits_ring(pipeline *p, staged *s)
 {
 	const ir_value *v = s->load->results[0];
-	s->user = taker(p, &v, &s->turned);
 	unsigned element = scalar_bytes(v->type.elem);
 	access_plan access = access_plan_make(p->context, s->load);
-	ir_kind kind = s->user ? s->user->kind : IR_YIELD;
+	if (!find_takers(p, s, v, false)) s->nby = 0;
+	ir_kind kind = s->nby ? s->by[0].op->kind : IR_YIELD;
 	bool rounds = v->type.elem == SCALAR_F32; /* to tf32, which these copies cannot */
-	bool fits = kind == IR_WGMMA && !rounds ? fits_product(p, s, v, &access)
-		    : kind == IR_CONVERT_LAYOUT
+	bool fits = kind == IR_WGMMA && !rounds ? fits_product(p, s, &access)
+		    : kind == IR_CONVERT_LAYOUT && s->nby == 1
 			    ? fits_conversion(s, &access, element)
 			    : leads_to_product(p, v, MOST_STEPS) && fits_itself(s, &access, element);
 	unsigned bytes = s->width * element;
@@ -163,22 +184,16 @@ static const char *fits_block(pipeline *p, staged *s)
 {
 	const ir_value *v = s->load->results[0];
 	bulk_shape shape;
-	wgmma_plan plan;
 	wgmma_tile tile;
 	if (!bulk_shape_of(v->type, &shape)) return "no copy is of this shape";
 	s->bulk = true;
 	s->fast = v->type.rank - 1u;
 	s->swizzle = v->type.rank == 2 ? shape.swizzle : 0;
 	s->bytes = (shape.bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
-	ir_op *user = taker(p, &v, &s->turned);
-	if (!user || user->kind != IR_WGMMA || !wgmma_plan_make(user, p->func->num_warps, &plan)) return NULL;
-	s->arg = plan.operand[1].value == v ? 1 : 0;
-	if (plan.operand[s->arg].value != v || plan.operand[s->arg].place != WGMMA_SCRATCH) return NULL;
-	if (v->type.elem == SCALAR_F32 && !bulk_rounds(s->load)) return NULL;
-	unsigned k = (s->arg ? 0 : 1) ^ s->turned;
-	if (wgmma_tile_make(s->load->results[0]->type, s->fast, k, s->arg ? plan.shape.n : 64, &tile) &&
-		tile.swizzle == shape.swizzle)
-		s->user = user;
+	bool rounded = v->type.elem != SCALAR_F32 || bulk_rounds(s->load);
+	if (!rounded || !find_takers(p, s, v, false) || !common_tile(p, s, s->fast, &tile) ||
+		tile.swizzle != shape.swizzle)
+		s->nby = 0;
 	return NULL;
 }
 
@@ -224,10 +239,17 @@ static void count_products(ir_op *o, void *context)
 	*n += o->kind == IR_WGMMA;
 }
 
-static unsigned rings_of(const pipeline *p, const ir_op *wgmma)
+static bool takes(const staged *s, const ir_op *o)
+{
+	for (unsigned i = 0; i < s->nby; i++)
+		if (s->by[i].op == o) return true;
+	return false;
+}
+
+unsigned pipeline_rings_of(const pipeline *p, const ir_op *o)
 {
 	unsigned n = 0;
-	for (unsigned i = 0; i < p->nloads; i++) n += p->loads[i].user == wgmma;
+	for (unsigned i = 0; i < p->nloads; i++) n += takes(&p->loads[i], o);
 	return n;
 }
 
@@ -252,7 +274,7 @@ static void find_flight(pipeline *p)
 		if (o->kind != IR_WGMMA) continue;
 		uint32_t from = 0;
 		ir_op *wait = only_user(o->results[0]);
-		if (n == MOST_PRODUCTS || rings_of(p, o) != 2 || !carried_from(p, o, &from) || !wait ||
+		if (n == MOST_PRODUCTS || pipeline_rings_of(p, o) != 2 || !carried_from(p, o, &from) || !wait ||
 			wait->kind != IR_WGMMA_WAIT || wait->block != p->body)
 			return;
 		const ir_op *next = only_user(wait->results[0]);
@@ -279,7 +301,7 @@ static void add_scratch(ir_op *o, void *context)
 	uint32_t bytes = o->kind == IR_RING ? 0 : scratch_bytes(p->func, o), rings = 0;
 	for (unsigned i = 0; i < p->nloads; i++) {
 		if (p->loads[i].load == o) bytes = 0;
-		if (p->loads[i].user == o) rings += p->loads[i].bytes;
+		if (takes(&p->loads[i], o)) rings += p->loads[i].bytes;
 	}
 	if (o->kind == IR_WGMMA && bytes > rings)
 		bytes -= rings; /* what its operands need that are not copied ahead */

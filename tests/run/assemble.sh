@@ -94,16 +94,24 @@ elif ! "$ptxas" -v -arch="$target" "$mine/ptx" -o "$mine/cubin" >"$mine/why" 2>&
 else
 	echo ok
 fi
-# A round: 64 rows and up to 256 columns an instruction, 32 bytes of k; what a warpgroup of four warps makes of the tile.
+# A round: 64 rows and up to 256 columns an instruction, 32 bytes of k; what a warpgroup of four warps makes of the tile,
+# and of the second one that may stand beside it or below.
 number() { sed -n "s/^\/\/ blk: $1 //p" "$mine/ptx"; }
+instructions() { echo $(($1 * 4 > 64 * warps ? $1 * 4 / 64 / warps : 1)); } # rows
 case $file-$target in
 *matmul*-sm_90a)
 	if [ -s "$mine/ptx" ]; then
-		m=$(number 'const BM i32') k=$(number 'const BK i32') warps=$(number num_warps) bytes=2
+		m=$(number 'const BM i32') down=$(number 'const DOWN i32') right=$(number 'const RIGHT i32')
+		k=$(number 'const BK i32') warps=$(number num_warps) bytes=2
 		case $(number 'const T type') in f8*) bytes=1 ;; f32) bytes=4 ;; esac
 		case $kernel in matmul_i8 | matmul_fp8 | matmul_fp8_tensor) bytes=1 ;; esac
 		wanted=0
-		[ "$m" -ge 64 ] && [ "$warps" -ge 4 ] && wanted=$((k * bytes / 32 * (m * 4 > 64 * warps ? m * 4 / 64 / warps : 1)))
+		if [ "$m" -ge 64 ] && [ "$warps" -ge 4 ]; then
+			wanted=$(instructions "$m")
+			[ "${down:-0}" -gt 0 ] && wanted=$((wanted + $(instructions "$down")))
+			[ "${right:-0}" -gt 0 ] && wanted=$((wanted + $(instructions "$m")))
+			wanted=$((wanted * k * bytes / 32))
+		fi
 		got=$(grep -c 'wgmma.mma_async' "$mine/ptx")
 		if [ "$got" != "$wanted" ] || grep -q '\.local' "$mine/ptx"; then
 			echo "FAILED: $name: $got instructions of wgmma a round, not $wanted, or local memory"

@@ -307,6 +307,55 @@ static void test_rings(void **state)
 	assert_int_equal(count(ir, "bulk_copy") + count(ir, "bulk_load"), 0);
 }
 
+/* Two products of a round that share an operand: it comes once, and both stay in flight. */
+static void test_shared_operand(void **state)
+{
+	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
+	static const char *const parts[][2] = {/* upper and lower rows; left and right columns, which differ in width */
+		{"let y = B.load([t, 0], [64, 128]); u = dot(A.load([0, t], [128, 64]), y, u); v = dot(A.load([128, "
+		 "t], [64, "
+		 "64]), y, v);",
+			"var u = zeros([128, 128], f32); var v = zeros([64, 128], f32);"},
+		{"let x = A.load([0, t], [128, 64]); u = dot(x, B.load([t, 0], [64, 128]), u); v = dot(x, B.load([t, "
+		 "128], [64, "
+		 "64]), v);",
+			"var u = zeros([128, 128], f32); var v = zeros([128, 64], f32);"}};
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		char body[1024];
+		snprintf(body, sizeof body,
+			ROWS " let C = tensor(c, [m, n]); %s\nfor t in range(0, k, 64, num_stages = 4) { %s }\n"
+			     "C.store([0, 0], u); C.store([%u, %u], v);",
+			parts[i][1], parts[i][0], i ? 0 : 128, i ? 128 : 0);
+		compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32", body);
+		assert_int_equal(count(ir, " = ring {stages=4"), 3);
+		assert_int_equal(count(ir, "bulk_copy"), 4 * 3);
+		assert_int_equal(count(ir, "bulk_load"), 0);
+		assert_int_equal(count(ir, "ring_read"), 0);
+		assert_int_equal(count(ir, " = wgmma "), 2);
+		assert_int_equal(count(ir, "wgmma_wait {pending=2}"), 1);
+		assert_int_equal(count(ir, "cta_barrier"), 2);        /* of the ring, and none for the stores: */
+		assert_int_equal(count(ir, "bulk_wait {read=1}"), 1); /* the second one's scratch is its own */
+		assert_int_equal(count(ir, "bulk_wait {read=0}"), 0);
+		assert_int_equal(count(ptx, "st.shared.v"), 0);
+	}
+	/* one of them takes it turned */
+	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32",
+		ROWS " let C = tensor(c, [m, n]); var u = zeros([64, 64], f32); var v = zeros([64, 64], f32);\n"
+		     "for t in range(0, k, 64) { let y = B.load([t, 0], [64, 64]); u = dot(A.load([0, t], [64, 64]), "
+		     "y, u);\n"
+		     "v = dot(A.load([64, t], [64, 64]), trans(y), v); }\nC.store([0, 0], u); C.store([64, 0], v);");
+	assert_int_equal(count(ir, "ring_read"), 0);
+	assert_int_equal(count(ir, "wgmma_wait {pending=2}"), 1);
+	/* a product, and something that takes the numbers themselves: through registers */
+	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32",
+		ROWS " let C = tensor(c, [m, n]); var u = zeros([64, 64], f32); var v = zeros([64, 64], f16);\n"
+		     "for t in range(0, k, 64) { let y = B.load([t, 0], [64, 64]); u = dot(A.load([0, t], [64, 64]), "
+		     "y, u);\n"
+		     "v += y; }\nC.store([0, 0], u); C.store([64, 0], v);");
+	assert_int_equal(count(ir, "ring_read"), 1);
+}
+
 /* The sum of a product leaves by warps: 16 rows of 128 bytes at once, through two buffers a warp. */
 static void test_stores(void **state)
 {
@@ -336,10 +385,46 @@ static void test_stores(void **state)
 	compile("sm_90a", promised, 3, PARAMETERS,
 		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"
 		"C.store([0, 0], A.load([0, 0], [64, 64])); C.store([64, 0], C.load([0, 0], [64, 64]));\n"
-		"C.store([128, 0], A.load([64, 64], [64, 64]));");
+		"C.store([96, 0], A.load([64, 64], [64, 64]));");
 	assert_int_equal(pairs("bulk_wait {read=0}", "cta_barrier"), 2);
 	assert_int_equal(pairs("bulk_wait {read=1}", "return"), 1);
 	assert_true(count(ptx, "\tfence.proxy.async;") > 0); /* threads load what copies write */
+}
+
+/* Waits for what is being copied between two stores of blocks of 64 x 64, and all of shared memory. */
+static int waits_between(const char *tensor, const char *first, const char *second)
+{
+	char body[1024];
+	snprintf(body, sizeof body,
+		"let A = tensor(a, [m, n]); let C = %s; let i = program_id(0) * 8; let j = program_id(1) * 8;\n"
+		"let x = A.load([i, j], [64, 64]); let y = A.load([j, i], [64, 64]);\nC.store(%s, x); C.store(%s, y);",
+		tensor, first, second);
+	compile("sm_90a", promised, 3, PARAMETERS, body);
+	assert_int_equal(count(ir, "bulk_store"), 2);
+	return count(ir, "bulk_wait {read=0}");
+}
+
+/* Blocks of one matrix that lie apart are copied at the same time, from places of their own. */
+static void test_stores_apart(void **state)
+{
+	(void)state;
+	const char *matrix = "tensor(c, [m, n])";
+	assert_int_equal(waits_between(matrix, "[i, j]", "[i + 64, j]"), 0);
+	assert_int_equal(waits_between(matrix, "[i, j + 64]", "[i, j]"), 0);
+	assert_int_equal(waits_between(matrix, "[i, 0]", "[j, 64]"), 0);
+	assert_int_equal(waits_between(matrix, "[i + 8, j]", "[i + 71, j]"), 1); /* a row in common */
+	assert_int_equal(waits_between(matrix, "[i, j]", "[i - 63, j]"), 1);
+	assert_int_equal(waits_between(matrix, "[i, j]", "[j + 64, i + 64]"), 1);
+	assert_int_equal(waits_between(matrix, "[i, j]", "[i + i + 64, j]"), 1);
+	/* rows that are not as far apart as they are long, for all that is known; that are further apart */
+	assert_int_equal(waits_between("tensor(c, [m, n], [n * 8, 1])", "[i, j]", "[i + 64, j]"), 1);
+	assert_int_equal(waits_between("tensor(c, [m, m], [n, 1])", "[i, j]", "[i + 64, j]"), 1);
+	/* round a loop the value in common is another one */
+	compile("sm_90a", promised, 3, PARAMETERS,
+		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"
+		"for i in range(0, m, 64) { let x = A.load([i, 0], [64, 64]); C.store([i, 0], x); C.store([i + 64, 0], "
+		"x); }");
+	assert_int_equal(count(ir, "bulk_wait {read=0}"), 1);
 }
 
 /* Products of all tiles, one after the other. */
@@ -504,6 +589,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_takes_maps),
 		cmocka_unit_test(test_who_takes_maps), cmocka_unit_test(test_host_expressions),
 		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings),
+		cmocka_unit_test(test_shared_operand), cmocka_unit_test(test_stores_apart),
 		cmocka_unit_test(test_stores), cmocka_unit_test(test_roles), cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_roles_of_one_loop), cmocka_unit_test(test_no_roles)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
