@@ -265,6 +265,12 @@ ir_func *ir_read(arena *, diags *, source_file *); /* null after a diagnostic */
  * says what. */
 bool ir_verify(const ir_func *, text *why);
 
+/* carried.c: what a loop's argument, or a result of an if or a loop, gets its value from (0: it is neither), and what
+ * decides whether and how often an operation's regions run; how many. */
+enum { IR_SOURCES = 3 };
+unsigned ir_sources(const ir_value *, ir_value *out[IR_SOURCES]);
+unsigned ir_conditions(const ir_op *, ir_value *out[IR_SOURCES]);
+
 /* effects.c: whether the kernel may write through that pointer parameter; conservative. */
 bool ir_param_written(const ir_func *, uint32_t param);
 

@@ -200,7 +200,7 @@ static void merge_down(network *w, unsigned from, uint32_t turn)
 /* ---- loops over stages and bits ---- */
 
 typedef struct loop {
-	LLVMBasicBlockRef head, after;
+	lower_loop plain;
 	LLVMValueRef i, *phi, buffer;
 } loop;
 
@@ -209,15 +209,11 @@ static loop open_loop(network *w, LLVMValueRef start, LLVMIntPredicate predicate
 {
 	lower *l = w->l;
 	LLVMBuilderRef b = l->builder;
-	LLVMBasicBlockRef from = LLVMGetInsertBlock(b), body;
-	loop p = {.phi = ARENA_ARRAY(l->arena, LLVMValueRef, w->n)};
-	p.head = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	body = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	p.after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	LLVMBuildBr(b, p.head);
-	LLVMPositionBuilderAtEnd(b, p.head);
-	p.i = LLVMBuildPhi(b, l->i32, "");
-	LLVMAddIncoming(p.i, &start, &from, 1);
+	loop p = {
+		.plain = lower_open_loop(l, start, predicate, limit), .phi = ARENA_ARRAY(l->arena, LLVMValueRef, w->n)};
+	p.i = p.plain.i;
+	LLVMBasicBlockRef from = LLVMGetIncomingBlock(p.i, 0), body = LLVMGetInsertBlock(b);
+	LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(p.i));
 	p.buffer = LLVMBuildPhi(b, l->i32, "");
 	LLVMAddIncoming(p.buffer, &w->x.buffer, &from, 1);
 	w->x.buffer = p.buffer;
@@ -226,25 +222,20 @@ static loop open_loop(network *w, LLVMValueRef start, LLVMIntPredicate predicate
 		LLVMAddIncoming(p.phi[r], &w->v[r], &from, 1);
 		w->v[r] = p.phi[r];
 	}
-	LLVMBuildCondBr(b, LLVMBuildICmp(b, predicate, p.i, limit, ""), body, p.after);
 	LLVMPositionBuilderAtEnd(b, body);
 	return p;
 }
 
 static void close_loop(network *w, const loop *p, int step)
 {
-	lower *l = w->l;
-	LLVMValueRef next = LLVMBuildAdd(l->builder, p->i, lower_i32(l, step), "");
-	LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->builder);
-	LLVMAddIncoming(p->i, &next, &latch, 1);
+	LLVMBasicBlockRef latch = LLVMGetInsertBlock(w->l->builder);
 	LLVMAddIncoming(p->buffer, &w->x.buffer, &latch, 1);
 	for (uint32_t r = 0; r < w->n; r++) {
 		LLVMAddIncoming(p->phi[r], &w->v[r], &latch, 1);
 		w->v[r] = p->phi[r];
 	}
 	w->x.buffer = p->buffer;
-	lower_set_unroll(l, LLVMBuildBr(l->builder, p->head), 1);
-	LLVMPositionBuilderAtEnd(l->builder, p->after);
+	lower_close_loop(w->l, &p->plain, step);
 }
 
 /* The stages from registers + 1 to lg_k, in which bit s of the index is the thread's.  The change of direction from

@@ -39,15 +39,10 @@ static bool keeps(const ir_op *o)
 /* Operands that matter whatever happens to the results. */
 static void mark_needed(dce *d, const ir_op *o)
 {
-	switch (o->kind) {
-	case IR_IF: mark(d, ir_arg(o, 0)); break;
-	case IR_FOR:
-		for (unsigned i = 0; i < 3; i++) mark(d, ir_arg(o, i));
-		break;
-	case IR_WHILE: mark(d, ir_arg(o->regions[0]->last, 0)); break;
-	default:
-		for (unsigned i = 0; i < o->nargs; i++) mark(d, ir_arg(o, i));
-	}
+	ir_value *conditions[IR_SOURCES];
+	unsigned n = ir_conditions(o, conditions);
+	for (unsigned i = 0; i < n; i++) mark(d, conditions[i]);
+	for (unsigned i = 0; n == 0 && i < o->nargs; i++) mark(d, ir_arg(o, i));
 }
 
 static void mark_parents(dce *d, const ir_op *o)
@@ -66,41 +61,20 @@ static void mark_effects(dce *d, const ir_block *b)
 	}
 }
 
-/* A live argument of a region needs what flows into it. */
-static void mark_argument(dce *d, const ir_value *v)
+/* What a live value is made of, and what makes its operation run. */
+static void mark_origin(dce *d, const ir_value *v)
 {
-	const ir_op *o = v->block->parent;
-	unsigned i = v->index;
+	const ir_op *o = v->def ? v->def : v->block->parent;
+	ir_value *from[IR_SOURCES];
+	unsigned n = ir_sources(v, from);
 	if (!o) return;
 	mark_needed(d, o);
 	mark_parents(d, o);
-	if (o->kind == IR_FOR && i > 0) {
-		mark(d, ir_arg(o, i + 2));
-		mark(d, ir_arg(o->regions[0]->last, i - 1));
-	} else if (o->kind == IR_WHILE && v->block == o->regions[0]) {
-		mark(d, ir_arg(o, i));
-		mark(d, ir_arg(o->regions[1]->last, i));
-	} else if (o->kind == IR_WHILE)
-		mark(d, ir_arg(o->regions[0]->last, i + 1));
-}
-
-static void mark_result(dce *d, const ir_value *v)
-{
-	const ir_op *o = v->def;
-	unsigned i = v->index;
-	mark_parents(d, o);
-	mark_needed(d, o);
-	if (o->kind == IR_IF)
-		for (unsigned r = 0; r < 2; r++) mark(d, ir_arg(o->regions[r]->last, i));
-	else if (o->kind == IR_FOR)
-		mark(d, o->regions[0]->args[i + 1]), mark(d, ir_arg(o->regions[0]->last, i)), mark(d, ir_arg(o, i + 3));
-	else if (o->kind == IR_WHILE)
-		mark(d, ir_arg(o->regions[0]->last, i + 1)), mark(d, o->regions[1]->args[i]);
-	else
-		for (unsigned r = 0; r < o->nregions; r++) { /* the body of a reduction */
-			const ir_op *last = o->regions[r]->last;
-			for (unsigned k = 0; k < last->nargs; k++) mark(d, ir_arg(last, k));
-		}
+	for (unsigned i = 0; i < n; i++) mark(d, from[i]);
+	for (unsigned r = 0; v->def && n == 0 && r < o->nregions; r++) { /* the body of a reduction */
+		const ir_op *last = o->regions[r]->last;
+		for (unsigned k = 0; k < last->nargs; k++) mark(d, ir_arg(last, k));
+	}
 }
 
 static void sweep_block(dce *d, ir_block *b);
@@ -180,13 +154,7 @@ bool pass_dce(pass_context *p, ir_func *f)
 {
 	dce d = {.arena = p->arena, .live = ARENA_ARRAY(p->arena, bool, f->nvalues)};
 	mark_effects(&d, f->body);
-	while (d.work.n) {
-		ir_value *v = d.work.at[--d.work.n];
-		if (v->def)
-			mark_result(&d, v);
-		else
-			mark_argument(&d, v);
-	}
+	while (d.work.n) mark_origin(&d, d.work.at[--d.work.n]);
 	sweep_block(&d, f->body);
 	return true;
 }

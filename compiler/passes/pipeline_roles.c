@@ -35,10 +35,9 @@ static void need(needs *n, const ir_value *v);
 /* That the operation runs, and how often. */
 static void need_control(needs *n, const ir_op *o)
 {
-	if (o->kind == IR_IF) need(n, ir_arg(o, 0));
-	if (o->kind == IR_FOR)
-		for (unsigned i = 0; i < 3; i++) need(n, ir_arg(o, i));
-	if (o->kind == IR_WHILE) need(n, ir_arg(o->regions[0]->last, 0));
+	ir_value *conditions[IR_SOURCES];
+	unsigned k = ir_conditions(o, conditions);
+	for (unsigned i = 0; i < k; i++) need(n, conditions[i]);
 }
 
 static void need_parents(needs *n, const ir_op *o)
@@ -46,35 +45,8 @@ static void need_parents(needs *n, const ir_op *o)
 	for (const ir_op *a = o->block->parent; a; a = a->block->parent) need_control(n, a);
 }
 
-static void need_argument(needs *n, const ir_value *v)
+static void need_operands(needs *n, const ir_op *o)
 {
-	const ir_op *o = v->block->parent;
-	unsigned i = v->index;
-	if (!o) return;
-	need_control(n, o);
-	if (o->kind == IR_FOR && i > 0) {
-		need(n, ir_arg(o, i + 2));
-		need(n, ir_arg(o->regions[0]->last, i - 1));
-	} else if (o->kind == IR_WHILE && v->block == o->regions[0]) {
-		need(n, ir_arg(o, i));
-		need(n, ir_arg(o->regions[1]->last, i));
-	} else if (o->kind == IR_WHILE)
-		need(n, ir_arg(o->regions[0]->last, i + 1));
-}
-
-static void need_result(needs *n, const ir_value *v)
-{
-	const ir_op *o = v->def;
-	unsigned i = v->index;
-	need_parents(n, o);
-	if (ir_has(o, IR_CONTROL)) {
-		need_control(n, o);
-		if (o->kind == IR_IF)
-			for (unsigned r = 0; r < 2; r++) need(n, ir_arg(o->regions[r]->last, i));
-		if (o->kind == IR_FOR) need(n, o->regions[0]->args[i + 1]);
-		if (o->kind == IR_WHILE) need(n, ir_arg(o->regions[0]->last, i + 1));
-		return;
-	}
 	bool constant = o->kind == IR_LOAD && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !o->attr[2];
 	if (!constant && (!ir_has(o, IR_PURE) || o->nregions))
 		n->why = "what it copies depends on more than arithmetic";
@@ -85,12 +57,18 @@ static void need(needs *n, const ir_value *v)
 {
 	if (n->why || n->seen[v->id]) return;
 	n->seen[v->id] = true;
-	if (!ir_is_scalar(v))
+	if (!ir_is_scalar(v)) {
 		n->why = "what it copies depends on a tile";
-	else if (v->def)
-		need_result(n, v);
-	else
-		need_argument(n, v);
+		return;
+	}
+	const ir_op *o = v->def ? v->def : v->block->parent;
+	ir_value *from[IR_SOURCES];
+	unsigned k = ir_sources(v, from);
+	if (!o) return;
+	need_control(n, o);
+	if (v->def) need_parents(n, o);
+	for (unsigned i = 0; i < k; i++) need(n, from[i]);
+	if (v->def && k == 0) need_operands(n, o);
 }
 
 static bool inside_a_loop(const ir_op *o)
