@@ -67,7 +67,8 @@ class Define(ctypes.Structure):
 
 class Info(ctypes.Structure):  # blk_info
     _fields_ = [(n, ctypes.c_uint32) for n in ("num_warps", "threads", "registers", "spill_bytes", "shared_bytes", "programs_per_sm", "num_sms")]
-    _fields_ += [("occupancy", ctypes.c_float)] + [(n, ctypes.c_char_p) for n in ("target", "ptx", "signature")] + [("from_cache", ctypes.c_int)]
+    _fields_ += [("occupancy", ctypes.c_float)] + [(n, ctypes.c_char_p) for n in ("target", "ptx", "signature")] + [("from_cache", ctypes.c_int), ("tensor_maps", ctypes.c_uint32)]
+    _fields_ += [(n, ctypes.c_char * 256) for n in ("promises", "fallback")]
 
 
 def arg(v):
@@ -591,4 +592,5 @@ def write():
         w.writerows(ROWS)
 
 
-main()
+if __name__ == "__main__":
+    main()
