@@ -6,6 +6,7 @@
  *   - one dimension has stride 1; it becomes the last one (a transposed array: a permutation of what is loaded).  The
  *     other strides are known to be multiples of 16 bytes, and the array's address too, and where in a line the block
  *     begins (the hardware calls anything else an illegal instruction);
+ *   - a store begins nowhere in front of the array (also an illegal instruction; loads may);
  *   - address, extents and strides are made of parameters and constants by arithmetic that the host can repeat;
  *   - indices are i32; the block fits a few copies (bulk.h).
  * The one idea: the map is named by text, the line of the launch signature from which the host makes it:
@@ -16,6 +17,7 @@
  * Alignment must follow from what the host promised of parameters, not from hints alone.  A launch for which no map
  * can be made (a negative stride, an extent of 0) then has a way out: the variant without promises. */
 #include "bulk.h"
+#include "signs.h"
 
 #include <string.h>
 
@@ -322,6 +324,18 @@ bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
 	return true;
 }
 
+/* Nothing of it lies in front of the array, as far as the host can be asked: then its first extent is 0. */
+static bool begins_inside(pass_context *p, ir_func *f, const ir_op *o, bulk_access *t)
+{
+	signs s = {.context = {.pass = p, .func = f}, .at = o};
+	for (unsigned i = 0; i < t->rank; i++)
+		if (!signs_never_negative(&s, t->index[i])) return false;
+	if (!s.nguards) return true;
+	ir_builder b = {.func = f, .block = o->block, .before = (ir_op *)o, .at = o->at};
+	t->shape[0] = signs_extent(&b, &s, t->shape[0]);
+	return true;
+}
+
 bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o)
 {
 	bulk_access t;
@@ -329,5 +343,6 @@ bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o)
 	if (o->kind == IR_TENSOR_LOAD ? ir_arg(o, 0)->type.pointer != IR_CONST_POINTER : o->kind != IR_TENSOR_STORE)
 		return false;
 	if (o->kind == IR_TENSOR_LOAD && !bulk_runs_ahead(f, o)) return false;
-	return read_access(o, &t) && bulk_make(p, f, o, &t);
+	if (!read_access(o, &t) || (o->kind == IR_TENSOR_STORE && !begins_inside(p, f, o, &t))) return false;
+	return bulk_make(p, f, o, &t);
 }

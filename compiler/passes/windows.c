@@ -21,17 +21,6 @@
 enum { MOST_STEPS = 8 }; /* operations between a load and a product that are looked at */
 #define NO_END (INT64_C(1) << 31)
 
-bool window_guard(window *w, const affine *s)
-{
-	for (unsigned i = 0; i < w->nguards; i++) {
-		affine d = w->guard[i];
-		if (affine_add(&d, s, -1) && !d.n) return true;
-	}
-	if (w->nguards == MOST_GUARDS) return false;
-	w->guard[w->nguards++] = *s;
-	return true;
-}
-
 /* ---- what the pointers say ---- */
 
 static void split(const window *w, const affine_term *t, affine_term *host, affine_term *device)
@@ -39,7 +28,7 @@ static void split(const window *w, const affine_term *t, affine_term *host, affi
 	*host = (affine_term){.factor = t->factor, .place = -1};
 	*device = (affine_term){.factor = 1, .place = -1};
 	for (unsigned i = 0; i < t->natoms; i++)
-		affine_atom(affine_of_host(&w->context, t->atom[i]) ? host : device, t->atom[i]);
+		affine_atom(affine_of_host(&w->signs.context, t->atom[i]) ? host : device, t->atom[i]);
 }
 
 static bool along(const window_side *s, const affine_term *host)
@@ -112,10 +101,10 @@ static const char *other_terms(window *w, const affine *pointer)
 static bool guard_size(window *w)
 {
 	affine left = {0};
-	for (unsigned i = 0; i < w->context.nproducts; i++) {
+	for (unsigned i = 0; i < w->signs.context.nproducts; i++) {
 		affine room = {0};
-		if (!affine_add_number(&room, INT32_MAX) || !affine_add(&room, &w->context.product[i], -1) ||
-			!window_guard(w, &room))
+		if (!affine_add_number(&room, INT32_MAX) || !affine_add(&room, &w->signs.context.product[i], -1) ||
+			!signs_guard(&w->signs, &room))
 			return false;
 	}
 	if (!w->narrow) return true;
@@ -126,18 +115,18 @@ static bool guard_size(window *w)
 			!affine_add(&left, &reach, -1))
 			return false;
 	}
-	return !left.n || (affine_add_number(&left, INT32_MAX) && window_guard(w, &left));
+	return !left.n || (affine_add_number(&left, INT32_MAX) && signs_guard(&w->signs, &left));
 }
 
 static const char *look(window *w)
 {
 	affine pointer;
 	const char *why = NULL;
-	if (!affine_of(&w->context, ir_arg(w->load, 0), &pointer))
+	if (!affine_of(&w->signs.context, ir_arg(w->load, 0), &pointer))
 		return "its addresses are no sum of indices times strides";
 	w->root = pointer.root;
 	w->narrow = pointer.narrow;
-	if (!pointer.root || pointer.root->def || pointer.root->block != w->context.func->body)
+	if (!pointer.root || pointer.root->def || pointer.root->block != w->signs.context.func->body)
 		return "its addresses begin at no pointer that is a parameter";
 	if ((why = tile_sides(w, &pointer)) || (why = other_terms(w, &pointer)) || (why = window_bounds(w)) ||
 		(why = window_signs(w)))
@@ -153,20 +142,11 @@ static const char *find(window *w)
 	const char *first = look(w);
 	if (!first) return NULL;
 	*w = fresh;
-	w->context.open_scalars = true;
+	w->signs.context.open_scalars = true;
 	return look(w) ? first : NULL;
 }
 
 /* ---- the load by a map ---- */
-
-/* 1 where the sum is not below 0, else 0. */
-static ir_value *build_guard(ir_builder *b, affine sum)
-{
-	affine_add_number(&sum, 1);
-	ir_value *v = affine_build(b, &sum, SCALAR_I64);
-	v = ir_binary(b, IR_MIN, v, ir_constant_int(b, SCALAR_I64, 1));
-	return ir_binary(b, IR_MAX, v, ir_constant_int(b, SCALAR_I64, 0));
-}
 
 static bool is_inner(const window_side *s)
 {
@@ -180,8 +160,7 @@ static void add_side(ir_builder *b, const window *w, const window_side *s, bulk_
 	t->index[i] = affine_build(b, &s->at, SCALAR_I32);
 	t->stride[i] = affine_build(b, &stride, SCALAR_I64);
 	t->shape[i] = s->bounded ? affine_build(b, &s->extent, SCALAR_I64) : ir_constant_int(b, SCALAR_I64, NO_END);
-	for (unsigned k = 0; i == 0 && k < w->nguards; k++)
-		t->shape[0] = ir_binary(b, IR_MUL, t->shape[0], build_guard(b, w->guard[k]));
+	if (i == 0) t->shape[0] = signs_extent(b, &w->signs, t->shape[0]);
 	if (s->place < 0) return;
 	ir_type full = w->load->results[0]->type;
 	unsigned d = t->block.rank++;
@@ -192,7 +171,7 @@ static void add_side(ir_builder *b, const window *w, const window_side *s, bulk_
 /* What the load's block is, in values that stand in front of it. */
 static void describe(const window *w, bulk_access *t)
 {
-	ir_builder b = {.func = w->context.func, .block = w->load->block, .before = w->load, .at = w->load->at};
+	ir_builder b = {.func = w->signs.context.func, .block = w->load->block, .before = w->load, .at = w->load->at};
 	memset(t, 0, sizeof *t);
 	t->block = ir_element(w->load->results[0]->type);
 	t->base = w->root;
@@ -248,7 +227,9 @@ static void collect(ir_op *o, void *context)
 
 static const char *rewrite(found *f, ir_op *load)
 {
-	window w = {.context = {.pass = f->pass, .func = f->func}, .load = load, .loop = load->block->parent};
+	window w = {.signs = {.context = {.pass = f->pass, .func = f->func}, .at = load},
+		.load = load,
+		.loop = load->block->parent};
 	bulk_access t;
 	const char *why = reads_otherwise(load);
 	if (why || (why = find(&w))) return why;

@@ -6,9 +6,7 @@
 #ifndef BLK_WINDOWS_H
 #define BLK_WINDOWS_H
 
-#include "affine.h"
-
-enum { MOST_GUARDS = 12 };
+#include "signs.h"
 
 /* A dimension of the array. */
 typedef struct window_side {
@@ -21,19 +19,16 @@ typedef struct window_side {
 } window_side;
 
 typedef struct window {
-	affine_context context;
+	signs signs;
 	ir_op *load, *loop;
 	ir_value *root;
 	bool narrow;
 	affine offset; /* of the array from the root; values that the host knows */
 	unsigned n;
 	window_side side[IR_MAX_RANK];
-	affine guard[MOST_GUARDS]; /* the host makes a map only where none of them is below 0 */
-	unsigned nguards;
 } window;
 
 bool window_of_host(const window *, const affine *);
-bool window_guard(window *, const affine *); /* false: too many */
 /* Half a sentence that says why it is no window; null: it is one. */
 const char *window_bounds(window *);
 const char *window_signs(window *);

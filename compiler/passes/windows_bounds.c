@@ -16,7 +16,7 @@ bool window_of_host(const window *w, const affine *s)
 {
 	for (unsigned i = 0; i < s->n; i++)
 		for (unsigned k = 0; k < s->term[i].natoms; k++)
-			if (!affine_of_host(&w->context, s->term[i].atom[k])) return false;
+			if (!affine_of_host(&w->signs.context, s->term[i].atom[k])) return false;
 	return true;
 }
 
@@ -41,12 +41,12 @@ static bool never_cut(window *w, ir_value *end, const window_side *s)
 	if (!ir_is_const_int(ir_arg(w->loop, 2), &step) || (step & (step - 1)) || s->place < 0 ||
 		step < w->load->results[0]->type.dim[s->place])
 		return false;
-	affine_context c = w->context;
+	affine_context c = w->signs.context;
 	c.open_scalars = true;
 	if (!affine_of(&c, end, &apart) || !affine_of(&c, ir_arg(w->loop, 0), &lo) || !affine_add(&apart, &lo, -1))
 		return false;
 	for (unsigned i = 0; i < apart.n; i++)
-		if (divisor(w->context.pass, &apart.term[i]) % (uint64_t)step) return false;
+		if (divisor(w->signs.context.pass, &apart.term[i]) % (uint64_t)step) return false;
 	return true;
 }
 
@@ -59,7 +59,7 @@ static bool drop_whole_parts(window *w, affine *extent, const window_side *s)
 	if (!last->def || last->def->kind != IR_MIN) return false;
 	for (unsigned k = 0; k < 2; k++)
 		if (never_cut(w, ir_arg(last->def, k), s))
-			return affine_of(&w->context, ir_arg(last->def, 1 - k), extent);
+			return affine_of(&w->signs.context, ir_arg(last->def, 1 - k), extent);
 	return false;
 }
 
@@ -142,8 +142,8 @@ static const char *conjunction(window *w, ir_value *v, const int8_t *dim)
 	}
 	bool less = o->kind == IR_LT || o->kind == IR_LE, strict = o->kind == IR_LT || o->kind == IR_GT;
 	affine large = {0}, small = {0};
-	if (!affine_of(&w->context, ir_arg(o, less ? 1 : 0), &large) || large.root ||
-		!affine_of(&w->context, ir_arg(o, less ? 0 : 1), &small) || small.root ||
+	if (!affine_of(&w->signs.context, ir_arg(o, less ? 1 : 0), &large) || large.root ||
+		!affine_of(&w->signs.context, ir_arg(o, less ? 0 : 1), &small) || small.root ||
 		!affine_add(&large, &small, -1) || !affine_add_number(&large, strict ? -1 : 0))
 		return NO_BOUNDS;
 	for (unsigned i = 0; i < large.n; i++)

@@ -345,7 +345,13 @@ static bool find_all(sim_bulk *b)
 		for (uint32_t i = 0; i < in->nregs; i++)
 			b->at[i] = ((const int32_t *)sim_at(b->w, in->regs[i]))[b->lane];
 		if (!sim_bulk_map(b, stores ? first : second, &r) || !may_write(b, r)) return false;
-		/* An illegal instruction on an H200. */
+		/* Both are illegal instructions on an H200. */
+		for (uint32_t i = 0; stores && i < in->nregs; i++)
+			if (b->at[i] < 0)
+				return sim_report(b->w, in, b->lane,
+					"a copy to memory begins inside the array or behind it, not in front of it",
+					"a copy to memory by a tensor map has coordinate %d along dimension %u",
+					(int)b->at[i], i);
 		int64_t first_byte = b->at[0] * (int64_t)b->map.element_bytes;
 		if (first_byte % 16)
 			return sim_report(b->w, in, b->lane,

@@ -79,7 +79,10 @@ static void test_what_takes_maps(void **state)
 {
 	(void)state;
 	takes(COPY("[64, 64]", "[program_id(0) * 64, program_id(1) * 64]"), 1, 1);
-	takes(COPY("[64, 64]", "[m - 5, -8]"), 1, 1);
+	takes(COPY("[64, 64]", "[m + 5, 8]"), 1, 1);
+	takes(COPY("[64, 64]", "[0, -8]"), 1, 0); /* a store in front of the array */
+	takes(COPY("[64, 64]", "[program_id(0) - 1, 0]"), 1, 0);
+	takes(COPY("[64, 64]", "[m - 5, 0]"), 1, 1);  /* the host will see */
 	takes(COPY("[64, 64]", "[m - 5, -3]"), 0, 0); /* no 16 bytes */
 	takes(COPY("[64, 64]", "[0, program_id(0) * 4]"), 0, 0);
 	takes(COPY("[1, 8]", "[0, 0]"), 1, 1);
@@ -413,7 +416,7 @@ static void test_stores_apart(void **state)
 	assert_int_equal(waits_between(matrix, "[i, j + 64]", "[i, j]"), 0);
 	assert_int_equal(waits_between(matrix, "[i, 0]", "[j, 64]"), 0);
 	assert_int_equal(waits_between(matrix, "[i + 8, j]", "[i + 71, j]"), 1); /* a row in common */
-	assert_int_equal(waits_between(matrix, "[i, j]", "[i - 63, j]"), 1);
+	assert_int_equal(waits_between(matrix, "[i + 63, j]", "[i, j]"), 1);
 	assert_int_equal(waits_between(matrix, "[i, j]", "[j + 64, i + 64]"), 1);
 	assert_int_equal(waits_between(matrix, "[i, j]", "[i + i + 64, j]"), 1);
 	/* rows that are not as far apart as they are long, for all that is known; that are further apart */
@@ -577,10 +580,15 @@ static void test_no_roles(void **state)
 	/* registers that the user counts */
 	persistent("grid(2) options(num_warps = 4, maxnreg = 128)", ALL, DOT);
 	assert_int_equal(count(ir, "roles"), 0);
-	/* a load that is no bulk copy */
+	/* plain pointers are copied too, round after round */
+	persistent("grid(2) options(num_warps = 4)", ALL,
+		"s = dot(A.load([i, t], [128, 64]), load(b + (t + arange(0, 64))[:, None] * n + j + arange(0, "
+		"128)[None, :]), s);");
+	assert_int_equal(count(ir, "roles"), 1);
+	/* a load that is no bulk copy: it may begin in front of the array */
 	persistent("grid(2) options(num_warps = 4)", ALL,
 		"s = dot(A.load([i, t], [128, 64]), "
-		"load(b + (t + arange(0, 64))[:, None] * n + j + arange(0, 128)[None, :]), s);");
+		"load(b + (t - u + arange(0, 64))[:, None] * n + j + arange(0, 128)[None, :]), s);");
 	assert_int_equal(count(ir, "roles"), 0);
 }
 

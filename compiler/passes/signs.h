@@ -1,0 +1,27 @@
+/* Whether an integer can be below 0.
+ *
+ * In: a scalar, and the operation that it is for.  Out: true where it never is; what that comes down to on the host's
+ * side is left as guards.  The one idea: a sum of products of what is never negative is never negative, and arguments
+ * the host looks at: no tensor map is made where a guard is negative. */
+#ifndef BLK_SIGNS_H
+#define BLK_SIGNS_H
+
+#include "affine.h"
+
+enum { MOST_GUARDS = 12, MOST_OPEN_SIGNS = 8 };
+
+typedef struct signs {
+	affine_context context;
+	const ir_op *at; /* assumptions in front of it hold */
+	affine guard[MOST_GUARDS];
+	unsigned nguards;
+	const ir_value *open[MOST_OPEN_SIGNS]; /* carried values that are being looked at */
+	unsigned nopen;
+} signs;
+
+bool signs_never_negative(signs *, ir_value *);
+bool signs_guard(signs *, const affine *); /* the host has to see that it is not below 0; false: too many */
+/* Before `b`: an extent, or 0 where a guard is below 0. */
+ir_value *signs_extent(ir_builder *b, const signs *, ir_value *extent);
+
+#endif
