@@ -235,9 +235,31 @@ static inline void bench_begin(bench *b, const char *work, double elements, doub
 	va_end(v);
 }
 
-/* Launches, checks, times.  `context` is the launch's and the checks'. */
-static inline void bench_try(bench *b, const char *configuration, blk_status (*launch)(void *context), void *context,
-	const bench_check *checks, size_t n)
+/* What one run launches.  It stands first in a case's job: the job's address is its own, and the checks get it too. */
+typedef struct bench_launch {
+	blk_kernel *kernel;
+	blk_grid grid; /* x 0: the kernel's clause */
+	size_t nargs;
+	blk_arg args[10];
+	struct bench_launch *next; /* launched after it, or null */
+} bench_launch;
+
+static inline void bench_arguments(bench_launch *l, const blk_arg *args, size_t n)
+{
+	l->nargs = n;
+	memcpy(l->args, args, n * sizeof *args);
+}
+
+static inline blk_status bench_run(void *context)
+{
+	blk_status status = BLK_OK;
+	for (const bench_launch *l = context; l && !status; l = l->next)
+		status = blk_launch(l->kernel, NULL, l->grid.x ? &l->grid : NULL, l->args, l->nargs);
+	return status;
+}
+
+/* The launch of `context`, a job, checked and timed. */
+static inline void bench_try(bench *b, const char *configuration, void *context, const bench_check *checks, size_t n)
 {
 	blk_timing t;
 	blk_bench_options usual = {.warmup_ms = 10, .measure_ms = 50};
@@ -247,12 +269,12 @@ static inline void bench_try(bench *b, const char *configuration, blk_status (*l
 		const bench_array *a = checks[i].output;
 		TRY(blk_buffer_fill(a->buffer, 0, 0xff, bench_bytes(a, a->n + EXAMPLE_GUARD)));
 	}
-	if (launch(context)) {
+	if (bench_run(context)) {
 		printf("%s, %s, %s: %s\n", b->now.work, b->now.size, configuration, blk_error());
 		good = false;
 	}
 	for (size_t i = 0; good && i < n; i++) good = bench_right(b, &checks[i], context);
-	if (good && blk_bench_call(b->device, launch, context, b->quick ? &quick : &usual, &t)) {
+	if (good && blk_bench_call(b->device, bench_run, context, b->quick ? &quick : &usual, &t)) {
 		printf("%s, %s, %s: %s\n", b->now.work, b->now.size, configuration, blk_error());
 		good = false;
 	}

@@ -2,17 +2,10 @@
 #include "bench.h"
 
 typedef struct job {
+	bench_launch launch;
 	bench_array x, target, loss;
 	int rows, n;
-	blk_kernel *kernel;
-	blk_arg args[5];
 } job;
-
-static blk_status launch(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, 5);
-}
 
 static void want_loss(const void *context, size_t first, size_t count, double *want)
 {
@@ -34,9 +27,8 @@ static void run(bench *b, int rows, int n)
 		.loss = bench_output(b, SCALAR_F32, (size_t)rows),
 		.rows = rows,
 		.n = n};
-	blk_arg args[] = {
-		blk_buf(j.loss.buffer), blk_buf(j.x.buffer), blk_buf(j.target.buffer), blk_i32(rows), blk_i32(n)};
-	memcpy(j.args, args, sizeof args);
+	bench_arguments(&j.launch, BLK_ARGS(blk_buf(j.loss.buffer), blk_buf(j.x.buffer), blk_buf(j.target.buffer),
+					   blk_i32(rows), blk_i32(n)));
 	bench_check check = {&j.loss, 8, want_loss, 2e-6};
 	bench_begin(b, "cross-entropy f32", (double)all, 4 * (double)all, "%d x %d", rows, n);
 	for (int lanes = 256; lanes <= 512; lanes *= 2)
@@ -44,8 +36,8 @@ static void run(bench *b, int rows, int n)
 			char define[64];
 			snprintf(define, sizeof define, "REPEAT=%d,LANES=%d", repeat, lanes);
 			blk_module *m = bench_module(b, "cross_entropy", define);
-			j.kernel = bench_kernel(m, "cross_entropy");
-			bench_try(b, define, launch, &j, &check, 1);
+			j.launch.kernel = bench_kernel(m, "cross_entropy");
+			bench_try(b, define, &j, &check, 1);
 			blk_module_close(m);
 		}
 	bench_end(b);

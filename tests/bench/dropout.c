@@ -5,19 +5,12 @@
 enum { SEED = 123 };
 
 typedef struct job {
+	bench_launch launch;
 	bench_array x, y;
 	bool four;
-	blk_kernel *kernel;
-	blk_arg args[5];
 } job;
 
 static const float probability = 0.25f;
-
-static blk_status launch(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, 5);
-}
 
 /* Philox 4x32-10 with counter (offset, 0, 0, 0) and key (seed, 0): Salmon et al., "Parallel random numbers: as easy as
  * 1, 2, 3", SC 2011. */
@@ -50,17 +43,16 @@ static void run(bench *b, bool four, size_t n, const char *size)
 {
 	static const int blocks[] = {512, 1024, 2048};
 	job j = {.x = bench_input(b, SCALAR_F32, n, 1, 0), .y = bench_output(b, SCALAR_F32, n), .four = four};
-	blk_arg args[] = {
-		blk_buf(j.y.buffer), blk_buf(j.x.buffer), blk_f32(probability), blk_i32(SEED), blk_i32((int32_t)n)};
-	memcpy(j.args, args, sizeof args);
+	bench_arguments(&j.launch, BLK_ARGS(blk_buf(j.y.buffer), blk_buf(j.x.buffer), blk_f32(probability),
+					   blk_i32(SEED), blk_i32((int32_t)n)));
 	bench_check check = {&j.y, 1 << 16, want_kept, 1e-6};
 	bench_begin(b, four ? "dropout rand4x f32" : "dropout rand f32", (double)n, 8.0 * (double)n, "%s", size);
 	for (size_t i = 0; i < 3; i++) {
 		char define[64];
 		snprintf(define, sizeof define, "BLOCK=%d,num_warps=%d", blocks[i], blocks[i] / (four ? 256 : 128));
 		blk_module *m = bench_module(b, "dropout", define);
-		j.kernel = bench_kernel(m, four ? "dropout_seeded4x" : "dropout_seeded");
-		bench_try(b, define, launch, &j, &check, 1);
+		j.launch.kernel = bench_kernel(m, four ? "dropout_seeded4x" : "dropout_seeded");
+		bench_try(b, define, &j, &check, 1);
 		blk_module_close(m);
 	}
 	bench_end(b);

@@ -2,17 +2,9 @@
 #include "bench.h"
 
 typedef struct job {
+	bench_launch launch;
 	bench_array x, y, z;
-	blk_kernel *kernel;
-	blk_arg args[4];
-	size_t nargs;
 } job;
-
-static blk_status launch(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, j->nargs);
-}
 
 static void want_sum(const void *context, size_t first, size_t count, double *want)
 {
@@ -34,18 +26,18 @@ static void run(bench *b, bool add, size_t n, const char *size)
 	static const char *const configurations[] = {"BLOCK=1024,num_warps=4", "BLOCK=2048,num_warps=8"};
 	job j = {.x = bench_input(b, SCALAR_F32, n, 1, 0), .z = bench_output(b, SCALAR_F32, n)};
 	if (add) j.y = bench_input(b, SCALAR_F32, n, 1, 0);
-	blk_arg *a = j.args;
+	blk_arg *a = j.launch.args;
 	*a++ = blk_buf(j.z.buffer);
 	*a++ = blk_buf(j.x.buffer);
 	if (add) *a++ = blk_buf(j.y.buffer);
 	*a++ = blk_i32((int32_t)n);
-	j.nargs = (size_t)(a - j.args);
+	j.launch.nargs = (size_t)(a - j.launch.args);
 	bench_check check = {&j.z, 1 << 16, add ? want_sum : want_gelu, 1e-6};
 	bench_begin(b, add ? "add f32" : "gelu f32", (double)n, (add ? 12.0 : 8.0) * (double)n, "%s", size);
 	for (size_t i = 0; i < 2; i++) {
 		blk_module *m = bench_module(b, add ? "vector_add" : "gelu", configurations[i]);
-		j.kernel = bench_kernel(m, add ? "add" : "gelu_forward");
-		bench_try(b, configurations[i], launch, &j, &check, 1);
+		j.launch.kernel = bench_kernel(m, add ? "add" : "gelu_forward");
+		bench_try(b, configurations[i], &j, &check, 1);
 		blk_module_close(m);
 	}
 	bench_end(b);

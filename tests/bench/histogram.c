@@ -5,17 +5,10 @@
 enum { BINS = 256 };
 
 typedef struct job {
+	bench_launch launch;
 	bench_array x, counts;
 	double want[BINS];
-	blk_kernel *kernel;
-	blk_arg args[3];
 } job;
-
-static blk_status launch(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, 3);
-}
 
 static void want_counts(const void *context, size_t first, size_t count, double *want)
 {
@@ -32,8 +25,7 @@ static void run(bench *b, size_t n, const char *size, int range)
 		int32_t v = ((const int32_t *)j.x.host)[i];
 		if (v < BINS) j.want[v]++;
 	}
-	blk_arg args[] = {blk_buf(j.counts.buffer), blk_buf(j.x.buffer), blk_i64((int64_t)n)};
-	memcpy(j.args, args, sizeof args);
+	bench_arguments(&j.launch, BLK_ARGS(blk_buf(j.counts.buffer), blk_buf(j.x.buffer), blk_i64((int64_t)n)));
 	bench_check check = {&j.counts, BINS, want_counts, 0};
 	snprintf(work, sizeof work, "histogram i32, values below %d", range);
 	bench_begin(b, work, (double)n, 4.0 * (double)n, "%s", size);
@@ -42,8 +34,8 @@ static void run(bench *b, size_t n, const char *size, int range)
 			char define[64];
 			snprintf(define, sizeof define, "BLOCK=%d,num_warps=%d", block, warps);
 			blk_module *m = bench_module(b, "histogram", define);
-			j.kernel = bench_kernel(m, "histogram_add");
-			bench_try(b, define, launch, &j, &check, 1);
+			j.launch.kernel = bench_kernel(m, "histogram_add");
+			bench_try(b, define, &j, &check, 1);
 			blk_module_close(m);
 		}
 	bench_end(b);

@@ -2,13 +2,11 @@
 #include "bench.h"
 
 typedef struct job {
+	bench_launch launch, weights;
 	int rows, n;
 	bench_array x, w, b, y, mean, rstd; /* forward */
 	bench_array dy, dx, dw, db, part_w, part_b, exact_mean, exact_rstd;
 	double *want_dw, *want_db;
-	blk_kernel *kernel, *weights;
-	blk_grid grid;
-	blk_arg args[10], weights_args[6];
 } job;
 
 static const double epsilon = 1e-5;
@@ -100,19 +98,6 @@ static void exact_rows(void *context, size_t from, size_t to)
 	}
 }
 
-static blk_status launch_forward(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, 10);
-}
-
-static blk_status launch_backward(void *context)
-{
-	job *j = context;
-	blk_status status = blk_launch(j->kernel, NULL, &j->grid, j->args, 10);
-	return status ? status : blk_launch(j->weights, NULL, NULL, j->weights_args, 6);
-}
-
 static void try_forward(bench *b, job *j, const bench_check *checks, const char *kernel, const char *format, ...)
 {
 	char define[64];
@@ -121,18 +106,17 @@ static void try_forward(bench *b, job *j, const bench_check *checks, const char 
 	vsnprintf(define, sizeof define, format, v);
 	va_end(v);
 	blk_module *m = bench_module(b, "layer_norm", define);
-	j->kernel = bench_kernel(m, kernel);
-	bench_try(b, define + strlen("T=f16,"), launch_forward, j, checks, 3);
+	j->launch.kernel = bench_kernel(m, kernel);
+	bench_try(b, define + strlen("T=f16,"), j, checks, 3);
 	blk_module_close(m);
 }
 
 static void forward(bench *b, job *j)
 {
 	size_t rows = (size_t)j->rows, n = (size_t)j->n;
-	blk_arg args[] = {blk_buf(j->y.buffer), blk_buf(j->x.buffer), blk_buf(j->w.buffer), blk_buf(j->b.buffer),
-		blk_buf(j->mean.buffer), blk_buf(j->rstd.buffer), blk_i32(j->n), blk_i32(j->rows), blk_i32(j->n),
-		blk_f32((float)epsilon)};
-	memcpy(j->args, args, sizeof args);
+	bench_arguments(&j->launch, BLK_ARGS(blk_buf(j->y.buffer), blk_buf(j->x.buffer), blk_buf(j->w.buffer),
+					    blk_buf(j->b.buffer), blk_buf(j->mean.buffer), blk_buf(j->rstd.buffer),
+					    blk_i32(j->n), blk_i32(j->rows), blk_i32(j->n), blk_f32((float)epsilon)));
 	bench_check checks[] = {
 		{&j->y, n, want_y, 1e-3}, {&j->mean, 64, want_mean, 1e-5}, {&j->rstd, 64, want_rstd, 1e-5}};
 	bench_begin(
@@ -156,23 +140,24 @@ static void try_backward(bench *b, job *j, int block, int warps, int share, blk_
 	bench_check checks[] = {{&j->dx, n, want_dx, 1e-3}, {&j->dw, n, want_dw, 1e-3}, {&j->db, n, want_db, 1e-3}};
 	snprintf(define, sizeof define, "T=f16,BLOCK=%d,num_warps=%d", block, warps);
 	blk_module *m = bench_module(b, "layer_norm", define);
-	j->kernel = bench_kernel(m, "layer_norm_backward");
-	j->weights = bench_kernel(columns, "layer_norm_weights");
-	blk_arg args[] = {blk_buf(j->dx.buffer), blk_buf(j->part_w.buffer), blk_buf(j->part_b.buffer),
-		blk_buf(j->dy.buffer), blk_buf(j->x.buffer), blk_buf(j->w.buffer), blk_buf(j->exact_mean.buffer),
-		blk_buf(j->exact_rstd.buffer), blk_i32(j->rows), blk_i32(j->n)};
-	memcpy(j->args, args, sizeof args);
+	j->launch.kernel = bench_kernel(m, "layer_norm_backward");
+	j->weights.kernel = bench_kernel(columns, "layer_norm_weights");
+	bench_arguments(&j->launch,
+		BLK_ARGS(blk_buf(j->dx.buffer), blk_buf(j->part_w.buffer), blk_buf(j->part_b.buffer),
+			blk_buf(j->dy.buffer), blk_buf(j->x.buffer), blk_buf(j->w.buffer),
+			blk_buf(j->exact_mean.buffer), blk_buf(j->exact_rstd.buffer), blk_i32(j->rows), blk_i32(j->n)));
 	blk_info info;
-	TRY(blk_kernel_info(j->kernel, j->args, 10, &info));
+	TRY(blk_kernel_info(j->launch.kernel, j->launch.args, j->launch.nargs, &info));
 	uint32_t programs = info.programs_per_sm * info.num_sms / (uint32_t)share;
 	size_t most = j->part_w.n / n;
 	if (programs > most) programs = (uint32_t)most;
-	j->grid = (blk_grid){programs ? programs : 1, 1, 1};
-	blk_arg sums[] = {blk_buf(j->dw.buffer), blk_buf(j->db.buffer), blk_buf(j->part_w.buffer),
-		blk_buf(j->part_b.buffer), blk_i32((int32_t)j->grid.x), blk_i32(j->n)};
-	memcpy(j->weights_args, sums, sizeof sums);
-	snprintf(configuration, sizeof configuration, "%d warps, %u programs", warps, (unsigned)j->grid.x);
-	bench_try(b, configuration, launch_backward, j, checks, 3);
+	j->launch.grid = (blk_grid){programs ? programs : 1, 1, 1};
+	bench_arguments(
+		&j->weights, BLK_ARGS(blk_buf(j->dw.buffer), blk_buf(j->db.buffer), blk_buf(j->part_w.buffer),
+				     blk_buf(j->part_b.buffer), blk_i32((int32_t)j->launch.grid.x), blk_i32(j->n)));
+	j->launch.next = &j->weights;
+	snprintf(configuration, sizeof configuration, "%d warps, %u programs", warps, (unsigned)j->launch.grid.x);
+	bench_try(b, configuration, j, checks, 3);
 	blk_module_close(m);
 }
 

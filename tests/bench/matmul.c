@@ -4,20 +4,12 @@
 #include "bench.h"
 
 typedef struct job {
+	bench_launch launch;
 	bench_array a, b, c, parts, arrived;
 	size_t m, n, k;
 	float *rows, *columns; /* a and b as floats, b turned */
 	double *want;
-	blk_kernel *kernel;
-	blk_arg args[8];
-	size_t nargs;
 } job;
-
-static blk_status launch(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, j->nargs);
-}
 
 static void multiply(void *context, size_t from, size_t to)
 {
@@ -52,11 +44,11 @@ static void arguments(job *j, bool shares)
 {
 	size_t n = 0;
 	const bench_array *arrays[] = {&j->c, &j->a, &j->b, &j->parts, &j->arrived};
-	for (size_t i = 0; i < (shares ? 5u : 3u); i++) j->args[n++] = blk_buf(arrays[i]->buffer);
-	j->args[n++] = blk_i32((int)j->m);
-	j->args[n++] = blk_i32((int)j->n);
-	j->args[n++] = blk_i32((int)j->k);
-	j->nargs = n;
+	for (size_t i = 0; i < (shares ? 5u : 3u); i++) j->launch.args[n++] = blk_buf(arrays[i]->buffer);
+	j->launch.args[n++] = blk_i32((int)j->m);
+	j->launch.args[n++] = blk_i32((int)j->n);
+	j->launch.args[n++] = blk_i32((int)j->k);
+	j->launch.nargs = n;
 }
 
 static void run(bench *b, int m, int n, int k)
@@ -90,9 +82,9 @@ static void run(bench *b, int m, int n, int k)
 		char label[96];
 		snprintf(label, sizeof label, "%s %s", forms[i].kernel, forms[i].configuration);
 		blk_module *module = bench_module(b, "matmul", forms[i].configuration);
-		j.kernel = bench_kernel(module, forms[i].kernel);
+		j.launch.kernel = bench_kernel(module, forms[i].kernel);
 		arguments(&j, forms[i].shares);
-		bench_try(b, label, launch, &j, &check, 1);
+		bench_try(b, label, &j, &check, 1);
 		blk_module_close(module);
 	}
 	bench_end(b);

@@ -4,17 +4,10 @@
 enum { CHUNK = 1 << 14 };
 
 typedef struct job {
+	bench_launch launch;
 	bench_array x, y;
 	uint32_t *before; /* the sum of all elements before each chunk */
-	blk_kernel *kernel;
-	blk_arg args[4];
 } job;
-
-static blk_status launch(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, 4);
-}
 
 static void want_sums(const void *context, size_t first, size_t count, double *want)
 {
@@ -44,13 +37,12 @@ static void run(bench *b, size_t n, const char *size)
 			char define[64];
 			TRY(blk_buffer_create(b->device, bytes, &words));
 			TRY(blk_buffer_fill(words, 0, 0, bytes));
-			blk_arg args[] = {
-				blk_buf(j.y.buffer), blk_buf(j.x.buffer), blk_buf(words), blk_i32((int32_t)n)};
-			memcpy(j.args, args, sizeof args);
+			bench_arguments(&j.launch, BLK_ARGS(blk_buf(j.y.buffer), blk_buf(j.x.buffer), blk_buf(words),
+							   blk_i32((int32_t)n)));
 			snprintf(define, sizeof define, "BLOCK=%d,num_warps=%d", block, warps);
 			blk_module *m = bench_module(b, "prefix_sum", define);
-			j.kernel = bench_kernel(m, "prefix_sum");
-			bench_try(b, define, launch, &j, &check, 1);
+			j.launch.kernel = bench_kernel(m, "prefix_sum");
+			bench_try(b, define, &j, &check, 1);
 			blk_module_close(m);
 			blk_buffer_free(words);
 		}

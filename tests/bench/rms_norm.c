@@ -2,12 +2,10 @@
 #include "bench.h"
 
 typedef struct job {
+	bench_launch launch, weights;
 	int rows, n;
 	bench_array x, w, y, rstd, dy, dx, dw, partial, exact_rstd;
 	double *want_dw;
-	blk_kernel *kernel, *weights;
-	blk_grid grid;
-	blk_arg args[8], weights_args[4];
 } job;
 
 static const double epsilon = 1e-5;
@@ -65,25 +63,12 @@ static void sum_columns(void *context, size_t from, size_t to)
 					 bench_at(&j->x, r * (size_t)j->n + c) * bench_at(&j->exact_rstd, r);
 }
 
-static blk_status launch_forward(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, 7);
-}
-
-static blk_status launch_backward(void *context)
-{
-	job *j = context;
-	blk_status status = blk_launch(j->kernel, NULL, &j->grid, j->args, 8);
-	return status ? status : blk_launch(j->weights, NULL, NULL, j->weights_args, 4);
-}
-
 static void forward(bench *b, job *j)
 {
 	size_t rows = (size_t)j->rows, n = (size_t)j->n;
-	blk_arg args[] = {blk_buf(j->y.buffer), blk_buf(j->x.buffer), blk_buf(j->w.buffer), blk_buf(j->rstd.buffer),
-		blk_i32(j->rows), blk_i32(j->n), blk_f32((float)epsilon)};
-	memcpy(j->args, args, sizeof args);
+	bench_arguments(
+		&j->launch, BLK_ARGS(blk_buf(j->y.buffer), blk_buf(j->x.buffer), blk_buf(j->w.buffer),
+				    blk_buf(j->rstd.buffer), blk_i32(j->rows), blk_i32(j->n), blk_f32((float)epsilon)));
 	bench_check checks[] = {{&j->y, n, want_y, 1e-3}, {&j->rstd, 64, want_rstd, 1e-5}};
 	bench_begin(b, "rms norm forward f16", (double)(rows * n), 4.0 * (double)(rows * n), "%d x %d", j->rows, j->n);
 	for (int block = bench_block(j->n), warps = 1; warps <= 16; warps *= 2) {
@@ -91,8 +76,8 @@ static void forward(bench *b, job *j)
 		char define[64];
 		snprintf(define, sizeof define, "T=f16,BLOCK=%d,num_warps=%d", block, warps);
 		blk_module *m = bench_module(b, "rms_norm", define);
-		j->kernel = bench_kernel(m, "rms_norm_forward");
-		bench_try(b, define + strlen("T=f16,"), launch_forward, j, checks, 2);
+		j->launch.kernel = bench_kernel(m, "rms_norm_forward");
+		bench_try(b, define + strlen("T=f16,"), j, checks, 2);
 		blk_module_close(m);
 	}
 	bench_end(b);
@@ -106,21 +91,20 @@ static void try_backward(bench *b, job *j, int block, int warps, uint32_t share,
 	bench_check checks[] = {{&j->dx, n, want_dx, 1e-3}, {&j->dw, n, want_dw, 1e-4}};
 	snprintf(define, sizeof define, "T=f16,BLOCK=%d,num_warps=%d", block, warps);
 	blk_module *m = bench_module(b, "rms_norm", define);
-	j->kernel = bench_kernel(m, "rms_norm_backward");
-	j->weights = bench_kernel(columns, "rms_norm_weights");
-	blk_arg args[] = {blk_buf(j->dx.buffer), blk_buf(j->partial.buffer), blk_buf(j->dy.buffer),
-		blk_buf(j->x.buffer), blk_buf(j->w.buffer), blk_buf(j->exact_rstd.buffer), blk_i32(j->rows),
-		blk_i32(j->n)};
-	memcpy(j->args, args, sizeof args);
+	j->launch.kernel = bench_kernel(m, "rms_norm_backward");
+	j->weights.kernel = bench_kernel(columns, "rms_norm_weights");
+	bench_arguments(&j->launch,
+		BLK_ARGS(blk_buf(j->dx.buffer), blk_buf(j->partial.buffer), blk_buf(j->dy.buffer), blk_buf(j->x.buffer),
+			blk_buf(j->w.buffer), blk_buf(j->exact_rstd.buffer), blk_i32(j->rows), blk_i32(j->n)));
 	blk_info info;
-	TRY(blk_kernel_info(j->kernel, j->args, 8, &info));
+	TRY(blk_kernel_info(j->launch.kernel, j->launch.args, j->launch.nargs, &info));
 	uint32_t programs = info.programs_per_sm * info.num_sms / share, most = (uint32_t)(j->partial.n / n);
-	j->grid = (blk_grid){programs < 1 ? 1 : programs < most ? programs : most, 1, 1};
-	blk_arg sums[] = {
-		blk_buf(j->dw.buffer), blk_buf(j->partial.buffer), blk_i32((int32_t)j->grid.x), blk_i32(j->n)};
-	memcpy(j->weights_args, sums, sizeof sums);
-	snprintf(configuration, sizeof configuration, "%d warps, %u programs", warps, (unsigned)j->grid.x);
-	bench_try(b, configuration, launch_backward, j, checks, 2);
+	j->launch.grid = (blk_grid){programs < 1 ? 1 : programs < most ? programs : most, 1, 1};
+	bench_arguments(&j->weights, BLK_ARGS(blk_buf(j->dw.buffer), blk_buf(j->partial.buffer),
+					     blk_i32((int32_t)j->launch.grid.x), blk_i32(j->n)));
+	j->launch.next = &j->weights;
+	snprintf(configuration, sizeof configuration, "%d warps, %u programs", warps, (unsigned)j->launch.grid.x);
+	bench_try(b, configuration, j, checks, 2);
 	blk_module_close(m);
 }
 

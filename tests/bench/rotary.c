@@ -4,17 +4,10 @@
 enum { HALF = 64 };
 
 typedef struct job {
+	bench_launch launch;
 	bench_array x, y, cosines, sines;
 	size_t heads;
-	blk_kernel *kernel;
-	blk_arg args[6];
 } job;
-
-static blk_status launch(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, 6);
-}
 
 /* One head of one token. */
 static void want_head(const void *context, size_t first, size_t count, double *want)
@@ -47,9 +40,8 @@ static void run(bench *b, int tokens, int heads)
 		.heads = (size_t)heads};
 	turn(&j.cosines, cos);
 	turn(&j.sines, sin);
-	blk_arg args[] = {blk_buf(j.y.buffer), blk_buf(j.x.buffer), blk_buf(j.cosines.buffer), blk_buf(j.sines.buffer),
-		blk_i32(tokens), blk_i32(heads)};
-	memcpy(j.args, args, sizeof args);
+	bench_arguments(&j.launch, BLK_ARGS(blk_buf(j.y.buffer), blk_buf(j.x.buffer), blk_buf(j.cosines.buffer),
+					   blk_buf(j.sines.buffer), blk_i32(tokens), blk_i32(heads)));
 	bench_check check = {&j.y, 2 * HALF, want_head, 1e-6};
 	bench_begin(b, "rotary f32", (double)all, 8.0 * (double)(all + angles), "%d x %d x 128", tokens, heads);
 	for (int group = 8; group <= 32; group *= 2)
@@ -57,8 +49,8 @@ static void run(bench *b, int tokens, int heads)
 			char define[64];
 			snprintf(define, sizeof define, "HEADS=%d,num_warps=%d", group, warps);
 			blk_module *m = bench_module(b, "rotary", define);
-			j.kernel = bench_kernel(m, "rotary");
-			bench_try(b, define, launch, &j, &check, 1);
+			j.launch.kernel = bench_kernel(m, "rotary");
+			bench_try(b, define, &j, &check, 1);
 			blk_module_close(m);
 		}
 	bench_end(b);

@@ -2,20 +2,11 @@
 #include "bench.h"
 
 typedef struct job {
+	bench_launch launch;
 	bench_array x, y;
 	int rows, n;
-	blk_kernel *kernel;
-	blk_grid grid; /* x 0: the kernel's clause */
-	blk_arg args[6];
-	size_t nargs;
 	blk_buffer *meeting; /* where the programs of a split row meet: zeros */
 } job;
-
-static blk_status launch(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, j->grid.x ? &j->grid : NULL, j->args, j->nargs);
-}
 
 static void want_row(const void *context, size_t first, size_t count, double *want)
 {
@@ -37,23 +28,23 @@ static void try(bench *b, job *j, const char *kernel, int warps, const char *til
 	vsnprintf(define + n, sizeof define - (size_t)n, tile, v);
 	va_end(v);
 	blk_module *m = bench_module(b, "softmax", define);
-	j->kernel = bench_kernel(m, kernel);
-	j->grid = (blk_grid){0, 1, 1};
+	j->launch.kernel = bench_kernel(m, kernel);
+	j->launch.grid = (blk_grid){0, 1, 1};
 	const blk_arg sizes[] = {blk_i32(j->n), blk_i32(j->rows), blk_i32(j->n)};
 	bool split = strcmp(kernel, "softmax_split") == 0;
-	j->args[0] = blk_buf(j->y.buffer);
-	j->args[1] = blk_buf(j->x.buffer);
-	j->args[2] = blk_buf(j->meeting);
-	memcpy(j->args + 2 + split, sizes, sizeof sizes);
-	j->nargs = 5 + split;
+	j->launch.args[0] = blk_buf(j->y.buffer);
+	j->launch.args[1] = blk_buf(j->x.buffer);
+	j->launch.args[2] = blk_buf(j->meeting);
+	memcpy(j->launch.args + 2 + split, sizes, sizeof sizes);
+	j->launch.nargs = 5 + split;
 	if (strcmp(kernel, "softmax_persistent") == 0) {
 		blk_info info;
-		TRY(blk_kernel_info(j->kernel, j->args, j->nargs, &info));
+		TRY(blk_kernel_info(j->launch.kernel, j->launch.args, j->launch.nargs, &info));
 		uint32_t most = info.programs_per_sm * info.num_sms;
-		j->grid.x = most < (uint32_t)j->rows ? most : (uint32_t)j->rows;
+		j->launch.grid.x = most < (uint32_t)j->rows ? most : (uint32_t)j->rows;
 	}
 	snprintf(configuration, sizeof configuration, "%s, %s", kernel + strlen("softmax_"), define);
-	bench_try(b, configuration, launch, j, &check, 1);
+	bench_try(b, configuration, j, &check, 1);
 	blk_module_close(m);
 }
 

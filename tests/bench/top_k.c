@@ -2,22 +2,15 @@
 #include "bench.h"
 
 typedef struct job {
+	bench_launch launch;
 	bench_array x, values, columns;
 	size_t n, k;
-	blk_kernel *kernel;
-	blk_arg args[6];
 } job;
 
 typedef struct pair {
 	double value;
 	size_t column;
 } pair;
-
-static blk_status launch(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, 6);
-}
 
 static int descending(const void *a, const void *b)
 {
@@ -59,9 +52,8 @@ static void run(bench *b, int rows, int n, int k)
 		.columns = bench_output(b, SCALAR_I32, kept),
 		.n = (size_t)n,
 		.k = (size_t)k};
-	blk_arg args[] = {blk_buf(j.values.buffer), blk_buf(j.columns.buffer), blk_buf(j.x.buffer), blk_i32(rows),
-		blk_i32(n), blk_i32(k)};
-	memcpy(j.args, args, sizeof args);
+	bench_arguments(&j.launch, BLK_ARGS(blk_buf(j.values.buffer), blk_buf(j.columns.buffer), blk_buf(j.x.buffer),
+					   blk_i32(rows), blk_i32(n), blk_i32(k)));
 	bench_check checks[] = {{&j.values, j.k, want_values, 0}, {&j.columns, j.k, want_columns, 0}};
 	char work[64];
 	snprintf(work, sizeof work, "top %d f32", k);
@@ -72,8 +64,8 @@ static void run(bench *b, int rows, int n, int k)
 			if (block < bench_block(k)) continue;
 			snprintf(define, sizeof define, "K=%d,BLOCK=%d,num_warps=%d", bench_block(k), block, warps);
 			blk_module *m = bench_module(b, "top_k", define);
-			j.kernel = bench_kernel(m, "top_k");
-			bench_try(b, define, launch, &j, checks, 2);
+			j.launch.kernel = bench_kernel(m, "top_k");
+			bench_try(b, define, &j, checks, 2);
 			blk_module_close(m);
 		}
 	bench_end(b);

@@ -2,17 +2,10 @@
 #include "bench.h"
 
 typedef struct job {
+	bench_launch launch;
 	bench_array x, y;
 	size_t rows, columns; /* of x's matrices */
-	blk_kernel *kernel;
-	blk_arg args[5];
 } job;
-
-static blk_status launch(void *context)
-{
-	job *j = context;
-	return blk_launch(j->kernel, NULL, NULL, j->args, 5);
-}
 
 /* One row of one matrix of y: a column of x. */
 static void want_row(const void *context, size_t first, size_t count, double *want)
@@ -31,8 +24,8 @@ static void run(bench *b, scalar type, int batch, int rows, int columns)
 		.y = bench_output(b, type, all),
 		.rows = (size_t)rows,
 		.columns = (size_t)columns};
-	blk_arg args[] = {blk_buf(j.y.buffer), blk_buf(j.x.buffer), blk_i32(batch), blk_i32(rows), blk_i32(columns)};
-	memcpy(j.args, args, sizeof args);
+	bench_arguments(&j.launch,
+		BLK_ARGS(blk_buf(j.y.buffer), blk_buf(j.x.buffer), blk_i32(batch), blk_i32(rows), blk_i32(columns)));
 	bench_check check = {&j.y, j.rows, want_row, 0};
 	bench_begin(b, type == SCALAR_F32 ? "transpose f32" : "transpose f16", (double)all,
 		2.0 * (double)bench_bytes(&j.x, all), "%d x %d x %d", batch, rows, columns);
@@ -40,8 +33,8 @@ static void run(bench *b, scalar type, int batch, int rows, int columns)
 		char define[64];
 		snprintf(define, sizeof define, "T=%s,%s", type == SCALAR_F32 ? "f32" : "f16", tiles[i]);
 		blk_module *m = bench_module(b, "transpose", define);
-		j.kernel = bench_kernel(m, "transpose_batched");
-		bench_try(b, tiles[i], launch, &j, &check, 1);
+		j.launch.kernel = bench_kernel(m, "transpose_batched");
+		bench_try(b, tiles[i], &j, &check, 1);
 		blk_module_close(m);
 	}
 	bench_end(b);
