@@ -43,12 +43,6 @@ static bool run(suite *s, const char *name, const char *text, buffer *b, int cou
 	return good;
 }
 
-static void verdict(suite *s, const char *text, bool good, int wrong)
-{
-	if (wrong) printf("%d wrong\n%s\n", wrong, text);
-	good && !wrong ? s->passed++ : s->failed++;
-}
-
 /* ---- every kind on every type ---- */
 
 enum { ADD, MAX, MIN, AND, OR, XOR, XCHG, CAS, KINDS };
@@ -154,7 +148,7 @@ static void run_kind(suite *s, int kind, scalar t, form f)
 				name, i, (unsigned long long)before[i], (unsigned long long)v, (unsigned long long)have,
 				(unsigned long long)want, (unsigned long long)was, (unsigned long long)returned);
 	}
-	verdict(s, text, good, wrong);
+	suite_verdict(s, good, wrong, text);
 	for (int i = 0; i < 4; i++) free(b[i].data);
 	free(before);
 }
@@ -194,7 +188,7 @@ static void run_counter(suite *s, scalar t, int warps, const char *sem)
 		double have = scalar_to_double(t, container_at(t, data, (size_t)i)), want = programs * (i ? 9 : 1);
 		if (have != want && ++wrong) printf("%s: counter %d is %g, expected %g\n", name, i, have, want);
 	}
-	verdict(s, text, good, wrong);
+	suite_verdict(s, good, wrong, text);
 }
 
 static void run_histogram(suite *s, int warps)
@@ -219,7 +213,7 @@ static void run_histogram(suite *s, int warps)
 	bool good = run(s, name, text, b, 2, n);
 	int wrong = 0;
 	for (int i = 0; good && i < BINS; i++) wrong += h[i] != want[i];
-	verdict(s, text, good, wrong);
+	suite_verdict(s, good, wrong, text);
 	free(x);
 }
 
@@ -356,7 +350,7 @@ static void run_program(suite *s, const program *p, int warps)
 	for (int i = 0; good && i < p->nout; i++)
 		if (z[i] != p->want(i, p->n) && wrong++ < 4)
 			printf("%s: element %d is %d, expected %lld\n", name, i, z[i], (long long)p->want(i, p->n));
-	verdict(s, text, good, wrong);
+	suite_verdict(s, good, wrong, text);
 	free(z);
 	free(w);
 }
@@ -520,7 +514,7 @@ static void run_tensor(suite *s, const tensor_case *c, int warps)
 	for (int i = 0; good && i < c->nout; i++)
 		if (z[i] != want[i] && wrong++ < 4)
 			printf("%s: element %d is %g, expected %g\n", name, i, (double)z[i], (double)want[i]);
-	verdict(s, text, good, wrong);
+	suite_verdict(s, good, wrong, text);
 	free(z);
 	free(x);
 	free(want);

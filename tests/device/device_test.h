@@ -134,6 +134,14 @@ static inline bool suite_run(suite *s, const char *name, const char *text, const
 	return good;
 }
 
+/* Counts a case.  `text`: what is said of a wrong one, its program mostly (suite_run has printed that of one that did
+ * not run). */
+static inline void suite_verdict(suite *s, bool good, int wrong, const char *text)
+{
+	if (wrong) printf("%d wrong\n%s\n", wrong, text);
+	good && !wrong ? s->passed++ : s->failed++;
+}
+
 /* ---- tiles of a shape ---- */
 
 typedef struct shape {
@@ -199,8 +207,7 @@ static inline void suite_run_f32(suite *s, const f32_program *p)
 		if ((isnan(want[i]) ? !untouched : !((double)got[i] == want[i])) && wrong++ < 4)
 			printf("%s: element %d is %g, expected %g\n", p->name, i, (double)got[i], want[i]);
 	}
-	if (wrong) printf("%s\n", p->text);
-	good && !wrong ? s->passed++ : s->failed++;
+	suite_verdict(s, good, wrong, p->text);
 	free(x);
 	free(got);
 	free(want);

@@ -106,8 +106,7 @@ static void run(suite *s, const kind *d, const problem *p, const char *name, con
 	if (p->c) q.c = c;
 	bool good = suite_run(s, name, text, NULL, 0, d->out, got, nc, in, bytes, 3, p->k);
 	int wrong = good ? compare(d, &q, name, got) : 0;
-	if (wrong) printf("%s: %d wrong\n%s\n", name, wrong, text);
-	good && !wrong ? s->passed++ : s->failed++;
+	suite_verdict(s, good, wrong, text);
 	free(a);
 	free(b);
 	free(c);
@@ -555,8 +554,7 @@ static void run_form(suite *s, const dot_form *f, const kind *d, int warps, int 
 		if (!(fabs((double)got[i] - z.v[i]) <= z.e[i]) && wrong++ < 3)
 			printf("%s: element %zu is %.9g, expected %.9g within %.3g\n", name, i, (double)got[i], z.v[i],
 				z.e[i]);
-	if (wrong) printf("%s: %d wrong\n%s\n", name, wrong, text);
-	good && !wrong ? s->passed++ : s->failed++;
+	suite_verdict(s, good, wrong, text);
 	matrix *all[] = {&a, &b, &c, &z};
 	for (unsigned i = 0; i < 4; i++) free_matrix(all[i]);
 	free(ea);

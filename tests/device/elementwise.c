@@ -401,11 +401,8 @@ static void run_row(suite *s, const row *r, scalar t)
 			element_failed(name, t, i, v, f, r->arity, got, scalar_to_double(result, got), want,
 				r->boolean ? (double)want : e.f);
 	}
-	if (wrong)
-		printf("%s: %d of %d elements wrong\n", name, wrong, N);
-	else if (good && r->ulp32 > 0 && scalar_is_float(t))
-		printf("%-16s largest error %.3f ulp\n", name, worst);
-	good && !wrong ? s->passed++ : s->failed++;
+	if (good && !wrong && r->ulp32 > 0 && scalar_is_float(t)) printf("%-16s largest error %.3f ulp\n", name, worst);
+	suite_verdict(s, good, wrong, name);
 	for (int k = 0; k < 3; k++) free(in[k]);
 	free(out);
 }
@@ -447,8 +444,7 @@ static void run_cast(suite *s, scalar from, scalar to)
 			element_failed(name, from, i, &v, &f, 1, got, scalar_to_double(to, got), want,
 				scalar_to_double(to, want));
 	}
-	if (wrong) printf("%s: %d of %d elements wrong\n", name, wrong, n);
-	good && !wrong ? s->passed++ : s->failed++;
+	suite_verdict(s, good, wrong, name);
 	free(in);
 	free(out);
 }

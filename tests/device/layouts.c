@@ -165,8 +165,7 @@ static void run(suite *s, const program *p, const size *z, int warps)
 		if (got != want[i] && wrong++ < 4)
 			printf("%s: element %d is %lld, expected %lld\n", name, i, (long long)got, (long long)want[i]);
 	}
-	if (wrong) printf("%s: %d of %d wrong\n%s", name, wrong, count, text);
-	good && !wrong ? s->passed++ : s->failed++;
+	suite_verdict(s, good, wrong, text);
 }
 
 int main(int argc, char **argv)

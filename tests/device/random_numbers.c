@@ -64,7 +64,7 @@ static void run(suite *s, const record *r, int field, const char *seed_type)
 		if (!right && wrong++ < 3)
 			printf("%s: offset %d gives %#x (%.9g), expected %.9g\n", name, i, got[i], f, want);
 	}
-	good && !wrong ? s->passed++ : s->failed++;
+	suite_verdict(s, good, wrong, name);
 }
 
 int main(int argc, char **argv)

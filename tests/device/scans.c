@@ -221,8 +221,7 @@ static void run(suite *s, const form *f, const shape *sh, int axis, scalar t, in
 	const void *inputs[] = {in};
 	bool good = suite_run(s, name, text, NULL, 0, out, got, (size_t)m, inputs, &in_bytes, 1, n);
 	int wrong = good ? compare(name, f, sh, axis, t, out, in, got, kept) : 0;
-	if (wrong) printf("%s: %d of %d elements wrong\n%s\n", name, wrong, m, text);
-	good && !wrong ? s->passed++ : s->failed++;
+	suite_verdict(s, good, wrong, text);
 	free(in);
 	free(got);
 }

@@ -85,8 +85,7 @@ static void finish(check *c)
 			printf("%s: element %d is 0x%llx, expected 0x%llx\n", c->name, i, (unsigned long long)have,
 				(unsigned long long)want);
 	}
-	if (wrong) printf("%s\n", c->text);
-	good && !wrong ? c->suite->passed++ : c->suite->failed++;
+	suite_verdict(c->suite, good, wrong, c->text);
 	for (int i = 0; i < c->nin; i++) free(c->in[i].at);
 	free(c->want);
 	free(got);

@@ -4,16 +4,6 @@
  * compared with sums in double precision. */
 #include "device_test.h"
 
-static bool verdict(suite *s, const char *name, bool good)
-{
-	if (good)
-		s->passed++;
-	else
-		s->failed++;
-	if (!good) printf("%s: wrong\n", name);
-	return good;
-}
-
 /* ---- copies: C[i, j] = A[i - 3, j + SHIFT] where that lies in both, 0 where it lies in C only ---- */
 
 /* Blocks begin at multiples of their width, less `back`: a copy by a tensor map has to begin at a multiple of 16 bytes.
@@ -87,7 +77,7 @@ static void run_copy(suite *s, const copy_case *c, const copy_at *at)
 				bool inside = i >= 3 && j + shift < n;
 				good &= memcmp(z + to * bytes, inside ? x + from * bytes : zero, bytes) == 0;
 			}
-	verdict(s, name, good);
+	suite_verdict(s, good, !good, name);
 	free(x);
 	free(z);
 }
@@ -198,7 +188,7 @@ static void run_product(suite *s, const product_case *c, int m, int n, int k)
 			}
 			good &= fabs(z[(size_t)i * n + j] - sum) <= (k + 8) * 0x1p-24 * size;
 		}
-	verdict(s, name, good);
+	suite_verdict(s, good, !good, name);
 	free(x);
 	free(y);
 	free(z);

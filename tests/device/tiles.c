@@ -99,8 +99,7 @@ static void run_reduction(suite *s, const reduction *r, const shape *sh, int axi
 		double have = scalar_to_double(result, container_at(result, got, (size_t)i));
 		if (have != want && wrong++ < 3) printf("%s: element %d is %g, expected %g\n", name, i, have, want);
 	}
-	if (wrong) printf("%s\n", text);
-	good && !wrong ? s->passed++ : s->failed++;
+	suite_verdict(s, good, wrong, text);
 	free(in);
 	free(got);
 	free(v);

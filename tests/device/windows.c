@@ -232,11 +232,7 @@ static void run(suite *s, const window_case *c, int warps, int n)
 				printf("%s: [%d, %d] is %g, expected %g\n", name, i, j, (double)z[(size_t)i * n + j],
 					sum);
 		}
-	if (wrong) printf("%s: wrong\n%s\n", name, whole);
-	if (good && !wrong)
-		s->passed++;
-	else
-		s->failed++;
+	suite_verdict(s, good, wrong, whole);
 	free(x);
 	free(y);
 	free(z);
