@@ -11,15 +11,17 @@ import peers_triton as T
 
 SHAPES = [(512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (8192, 8192, 1024), (4096, 4096, 16384),
           (16, 4096, 4096), (128, 8192, 8192), (3072, 1024, 8192), (4096, 14336, 4096), (14336, 4096, 2048), (1000, 1032, 1056), (64, 4096, 4096)]
-# BM, BN, BK, num_warps, num_stages
+# BM, BN, BK, num_warps, num_stages: ours, by pointers and with tensors, and Triton's
 TILES = [(128, 256, 64, 8, 4), (128, 256, 64, 8, 3), (128, 128, 64, 8, 4), (128, 128, 64, 4, 4), (128, 128, 64, 4, 6), (64, 256, 64, 4, 4), (64, 128, 64, 4, 4),
          (64, 128, 64, 4, 8), (64, 64, 64, 4, 8), (64, 32, 64, 4, 8), (128, 64, 64, 4, 6), (64, 64, 128, 4, 6), (64, 32, 128, 4, 8)]
-# The same and SPLIT, for shapes with few tiles.
+# BM, DOWN, BN, BK, num_warps, num_stages, GROUP: ours only, a second sum below the first one
+ROWS_BELOW = [(128, 64, 128, 64, 8, 5, 4), (128, 64, 128, 64, 8, 5, 8), (128, 64, 128, 64, 8, 4, 8)]
+# As TILES and SPLIT, for shapes with few tiles.
 SPLIT = [(64, 64, 64, 4, 6, 2), (64, 64, 64, 4, 6, 4), (64, 128, 64, 4, 4, 4), (64, 128, 64, 4, 6, 8), (128, 128, 64, 8, 4, 2), (128, 128, 64, 4, 4, 4), (16, 64, 128, 4, 4, 4),
          (16, 128, 64, 4, 4, 8), (64, 64, 128, 4, 4, 2), (64, 64, 128, 4, 6, 2), (64, 32, 128, 4, 8, 2), (128, 256, 64, 8, 4, 2),
          (128, 256, 64, 8, 4, 4), (128, 128, 64, 4, 6, 2), (16, 64, 128, 4, 8, 2), (16, 32, 128, 4, 8, 2), (16, 128, 128, 4, 5, 4)]
 STREAM = [(128, 256, 64, 8, 4), (128, 128, 64, 8, 5), (128, 128, 64, 4, 5), (64, 128, 64, 4, 6)]
-BATCHED = [(128, 256, 64, 8, 4), (128, 128, 64, 8, 4), (128, 128, 64, 4, 4), (64, 128, 64, 4, 4), (128, 64, 64, 4, 4), (64, 64, 64, 4, 6)]
+BATCHED = [(128, 256, 64, 8, 4), (128, 128, 64, 8, 4), (128, 128, 64, 4, 3), (128, 128, 64, 4, 4), (64, 128, 64, 4, 4), (128, 64, 64, 4, 4), (64, 64, 64, 4, 6)]
 FP8 = [(128, 256, 128, 8, 4), (128, 256, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 4, 4)]
 HALF = torch.float16
 BATCHED_KERNELS = ["matmul_batched", "matmul_batched_persistent"]
@@ -88,15 +90,19 @@ def sections(p):
         for tile in tiles_for(m, n, k):
             bm, bn, bk, w, s = tile
             d = options(*tile)
-            rows.append(p.ours(FILE, "matmul_tensor", args, d, check(c[0])))
+            rows.append(p.ours(FILE, "matmul_tuned", args, d, check(c[0])))
             if p.DRY or not QUICK:
-                rows.append(p.ours(FILE, "matmul_persistent", args, d, check(c[0])))
+                rows.append(p.ours(FILE, "matmul_tuned", args, {**d, "PERSISTENT": "true"}, check(c[0])))
             rows.append(p.ours(FILE, "matmul", args, d, check(c[0]), who="blk pointers"))
             grid = (triton.cdiv(m, bm) * triton.cdiv(n, bn),)
             tl = lambda grid=grid, bm=bm, bn=bn, bk=bk, w=w, s=s: T.matmul[grid](c[2], a, b, m, n, k, BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=w, num_stages=s)
             if (bm * bn <= 128 * 128 or w == 8) and (not QUICK or p.DRY):
                 rows.append(p.theirs(f"{bm} x {bn} x {bk}, {w} warps, {s} stages", tl, check(c[2])))
-        rows.append(p.tuned(FILE, "matmul_tensor", args, {}, check(c[0]), "blk tuned"))
+        for bm, down, bn, bk, w, s, group in ROWS_BELOW:
+            if p.DRY or m >= bm + down and n >= bn:
+                d = {"DOWN": down, "GROUP": group, **options(bm, bn, bk, w, s)}
+                rows.append(p.ours(FILE, "matmul_tuned", args, d, check(c[0])))
+        rows.append(p.tuned(FILE, "matmul_tuned", args, {}, check(c[0]), "blk tuned"))
         p.compare(section, f"matmul f16 {m} x {n} x {k}", 2 * m * n * k / 1000, rows, unit="TFLOP/s", rounds=4, before=before)
 
     def batched(count, m, n, k, before, section):
