@@ -58,6 +58,7 @@ static const pass_row gpu_passes[] = {
 	{"dce", pass_dce},
 	{"specialise_warps", pass_specialise_warps},
 	{"dce", pass_dce},
+	{"sink", pass_sink},
 	{"allocate_shared", pass_allocate_shared},
 	{"barriers", pass_barriers},
 	{NULL, NULL},

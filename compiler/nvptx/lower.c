@@ -129,6 +129,12 @@ static void lower_for(lower *l, ir_op *o)
 	trip t = trip_count(l, ir_arg(o, 0)->type.elem, lo, hi, step);
 	LLVMBasicBlockRef before = here(l), loop = new_block(l), after = new_block(l);
 	LLVMTypeRef type = LLVMTypeOf(lo);
+	tile *first = ARENA_ARRAY(l->arena, tile, o->nresults + 1u);
+	for (unsigned k = 0; k < o->nresults; k++) {
+		const ir_op *next = ir_arg(body->last, k)->def;
+		first[k] = lower_arg(l, o, 3 + k);
+		if (next && next->kind == IR_WGMMA) first[k] = lower_wgmma_start(l, first[k]);
+	}
 	LLVMBuildCondBr(l->builder, t.any, loop, after);
 
 	enter(l, loop);
@@ -136,7 +142,7 @@ static void lower_for(lower *l, ir_op *o)
 	LLVMAddIncoming(i, &lo, &before, 1);
 	LLVMAddIncoming(left, &t.count, &before, 1);
 	phi_set carried = new_phis(l, o->nresults, o->results);
-	for (unsigned k = 0; k < carried.n; k++) feed(l, &carried, k, lower_arg(l, o, 3 + k), before);
+	for (unsigned k = 0; k < carried.n; k++) feed(l, &carried, k, first[k], before);
 	tile counter = lower_new_tile(l, body->args[0]);
 	counter.at[0] = i;
 	lower_set(l, body->args[0], counter);
@@ -154,7 +160,7 @@ static void lower_for(lower *l, ir_op *o)
 	enter(l, after);
 	phi_set results = new_phis(l, o->nresults, o->results);
 	for (unsigned k = 0; k < results.n; k++) {
-		feed(l, &results, k, lower_arg(l, o, 3 + k), before);
+		feed(l, &results, k, first[k], before);
 		feed(l, &results, k, lower_arg(l, body->last, k), end);
 		lower_set(l, o->results[k], results.at[k]);
 	}

@@ -230,6 +230,7 @@ LLVMValueRef lower_round_tf32(lower *, LLVMValueRef f32); /* i32 */
 
 /* ---- wgmma.c ---- */
 void lower_wgmma(lower *, ir_op *);
+tile lower_wgmma_start(lower *, tile sum);
 void lower_wgmma_wait(lower *, ir_op *);
 /* What this thread wrote to shared memory, also for those who read it the other way: wgmma and bulk copies. */
 void lower_proxy_fence(lower *);

@@ -223,6 +223,16 @@ static void multiply(product *p, uint32_t row, uint32_t column, uint32_t k)
 	for (unsigned i = 0; i < n; i++) p->sum.at[at[i]] = sum[i];
 }
 
+/* A sum as it goes into a loop, as registers that nobody knows to be zeros: constants would be written twice, for the
+ * loop, and for what comes behind it where it has no round. */
+tile lower_wgmma_start(lower *l, tile sum)
+{
+	tile out = {ARENA_ARRAY(l->arena, LLVMValueRef, sum.n), sum.n};
+	memcpy(out.at, sum.at, sum.n * sizeof sum.at[0]);
+	tied(l, "", out.n, out.at, 0, ARENA_ARRAY(l->arena, LLVMValueRef, out.n), "");
+	return out;
+}
+
 void lower_wgmma(lower *l, ir_op *o)
 {
 	product *p = ARENA_NEW(l->arena, product);

@@ -65,6 +65,9 @@ bool pass_pipeline(pass_context *, ir_func *); /* loads of loops become copies t
 /* Copies of loops in loops go to warps of their own, which run ahead into the outer loop's next round. */
 bool pass_specialise_warps(pass_context *, ir_func *);
 
+/* Scalars that only what follows a loop needs are computed while the loop's last products run. */
+bool pass_sink(pass_context *, ir_func *);
+
 /* mapped -> scheduled */
 bool pass_allocate_shared(pass_context *,
 	ir_func *); /* scratch of reductions, conversions, scalar broadcasts: offsets by liveness; func.shared_bytes */

@@ -499,6 +499,14 @@ static void test_roles(void **state)
 		"bulk_copy", "bulk_copy"};
 	in_order(ir, order, sizeof order / sizeof order[0]);
 	check_producer();
+	/* where the tile lies, only its store asks: behind the loop, while its last products run; and so for its zeros,
+	 * once */
+	const char *const behind[] = {"roles {", " = for ", " = for ", "mbarrier_arrive", "yield", " = div ",
+		"%i = mul", " = wgmma_wait ", "bulk_store"};
+	in_order(ir, behind, sizeof behind / sizeof behind[0]);
+	const char *roles = strstr(ir, "roles {");
+	assert_true(strstr(roles, " = div ") > strstr(roles, " = wgmma "));
+	assert_true(count(ptx, "\tmov.b32 ") < 2 * 64);
 	assert_int_equal(count(ir, "mbarriers_end"), 0);
 	assert_non_null(strstr(sig, "threads 288\n"));
 	assert_int_equal(count(ptx, ".reqntid 288"), 1);
