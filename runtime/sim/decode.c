@@ -151,9 +151,10 @@ static bool named_value(parser *p, const operand *o, uint8_t bytes, uint32_t *un
 			return *unit = p->code->special[i], true;
 		}
 	for (size_t i = 0; i < p->code->nparameters && bytes == 8 && !o->bits; i++) {
-		const sim_parameter *q = &p->code->parameters[i];
-		if (q->is_array && strlen(q->name) == o->length && memcmp(q->name, o->name, o->length) == 0)
-			return *unit = q->unit, true;
+		sim_parameter *q = &p->code->parameters[i];
+		if (strlen(q->name) != o->length || memcmp(q->name, o->name, o->length) != 0) continue;
+		if (!q->is_array && !q->address_unit) q->address_unit = parse_new_unit(p, 8);
+		return *unit = q->is_array ? q->unit : q->address_unit, true;
 	}
 	const sim_variable *v = parse_variable(p, o->name, o->length);
 	if (v) return constant(p, bytes, v->address + o->bits, v->space == SPACE_SHARED, unit);

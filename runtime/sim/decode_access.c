@@ -117,6 +117,11 @@ static bool parameter(parser *p, scalar type, bool load)
 {
 	const operand *value = &p->operands[load ? 0 : 1], *o = &p->operands[load ? 1 : 0];
 	if (p->noperands != 2 || o->kind != OPERAND_ADDRESS) return decode_wrong(p, "wrong operands");
+	if (load && o->percent) { /* the address of one or another */
+		sim_instr in = {
+			.step = sim_step_load_parameter, .to = (uint8_t)type, .bytes = (uint8_t)scalar_bytes(type)};
+		return registers(p, value, &in, 1, true) && decode_address(p, o, &in) && decode_add(p, SIM_STEP, &in);
+	}
 	uint32_t at = o->unit;
 	uint8_t bytes = o->bytes;
 	for (size_t i = 0; i < p->code->nparameters && !bytes; i++) {

@@ -15,6 +15,7 @@ static bool named(parser *p, operand *o)
 		o->kind = d->bytes ? OPERAND_REGISTER : OPERAND_PREDICATE;
 		o->unit = d->unit + index * d->stride;
 		o->bytes = d->bytes;
+		o->percent = p->now.text[0] == '%';
 	} else if (parse_is(p, "_")) {
 		o->kind = OPERAND_SINK;
 	} else {

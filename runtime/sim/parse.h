@@ -30,8 +30,8 @@ typedef enum operand_kind {
 typedef struct operand {
 	uint8_t kind, bytes; /* bytes: of the register, or of an address's base; 0: it has none */
 	uint8_t float_bytes;
-	bool negated;
-	uint32_t unit; /* or the predicate's number */
+	bool negated, percent; /* percent: a register by its name, no parameter of a call */
+	uint32_t unit;         /* or the predicate's number */
 	uint64_t bits;
 	uint32_t first, count;
 	const char *name;

@@ -34,6 +34,8 @@ static void fill_fixed(sim_program *p)
 			fill_unit(p, q->unit, 8, (uint64_t)(uintptr_t)&l->maps[map++]);
 		else if (!q->is_array && i < l->nparameters)
 			fill_unit(p, q->unit, 8, l->arguments[i]);
+		if (q->address_unit && i < l->nparameters)
+			fill_unit(p, q->address_unit, 8, (uint64_t)(uintptr_t)&l->arguments[i]);
 	}
 	const struct {
 		sim_special special;

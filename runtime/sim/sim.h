@@ -183,7 +183,7 @@ typedef struct sim_parameter {
 	char *name;
 	uint8_t bytes;
 	bool is_array;
-	uint32_t unit;
+	uint32_t unit, address_unit; /* its value, or an array's address; a value's address, 0: nobody wants it */
 } sim_parameter;
 
 typedef struct sim_code {
@@ -530,8 +530,8 @@ static inline uint8_t *sim_at(const sim_warp *w, uint32_t unit)
 	return w->file + (size_t)unit * SIM_UNIT;
 }
 /* Steps, by what they are about. */
-sim_step sim_step_load, sim_step_store, sim_step_atomic;                      /* access.c atomic.c */
-sim_step sim_step_shuffle, sim_step_vote, sim_step_redux, sim_step_warp_sync; /* exchange.c */
+sim_step sim_step_load, sim_step_load_parameter, sim_step_store, sim_step_atomic; /* access.c atomic.c */
+sim_step sim_step_shuffle, sim_step_vote, sim_step_redux, sim_step_warp_sync;     /* exchange.c */
 sim_step sim_step_elect, sim_step_match, sim_step_active;
 sim_step sim_step_barrier, sim_step_exit, sim_step_trap, sim_step_fence;     /* program.c */
 sim_step sim_step_cluster_arrive, sim_step_cluster_wait, sim_step_map_rank;  /* cluster.c */
