@@ -3,71 +3,35 @@
 #ifndef BLK_INSTRUCTION_FORMS_H
 #define BLK_INSTRUCTION_FORMS_H
 
-#define H1(op)                                                                                                         \
+/* one to three operands in registers of a letter; what follows: bytes, ulps, since which GPU */
+#define FORM1(op, r, ...)                                                                                              \
 	{                                                                                                              \
-		op " %h0, %h1;", 2, 0, 80                                                                              \
+		op " %" r "0, %" r "1;", __VA_ARGS__                                                                   \
 	}
-#define H2(op)                                                                                                         \
+#define FORM2(op, r, ...)                                                                                              \
 	{                                                                                                              \
-		op " %h0, %h1, %h2;", 2, 0, 80                                                                         \
+		op " %" r "0, %" r "1, %" r "2;", __VA_ARGS__                                                          \
 	}
-#define H3(op)                                                                                                         \
+#define FORM3(op, r, ...)                                                                                              \
 	{                                                                                                              \
-		op " %h0, %h1, %h2, %h3;", 2, 0, 80                                                                    \
+		op " %" r "0, %" r "1, %" r "2, %" r "3;", __VA_ARGS__                                                 \
 	}
-#define R1(op)                                                                                                         \
-	{                                                                                                              \
-		op " %r0, %r1;", 4, 0, 80                                                                              \
-	}
-#define R2(op)                                                                                                         \
-	{                                                                                                              \
-		op " %r0, %r1, %r2;", 4, 0, 80                                                                         \
-	}
-#define R3(op)                                                                                                         \
-	{                                                                                                              \
-		op " %r0, %r1, %r2, %r3;", 4, 0, 80                                                                    \
-	}
-#define D1(op)                                                                                                         \
-	{                                                                                                              \
-		op " %d0, %d1;", 8, 0, 80                                                                              \
-	}
-#define D2(op)                                                                                                         \
-	{                                                                                                              \
-		op " %d0, %d1, %d2;", 8, 0, 80                                                                         \
-	}
-#define D3(op)                                                                                                         \
-	{                                                                                                              \
-		op " %d0, %d1, %d2, %d3;", 8, 0, 80                                                                    \
-	}
-#define HOPPER_H1(op)                                                                                                  \
-	{                                                                                                              \
-		op " %h0, %h1;", 2, 0, 90                                                                              \
-	}
-#define HOPPER_H2(op)                                                                                                  \
-	{                                                                                                              \
-		op " %h0, %h1, %h2;", 2, 0, 90                                                                         \
-	}
-#define HOPPER_R1(op)                                                                                                  \
-	{                                                                                                              \
-		op " %r0, %r1;", 4, 0, 90                                                                              \
-	}
-#define HOPPER_R2(op)                                                                                                  \
-	{                                                                                                              \
-		op " %r0, %r1, %r2;", 4, 0, 90                                                                         \
-	}
-#define HOPPER_R3(op)                                                                                                  \
-	{                                                                                                              \
-		op " %r0, %r1, %r2, %r3;", 4, 0, 90                                                                    \
-	}
+#define H1(op) FORM1(op, "h", 2, 0, 80)
+#define H2(op) FORM2(op, "h", 2, 0, 80)
+#define H3(op) FORM3(op, "h", 2, 0, 80)
+#define R1(op) FORM1(op, "r", 4, 0, 80)
+#define R2(op) FORM2(op, "r", 4, 0, 80)
+#define R3(op) FORM3(op, "r", 4, 0, 80)
+#define D1(op) FORM1(op, "d", 8, 0, 80)
+#define D2(op) FORM2(op, "d", 8, 0, 80)
+#define D3(op) FORM3(op, "d", 8, 0, 80)
+#define HOPPER_H1(op) FORM1(op, "h", 2, 0, 90)
+#define HOPPER_H2(op) FORM2(op, "h", 2, 0, 90)
+#define HOPPER_R1(op) FORM1(op, "r", 4, 0, 90)
+#define HOPPER_R2(op) FORM2(op, "r", 4, 0, 90)
 /* within so many units of the last place of what the GPU gave */
-#define NEAR1(op, ulps)                                                                                                \
-	{                                                                                                              \
-		op ".f32 %r0, %r1;", 4, ulps, 80                                                                       \
-	}
-#define NEAR2(op, ulps)                                                                                                \
-	{                                                                                                              \
-		op ".f32 %r0, %r1, %r2;", 4, ulps, 80                                                                  \
-	}
+#define NEAR1(op, ulps) FORM1(op ".f32", "r", 4, ulps, 80)
+#define NEAR2(op, ulps) FORM2(op ".f32", "r", 4, ulps, 80)
 
 /* ---- integers ---- */
 
