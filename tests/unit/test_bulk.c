@@ -1,52 +1,16 @@
 /* Tensors by tensor maps: which accesses take them, what the signature says about them, and what the code looks like.
  */
-#include "compiler/blkc.h"
 #include "runtime/signature.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "compiled.h"
 
 static const blkc_promise promised[] = {{"c", 16, 0}, {"a", 16, 0}, {"n", 16, 0}};
-static char ir[1 << 18], ptx[1 << 20], sig[1 << 14];
 
 static void compile(
 	const char *target, const blkc_promise *promises, size_t n, const char *parameters, const char *body)
 {
 	static char source[8192];
 	snprintf(source, sizeof source, "kernel k(%s) grid(1) {\n%s\n}\n", parameters, body);
-	blkc_request request = {.size = sizeof request,
-		.name = "test.blk",
-		.text = source,
-		.text_bytes = strlen(source),
-		.target = target,
-		.promises = promises,
-		.npromises = n,
-		.emit = BLKC_EMIT_LAYOUT | BLKC_EMIT_PTX,
-		.no_line_info = 1,
-		.verify_each = 1};
-	blkc_result *r = blkc_compile(&request);
-	assert_non_null(r);
-	if (r->status) fail_msg("%s\n%s", body, r->diagnostics);
-	for (size_t i = 0; i < r->nartifacts; i++)
-		if (r->artifacts[i].kind == BLKC_EMIT_LAYOUT)
-			snprintf(ir, sizeof ir, "%s", (const char *)r->artifacts[i].bytes);
-		else
-			snprintf(ptx, sizeof ptx, "%s", (const char *)r->artifacts[i].bytes);
-	snprintf(sig, sizeof sig, "%s", r->kernels[0].signature);
-	blkc_result_free(r);
-}
-
-static int count(const char *text, const char *word)
-{
-	int n = 0;
-	for (const char *at = text; (at = strstr(at, word)); at += strlen(word)) n++;
-	return n;
+	compile_text(source, target, promises, n, BLKC_EMIT_LAYOUT | BLKC_EMIT_PTX);
 }
 
 /* Operations that directly follow each other. */

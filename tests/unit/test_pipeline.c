@@ -1,46 +1,13 @@
 /* pipeline: which loads become copies that run ahead, and what stands where afterwards. */
-#include "compiler/blkc.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "compiled.h"
 
 static const blkc_promise promises[] = {{"a", 16, 0}, {"b", 16, 0}, {"c", 16, 0}, {"n", 16, 0}};
 
 /* The scheduled IR of kernel k; the pass's words only occur there. */
 static const char *scheduled(const char *source, const char *target)
 {
-	static char text[1 << 18];
-	blkc_request request = {.size = sizeof request,
-		.name = "test.blk",
-		.text = source,
-		.text_bytes = strlen(source),
-		.target = target,
-		.promises = promises,
-		.npromises = 4,
-		.emit = BLKC_EMIT_LAYOUT | BLKC_EMIT_PTX,
-		.verify_each = 1};
-	blkc_result *r = blkc_compile(&request);
-	assert_non_null(r);
-	if (r->status) fail_msg("%s", r->diagnostics);
-	text[0] = 0;
-	for (size_t i = 0; i < r->nartifacts; i++)
-		if (r->artifacts[i].kind == BLKC_EMIT_LAYOUT)
-			snprintf(text, sizeof text, "%s", (const char *)r->artifacts[i].bytes);
-	blkc_result_free(r);
-	return text;
-}
-
-static int count(const char *text, const char *word)
-{
-	int n = 0;
-	for (const char *at = text; (at = strstr(at, word)); at += strlen(word)) n++;
-	return n;
+	compile_text(source, target, promises, 4, BLKC_EMIT_LAYOUT | BLKC_EMIT_PTX);
+	return ir;
 }
 
 /* A product of [32, n] and [n, 32], from a row that may be below 0, so that no tensor copies are made: `head` and the

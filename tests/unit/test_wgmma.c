@@ -1,8 +1,9 @@
 /* Operands of wgmma in shared memory: the descriptors say where tiles lie; which parts of a sum warpgroups make; which
  * dots become products by warpgroups, and which of those stay in flight round a loop. */
-#include "compiler/blkc.h"
 #include "compiler/passes/wgmma.h"
 #include "ir_text.h"
+
+#include "compiled.h"
 
 static ir_type tile(scalar s, uint32_t rows, uint32_t columns)
 {
@@ -171,32 +172,9 @@ static const blkc_promise promises[] = {{"a", 16, 0}, {"b", 16, 0}, {"c", 16, 0}
 
 static const char *compiled(const char *source, const char *target, unsigned kind)
 {
-	blkc_request request = {.size = sizeof request,
-		.name = "test.blk",
-		.text = source,
-		.text_bytes = strlen(source),
-		.target = target,
-		.promises = promises,
-		.npromises = 4,
-		.emit = kind,
-		.verify_each = 1};
-	blkc_result *r = blkc_compile(&request);
-	assert_non_null(r);
-	if (r->status) fail_msg("%s", r->diagnostics);
-	const char *found = NULL;
-	for (size_t i = 0; i < r->nartifacts; i++)
-		if (r->artifacts[i].kind == kind)
-			found = arena_strndup(&memory, r->artifacts[i].bytes, r->artifacts[i].nbytes);
-	blkc_result_free(r);
-	assert_non_null(found);
-	return found;
-}
-
-static int count(const char *s, const char *word)
-{
-	int n = 0;
-	for (const char *at = s; (at = strstr(at, word)); at += strlen(word)) n++;
-	return n;
+	compile_text(source, target, promises, 4, kind);
+	const char *found = kind == BLKC_EMIT_PTX ? ptx : ir;
+	return arena_strndup(&memory, found, strlen(found));
 }
 
 static const char *behind_loop(const char *s)

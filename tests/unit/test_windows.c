@@ -1,17 +1,6 @@
 /* Windows of arrays: which loads by pointers are proved to be one, what map the host is asked for, and what is said of
  * the others.  What they compute: tests/device/windows.c. */
-#include "compiler/blkc.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
-static char ir[1 << 18], sig[1 << 14], report[1 << 16];
+#include "compiled.h"
 
 #define PARAMETERS "c: *f32, a: *const f16, b: *const f16, M: i32, N: i32, K: i32"
 
@@ -29,33 +18,8 @@ static void compile(const char *target, const char *parameters, const char *setu
 		"store(c + i[:, None] * 64 + j[None, :], s);\n}\n",
 		parameters, setup, range, loads,
 		strstr(loads, "let y") ? "" : "let y = (l[:, None] + j[None, :]).to(f16);");
-	blkc_request request = {.size = sizeof request,
-		.name = "test.blk",
-		.text = source,
-		.text_bytes = strlen(source),
-		.target = target,
-		.promises = promised,
-		.npromises = sizeof promised / sizeof promised[0],
-		.emit = BLKC_EMIT_LAYOUT | BLKC_EMIT_EXPLAIN,
-		.no_line_info = 1,
-		.verify_each = 1};
-	blkc_result *r = blkc_compile(&request);
-	assert_non_null(r);
-	if (r->status) fail_msg("%s\n%s", source, r->diagnostics);
-	for (size_t i = 0; i < r->nartifacts; i++) {
-		bool layout = r->artifacts[i].kind == BLKC_EMIT_LAYOUT;
-		snprintf(layout ? ir : report, layout ? sizeof ir : sizeof report, "%s",
-			(const char *)r->artifacts[i].bytes);
-	}
-	snprintf(sig, sizeof sig, "%s", r->kernels[0].signature);
-	blkc_result_free(r);
-}
-
-static int count(const char *text, const char *word)
-{
-	int n = 0;
-	for (const char *at = text; (at = strstr(at, word)); at += strlen(word)) n++;
-	return n;
+	compile_text(
+		source, target, promised, sizeof promised / sizeof promised[0], BLKC_EMIT_LAYOUT | BLKC_EMIT_EXPLAIN);
 }
 
 static const char *said(void)
