@@ -406,7 +406,5 @@ void lower_mbarrier_arrive(lower *l, ir_op *o)
 	if (o->nargs > 2) first = LLVMBuildAnd(l->builder, first, lower_arg(l, o, 2).at[0], "");
 	LLVMValueRef args[] = {slot_barrier(l, o, 0, 1), first};
 	lower_warp_barrier(l);
-	if (o->attr[0]) /* of the lane that began them */
-		lower_asm(l, "@$0 cp.async.bulk.wait_group 0;", "b", l->none, 1, &first, LOWER_ASM_EFFECT);
 	lower_asm(l, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", l->none, 2, args, LOWER_ASM_EFFECT);
 }

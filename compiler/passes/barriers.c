@@ -14,9 +14,6 @@
  * global memory.  The copy goes on until a bulk_wait of those threads: in front of what writes those bytes of scratch,
  * of what may meet the copy in global memory, and of the end, where the scratch has to have been read.
  *
- * A wait for stores (pipeline_roles.c) is a barrier that everybody reached earlier, somewhere in the loop in front of
- * it: behind it nothing is pending from before that loop, copies included.
- *
  * Global memory: the language says that a program's accesses happen in program order as by one thread, but different
  * threads make them.  Reads through *const meet no write.  Any two accesses through *T may meet, but those that apart.c
  * proves not to, and two atomics of one commutative kind whose old values nobody reads.
@@ -261,42 +258,8 @@ static void add_ring_reads(pending *set, const ir_op *o)
 	}
 }
 
-bool mbarriers_of_stores(const ir_value *barriers)
-{
-	for (const ir_use *u = barriers->uses; u; u = u->next)
-		if (u->user->kind == IR_MBARRIER_ARRIVE && u->user->attr[0]) return true;
-	return false;
-}
-
-/* The operation in front of `wait`, in its block, in which warps begin to arrive at its barrier. */
-static const ir_op *first_arrival(const ir_op *wait)
-{
-	const ir_op *first = wait;
-	for (const ir_op *x = wait->prev; x; x = x->prev)
-		for (const ir_use *u = ir_arg(wait, 0)->uses; u; u = u->next)
-			if (u->user->kind == IR_MBARRIER_ARRIVE && encloses(x, u->user)) first = x;
-	return first;
-}
-
-/* By the arrivals in front of a wait: all but what was done between the first of them and the wait. */
-static void settled(pending *p, const ir_op *wait)
-{
-	const ir_op *first = first_arrival(wait);
-	unsigned n = 0;
-	for (unsigned i = 0; i < p->n; i++) {
-		bool later = false;
-		for (const ir_op *x = first; x != wait && !later; x = x->next) later = encloses(x, p->at[i].op);
-		if (later) p->at[n++] = p->at[i];
-	}
-	p->n = n;
-}
-
 static void transfer(placer *p, pending *set, ir_op *o)
 {
-	if (o->kind == IR_MBARRIER_WAIT && mbarriers_of_stores(ir_arg(o, 0))) {
-		settled(set, o);
-		return;
-	}
 	if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER || o->kind == IR_ASYNC_WAIT) {
 		clear(set);
 		return;

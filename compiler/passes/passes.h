@@ -68,9 +68,6 @@ bool pass_specialise_warps(pass_context *, ir_func *);
 /* Scalars that only what follows a loop needs are computed while the loop's last products run. */
 bool pass_sink(pass_context *, ir_func *);
 
-/* Barriers whose arrivals say that stores have happened (pipeline_roles.c). */
-bool mbarriers_of_stores(const ir_value *);
-
 /* mapped -> scheduled */
 bool pass_allocate_shared(pass_context *,
 	ir_func *); /* scratch of reductions, conversions, scalar broadcasts: offsets by liveness; func.shared_bytes */

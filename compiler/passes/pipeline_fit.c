@@ -322,7 +322,7 @@ static void fill_shared(pipeline *p, ir_block *around)
 	p->scratch = p->several = 0;
 	ir_walk(around, add_scratch, p);
 	p->beside = p->scratch + (p->several > 1 ? SLACK : 0);
-	if (p->nbulk) p->beside += (2 * MOST_STAGES + 2) * 8 + BULK_ALIGN; /* barriers, and what they shift */
+	if (p->nbulk) p->beside += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
 	p->stages = wanted;
 	while (p->stages > 1 && (uint64_t)p->stages * bytes + p->used + p->beside > most) p->stages--;
 	p->rings = p->stages * bytes;

@@ -19,16 +19,7 @@
  *                                                 mbarrier_arrive empty[last slot], if there was a round
  *                                                 yield next slot, next parity }
  *
- * Without products in flight a round gives its own slot back, at its end.  Then there need not be a loop around.
- *
- * A store by bulk copies behind the loop may meet those of the run before, of other warps, which nobody has waited for.
- * They are done long before, and a barrier in front of the store would be the one place where all warps meet, so that
- * no warpgroup stores while another one multiplies.  So each warp arrives at a barrier of its own kind some rounds into
- * the loop, where its stores have been written, and waits for the others' arrivals in front of its next one:
- *
- *                                                 for k { ..; mbarrier_arrive stored {stores=1}, in round `stages` }
- *                                                 mbarrier_arrive stored {stores=1}, if there were fewer rounds
- *                                                 mbarrier_wait stored; bulk_store .. */
+ * Without products in flight a round gives its own slot back, at its end.  Then there need not be a loop around. */
 #include "pipeline.h"
 
 /* ---- what a producer can do ---- */
@@ -129,10 +120,10 @@ static ir_value *previous_slot(pipeline *p, ir_builder *b, ir_value *slot)
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
 
-static ir_op *arrive(ir_builder *b, ir_value *barriers, ir_value *slot, ir_value *only_if)
+static void arrive(ir_builder *b, ir_value *barriers, ir_value *slot, ir_value *only_if)
 {
 	ir_value *args[] = {barriers, slot, only_if};
-	return ir_build(b, IR_MBARRIER_ARRIVE, only_if ? 3 : 2, args, 0, NULL, 0);
+	ir_build(b, IR_MBARRIER_ARRIVE, only_if ? 3 : 2, args, 0, NULL, 0);
 }
 
 /* Operands that wait for the value as it is outside. */
@@ -187,55 +178,15 @@ static void thread_through(thread *t, ir_op *o, ir_block *from, ir_value *start)
 	t->out = ir_add_result(f, o, type);
 }
 
-/* On through all that is around the loop; `start` stands in front of it. */
-static void thread_outwards(thread *t, ir_value *start)
-{
-	for (ir_op *o = t->p->loop; o->block->parent; o = o->block->parent)
-		thread_through(t, o->block->parent, o->block, start);
-}
-
-/* A value that the loop carries goes on through the loops around it. */
+/* A value that the loop carries goes on through the loops around it; `start` stands in front of all of them. */
 static ir_value *carry_on(pipeline *p, ir_value *start)
 {
 	ir_value *inside = pipeline_carry(p, start, NULL);
 	thread t = {.p = p, .out = p->loop->results[p->loop->nresults - 1]};
 	await(&t, p->loop);
-	thread_outwards(&t, start);
+	for (ir_op *o = p->loop; o->block->parent; o = o->block->parent)
+		thread_through(&t, o->block->parent, o->block, start);
 	return inside;
-}
-
-/* A block that leaves behind the loop, and may leave again. */
-static ir_op *store_behind(const pipeline *p)
-{
-	if (!inside_a_loop(p->loop)) return NULL;
-	for (ir_op *o = p->loop->next; o && o->kind != IR_FOR && o->kind != IR_WHILE; o = o->next)
-		if (o->kind == IR_BULK_STORE) return o;
-	return NULL;
-}
-
-/* `late`: where a round can arrive; `after`: behind the loop. */
-static void meet_early(pipeline *p, ir_op *store, ir_builder *head, ir_builder *late, ir_builder *after, ir_value *zero)
-{
-	ir_value *lo = ir_arg(p->loop, 0), *hi = ir_arg(p->loop, 1);
-	ir_value *stored = ir_build1(head, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
-	stored->def->attr[0] = 1;
-	stored->def->attr[1] = p->func->num_warps;
-	int64_t far = p->stages * p->step;
-	ir_builder front = {.func = p->func, .block = p->loop->block, .before = p->loop, .at = p->loop->at};
-	ir_value *round = ir_binary(&front, IR_ADD, lo, ir_constant_int(&front, SCALAR_I32, far));
-	arrive(late, stored, zero, ir_binary(late, IR_EQ, p->body->args[0], round))->attr[0] = 1;
-	ir_type wide = ir_scalar_type(SCALAR_I64); /* the round may lie beyond all numbers */
-	ir_value *exact = ir_binary(
-		after, IR_ADD, ir_build1(after, IR_CONVERT, wide, 1, &lo), ir_constant_int(after, SCALAR_I64, far));
-	ir_value *fewer = ir_binary(after, IR_GE, exact, ir_build1(after, IR_CONVERT, wide, 1, &hi));
-	arrive(after, stored, zero, fewer)->attr[0] = 1;
-	ir_builder at_store = {.func = p->func, .block = store->block, .before = store, .at = store->at};
-	ir_value *phase[] = {stored, zero, zero}, *turn[] = {ir_constant_int(&at_store, SCALAR_I32, 1), zero};
-	thread t = {.p = p};
-	await(&t, ir_build(&at_store, IR_MBARRIER_WAIT, 3, phase, 0, NULL, 0));
-	t.out = ir_build1(&at_store, IR_XOR, zero->type, 2, turn);
-	await(&t, t.out->def);
-	thread_outwards(&t, zero);
 }
 
 static ir_op *outermost(const pipeline *p)
@@ -283,8 +234,6 @@ void pipeline_rewrite_for_roles(pipeline *p)
 		arrive(&after, empty, previous_slot(p, &after, last), any);
 	} else
 		arrive(&bottom, empty, slot, NULL);
-	ir_op *store = store_behind(p);
-	if (store) meet_early(p, store, &head, p->nwaits ? &behind : &bottom, &after, zero);
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
 	ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
 	pipeline_read_rings(p, slot);

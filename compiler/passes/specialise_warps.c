@@ -34,7 +34,7 @@ typedef struct splitter {
 /* Barriers whose phases are not ended by bytes: arrivals give slots back. */
 static bool gives_back(const ir_value *barriers)
 {
-	return barriers->def->attr[1] > 1 && !mbarriers_of_stores(barriers);
+	return barriers->def->attr[1] > 1;
 }
 
 static bool is_producers(const ir_op *o)

@@ -184,43 +184,6 @@ for ta in false true; do
 	done
 done
 
-# Stores of tiles one after the other, by two statements into blocks that overlap: without a wait for what other warps have stored.
-cat >two.blk <<'B'
-kernel two(c: *f16, a: *const f16, b: *const f16, M: i32, N: i32, K: i32) grid(1) options(num_warps = 8, num_stages = 3) {
-    let A = tensor(a, [M, K]);
-    let B = tensor(b, [K, N]);
-    let C = tensor(c, [256, N]);
-    for t in range(0, cdiv(M, 128)) {
-        var s = zeros([128, 64], f32);
-        for k in range(0, K, 32) { s = dot(A.load([t * 128, k], [128, 32]), B.load([k, 0], [32, 64]), s); }
-        C.store([t % 2 * 64, 0], s);
-        var r = zeros([128, 64], f32);
-        for k in range(0, K, 32) { r = dot(A.load([t * 128, k], [128, 32]), B.load([k, 0], [32, 64]), r); }
-        C.store([96 - t % 2 * 64, 0], r + 1);
-    }
-}
-B
-"$blkc" --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16 two.blk -o kernel.ptx
-without() { # K, n, what: the n-th line of it
-	awk -v k="$2" -v what="$3" 'index($0, what) && ++seen == k { if (what ~ /try_wait/) print "setp.eq.b32 complete, 0, 0;"; next } { print }' kernel.ptx >mutant.ptx
-	# shellcheck disable=SC2086
-	status 1 "stores, K = $1, without $3, number $2" "$blkrun" --device=sim:sm_90a --sim-schedules=4 mutant.ptx $blocks K="$1"
-	says "$4"
-}
-blocks="c=f16[256,N] a=f16[M,K]:randn b=f16[K,N]:randn M=512 N=64"
-for k in 16 64 96 256; do # fewer rounds than stages, and more
-	# shellcheck disable=SC2086
-	status 0 "stores, K = $k" "$blkrun" --device=sim:sm_90a --sim-schedules=4 kernel.ptx $blocks K="$k" --out c=c.npy
-	# shellcheck disable=SC2086
-	status 0 "stores, K = $k, what they leave" "$blkrun" --device=cpu two.blk $blocks K="$k" --check c=c.npy --atol=0.05
-done
-race='a race on c at'
-without 64 2 'cp.async.bulk.wait_group 0;' "$race"
-without 64 4 'cp.async.bulk.wait_group 0;' "$race"
-without 256 3 'cp.async.bulk.wait_group 0;' "$race"
-without 64 2 'mbarrier.try_wait' "$race"
-without 64 4 'mbarrier.try_wait' "$race"
-
 # A block that is smaller than the program: warps that hold the same elements leave writing them for the bulk copy to one
 cat >small.blk <<'END'
 kernel small(o: *i32, p: *const i32)
