@@ -85,7 +85,8 @@ typedef struct blkc_kernel {
 	 * pointers too in ADDRESS; docs/nvptx.md) written I                          (index of a run-time parameter
 	 * whose buffer the kernel may write; a line each) grid I POSTFIX                     (I = 0..2; absent: the
 	 * host must pass a grid) cost bytes|flops POSTFIX num_warps N / num_stages N / num_ctas N / threads N / shared
-	 * N / maxnreg N max_registers N / max_spills N / max_shared N autotune ...                       (kept verbatim
+	 * N / cluster N (programs along x that are to be one, where the grid divides; absent: none) / maxnreg N
+	 * max_registers N / max_spills N / max_shared N autotune ...                       (kept verbatim
 	 * for tools; one line) source HEX                         (with an autotune clause: what its results depend on
 	 * of the source and its imports; not repeated in a PTX file's head) configuration NAME=VALUE,NAME=VALUE (one
 	 * that the autotune clause allows, in its order; a line each; not repeated in a PTX file's head)  POSTFIX:

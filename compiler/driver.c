@@ -150,6 +150,7 @@ static void finish_signature(compile *c, ir_func *f, text *signature, uint64_t s
 			signature, "threads %u\nshared %u\n", 32 * (f->num_warps + f->producer_warps), f->shared_bytes);
 	else
 		text_printf(signature, "scratch %llu\n", (unsigned long long)scratch_bytes);
+	if (f->cluster) text_printf(signature, "cluster %u\n", f->cluster);
 }
 
 static void add_cpu_code(compile *c, const char *kernel, const cpu_output *out)

@@ -323,6 +323,7 @@ typedef struct blk_info {
 	uint32_t tensor_maps;     /* that each launch makes and passes */
 	char promises[256];       /* what the code assumes: "x%16,n%8,m=1"; "" nothing; cut short it ends in ",..." */
 	char fallback[256];       /* why these arguments get code that assumes nothing though there is better; "" */
+	uint32_t cluster; /* neighbours along x that run as one cluster, where the grid divides by it; 1: none */
 } blk_info;
 /* Compiles what a launch with these arguments would use, if need be, and describes it.  Where the code for what the
  * arguments promise copies by tensor maps and none can be made of them, a launch uses the code for which nothing is

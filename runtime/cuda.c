@@ -402,17 +402,32 @@ static blk_status cuda_encode(blk_device *d, const tensor_map_request *q, tensor
 	return status;
 }
 
+/* As clusters, where the grid is whole ones and the driver has them; the code asks whether it runs in one. */
+static blk_status launch_inside(
+	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], void **parameters)
+{
+	uint32_t n = signature_cluster(v->sig);
+	CUresult r = CUDA_NO_CLUSTER;
+	if (n > 1 && grid[0] % n == 0 && d->cuda->cuLaunchKernelEx) {
+		CUlaunchAttribute cluster = {.id = CUDA_LAUNCH_CLUSTER, .value = {.clusterDim = {n, 1, 1}}};
+		const CUlaunchConfig launch = {
+			grid[0], grid[1], grid[2], v->threads, 1, 1, v->shared, stream, &cluster, 1};
+		blk_status status = CALL(d, cuLaunchKernelEx, &launch, v->function, parameters, NULL);
+		if (r != CUDA_NO_CLUSTER) return status;
+	}
+	return CALL(d, cuLaunchKernel, v->function, grid[0], grid[1], grid[2], v->threads, 1, 1, v->shared, stream,
+		parameters, NULL);
+}
+
 static blk_status cuda_launch(
 	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps)
 {
 	void *parameters[SIGNATURE_PARAMETERS + SIGNATURE_MAPS];
 	for (uint32_t i = 0; i < v->sig->nparameters; i++) parameters[i] = &bits[i];
 	for (uint32_t i = 0; i < v->sig->nmaps; i++) parameters[v->sig->nparameters + i] = (void *)&maps[i];
-	CUresult r;
 	int entered = enter(d);
 	if (entered < 0) return BLK_ERROR_DRIVER;
-	blk_status status = CALL(d, cuLaunchKernel, v->function, grid[0], grid[1], grid[2], v->threads, 1, 1, v->shared,
-		stream, parameters, NULL);
+	blk_status status = launch_inside(d, v, stream, grid, parameters);
 	leave(d, entered);
 	return status;
 }

@@ -18,6 +18,23 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUlinkState_st *CUlinkState;
 typedef int CUdevice_attribute, CUfunction_attribute, CUjit_option, CUjitInputType;
+typedef int CUlaunchAttributeID;
+typedef struct CUlaunchAttribute_st {
+	CUlaunchAttributeID id;
+	uint32_t unused;
+	union {
+		char room[64];
+		struct {
+			unsigned x, y, z;
+		} clusterDim;
+	} value;
+} CUlaunchAttribute;
+typedef struct CUlaunchConfig_st {
+	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+	CUstream hStream;
+	CUlaunchAttribute *attrs;
+	unsigned numAttrs;
+} CUlaunchConfig;
 typedef int CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
 	CUtensorMapFloatOOBfill;
 typedef struct CUtensorMap_st {
@@ -79,7 +96,8 @@ typedef struct CUtensorMap_st {
 		(CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void *address, const uint64_t *extents,   \
 			const uint64_t *strides, const unsigned *box, const unsigned *steps,                           \
 			CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,                                  \
-			CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill))
+			CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill))                               \
+	X(cuLaunchKernelEx, (const CUlaunchConfig *launch, CUfunction function, void **parameters, void **extra))
 
 /*      ours  value  cuda.h's */
 #define CUDA_NUMBERS(X)                                                                                                \
@@ -96,6 +114,8 @@ typedef struct CUtensorMap_st {
 	X(CUDA_ASSERTED, 710, CUDA_ERROR_ASSERT)                                                                       \
 	X(CUDA_HARDWARE_STACK, 714, CUDA_ERROR_HARDWARE_STACK_ERROR)                                                   \
 	X(CUDA_LAUNCH_FAILED, 719, CUDA_ERROR_LAUNCH_FAILED)                                                           \
+	X(CUDA_NO_CLUSTER, 912, CUDA_ERROR_INVALID_CLUSTER_SIZE)                                                       \
+	X(CUDA_LAUNCH_CLUSTER, 4, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)                                               \
 	X(CUDA_ATTRIBUTE_WARP, 10, CU_DEVICE_ATTRIBUTE_WARP_SIZE)                                                      \
 	X(CUDA_ATTRIBUTE_SMS, 16, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)                                            \
 	X(CUDA_ATTRIBUTE_CLOCK, 36, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)                                             \

@@ -58,6 +58,7 @@ blk_status blk_kernel_info(blk_kernel *k, const blk_arg *args, size_t n, blk_inf
 	info.from_cache = v->from_cache;
 	info.tensor_maps = v->sig->nmaps;
 	list_promises(v->sig, info.promises, sizeof info.promises);
+	info.cluster = signature_cluster(v->sig);
 	status = d->backend->describe(d, v, &info);
 	if (!status) *out = info;
 	return status;

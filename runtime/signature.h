@@ -60,12 +60,18 @@ typedef struct signature {
 	signature_expression grid[3];
 	signature_expression cost_bytes, cost_flops;
 	uint32_t num_warps, num_stages, num_ctas, threads, shared, maxnreg, scratch;
+	uint32_t cluster; /* programs along x that the code wants in one cluster; 0: each alone */
 	uint32_t max_registers, max_spills, max_shared; /* budgets; UINT32_MAX: none */
 } signature;
 
 /* Reads one kernel's facts.  Unknown facts are skipped, so that newer code still runs; a malformed one is an error. */
 blk_status signature_parse(const char *text, size_t bytes, signature **);
 void signature_free(signature *);
+
+static inline uint32_t signature_cluster(const signature *s)
+{
+	return s->cluster ? s->cluster : 1;
+}
 
 /* A clause's value. `bits` are the arguments' containers in order. False: it divides by zero where that matters. */
 /* How many of the smallest elements that a parameter points to make 16 bytes, the most that one access moves: what the

@@ -67,9 +67,11 @@ typedef struct explain_row {
 	/* products: how is the instruction's name and shape */
 	uint32_t instructions; /* that a warp, or a warpgroup, executes */
 	const char *first,
-		*second;       /* where the operands come from: "registers", "shared memory", "ring"; null: mma.sync */
-	bool flies;            /* nobody waits for it in the loop */
-	bool producer;         /* of a ring: a warp of its own fills it */
+		*second; /* where the operands come from: "registers", "shared memory", "ring"; null: mma.sync */
+	bool flies;      /* nobody waits for it in the loop */
+	bool producer;   /* of a ring: a warp of its own fills it */
+	bool shared;     /* of a ring: the programs of a cluster fill it together, where their blocks are the same; */
+	const char *unshared;  /* or why not; or null */
 	const char *why_not;   /* wgmma; or, of a load in a loop: copied ahead; of a ring: by a producer; or null */
 	const char *no_window; /* of a load: no tensor copy; or null */
 
@@ -84,7 +86,8 @@ typedef struct explain_kernel {
 	uint32_t line;
 	const blk_target *target;
 	uint32_t num_warps, producer_warps, maxnreg;
-	VEC(explain_row) rows; /* in the order of the text, then of the program */
+	uint32_t num_ctas, cluster; /* as asked for, and as the code wants it: 0: none */
+	VEC(explain_row) rows;      /* in the order of the text, then of the program */
 	uint32_t shared_bytes, barriers;
 	uint32_t live_registers; /* the estimate's largest */
 	pressure pressure;

@@ -125,6 +125,8 @@ static void put_row(json *j, const explain_row *r)
 			number_if(j, "stages_asked_for", r->lowered, r->lowered);
 			truth(j, "producer", r->producer);
 			string(j, "why_no_producer", r->why_not);
+			truth(j, "by_a_cluster", r->shared);
+			string(j, "why_not_by_a_cluster", r->unshared);
 		}
 	}
 	if (r->kind == EXPLAIN_PRODUCT) {
@@ -174,6 +176,7 @@ static void put_kernel(json *j, arena *a, const explain_kernel *k)
 	number(j, "num_warps", k->num_warps);
 	number(j, "producer_warps", k->producer_warps);
 	number_if(j, "maxnreg", k->maxnreg, k->maxnreg);
+	number_if(j, "cluster", k->cluster, k->cluster);
 	number_if(j, "registers", k->assembled, k->registers);
 	number_if(j, "spill_bytes", k->assembled, k->spill_bytes);
 	number(j, "shared_bytes", k->shared_bytes);

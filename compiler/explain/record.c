@@ -190,26 +190,6 @@ static explain_kind kind_of(const ir_op *o)
 	}
 }
 
-/* Of the copies into a ring; they are all alike. */
-static void record_ring(recorder *r, const ir_op *o, explain_row *row)
-{
-	const ir_value *tile = o->results[0];
-	layout_plan plan;
-	row->type = ir_type_name(r->arena, tile->type);
-	row->stages = (uint32_t)o->attr[0];
-	row->lowered = pipeline_lowered(r->func, o);
-	if (ring_plan(o, &plan) && plan.matrices) row->how = "matrix loads";
-	if (o->attr[1]) row->how = "wgmma";
-	for (const ir_use *u = tile->uses; u; u = u->next) {
-		const ir_op *copy = u->user;
-		if (copy->kind != IR_ASYNC_COPY) continue;
-		row->name = explain_base(r->func, ir_arg(copy, 2));
-		row->access_bytes = (uint32_t)copy->attr[0] * scalar_bytes(tile->type.elem);
-		row->accesses = layout_registers(tile->layout) / (uint32_t)copy->attr[0];
-		row->masked = copy->nargs > 3;
-	}
-}
-
 static const char *find_note(const pass_note *notes, uint32_t n, const ir_op *o)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -220,6 +200,42 @@ static const char *find_note(const pass_note *notes, uint32_t n, const ir_op *o)
 static const char *note_of(const recorder *r, const ir_op *o)
 {
 	return find_note(r->pass->notes.at, r->pass->notes.n, o);
+}
+
+/* The parts in which a block comes. */
+static unsigned shares_of(const ir_op *o)
+{
+	if (o->kind == IR_BULK_LOAD) return (unsigned)o->attr[0];
+	for (const ir_use *u = o->kind == IR_RING ? o->results[0]->uses : NULL; u; u = u->next)
+		if (u->user->kind == IR_BULK_COPY) return (unsigned)u->user->attr[0];
+	return 1;
+}
+
+static void record_sharing(const recorder *r, const ir_op *ring, explain_row *row)
+{
+	row->unshared = find_note(r->pass->alone.at, r->pass->alone.n, ring);
+	row->shared = r->func->cluster && !row->unshared;
+}
+
+/* Of the copies into a ring; they are all alike. */
+static void record_ring(recorder *r, const ir_op *o, explain_row *row)
+{
+	const ir_value *tile = o->results[0];
+	layout_plan plan;
+	row->type = ir_type_name(r->arena, tile->type);
+	row->stages = (uint32_t)o->attr[0];
+	row->lowered = pipeline_lowered(r->func, o);
+	if (ring_plan(o, &plan) && plan.matrices) row->how = "matrix loads";
+	if (o->attr[1]) row->how = "wgmma";
+	record_sharing(r, o, row);
+	for (const ir_use *u = tile->uses; u; u = u->next) {
+		const ir_op *copy = u->user;
+		if (copy->kind != IR_ASYNC_COPY) continue;
+		row->name = explain_base(r->func, ir_arg(copy, 2));
+		row->access_bytes = (uint32_t)copy->attr[0] * scalar_bytes(tile->type.elem);
+		row->accesses = layout_registers(tile->layout) / (uint32_t)copy->attr[0];
+		row->masked = copy->nargs > 3;
+	}
 }
 
 static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
@@ -236,9 +252,11 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 		row->lowered = pipeline_lowered(r->func, o);
 		row->why_not = note_of(r, o);
 		row->producer = !row->why_not;
+		record_sharing(r, o, row);
 	}
 	row->type = ir_type_name(r->arena, tile->type);
 	row->how = ring ? "load ahead" : load ? "load" : "store";
+	if (shares_of(o) > 1) bulk_shape_divide(tile->type, shares_of(o), &s);
 	row->accesses = s.panels * s.pieces;
 	row->access_bytes = s.copy_bytes;
 	row->swizzle = s.swizzle;
@@ -374,6 +392,8 @@ explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *co
 		.num_warps = f->num_warps,
 		.producer_warps = f->producer_warps,
 		.maxnreg = f->maxnreg,
+		.num_ctas = f->num_ctas,
+		.cluster = f->cluster,
 		.shared_bytes = f->shared_bytes,
 		.ptx_bytes = code->ptx_bytes,
 		.cubin_bytes = code->cubin_bytes,

@@ -127,6 +127,15 @@ static void put_lowered(writer *w, const explain_row *row)
 		text_printf(w->out, "\n            not %u stages: shared memory does not hold them", row->lowered);
 }
 
+static void put_sharing(writer *w, const explain_row *row)
+{
+	if (row->shared)
+		text_printf(w->out,
+			"\n            by the %u programs of a cluster together, where it is the same for all",
+			w->kernel->cluster);
+	if (row->unshared) text_printf(w->out, "\n            not by a cluster together: %s", row->unshared);
+}
+
 static void put_row(writer *w, const explain_row *row)
 {
 	text_printf(w->out, "        %s", explain_kind_names[row->kind]);
@@ -153,6 +162,7 @@ static void put_row(writer *w, const explain_row *row)
 			row->masked ? ", masked" : "", row->how ? ", " : "", row->how ? row->how : "",
 			row->shared_bytes);
 		put_lowered(w, row);
+		put_sharing(w, row);
 		break;
 	case EXPLAIN_BULK:
 		text_printf(w->out, ": %s by a tensor map, %u %s of %u bytes, by one thread%s", row->how, row->accesses,
@@ -164,6 +174,7 @@ static void put_row(writer *w, const explain_row *row)
 		put_lowered(w, row);
 		if (row->stages && row->why_not)
 			text_printf(w->out, "\n            not by a producer warp: %s", row->why_not);
+		put_sharing(w, row);
 		break;
 	case EXPLAIN_PRODUCT: put_product(w, row); break;
 	case EXPLAIN_EXCHANGE:
@@ -183,7 +194,12 @@ static void put_head(writer *w)
 	text_printf(out, "kernel %s  %s:%u  %s, %u %s", k->name, k->at.file ? k->at.file->name : "", k->line,
 		k->target->name, k->num_warps, plural(k->num_warps, "warp", "warps"));
 	if (k->producer_warps) text_printf(out, " and %u of a producer", k->producer_warps);
+	if (k->cluster) text_printf(out, ", clusters of %u programs", k->cluster);
 	text_puts(out, "\n");
+	if (k->num_ctas > 1 && !k->cluster)
+		text_printf(out, "  no clusters, though num_ctas = %u: %s\n", k->num_ctas,
+			k->target->wgmma ? "no loop has copies that programs could share"
+					 : "the target's programs share no copies");
 	if (k->assembled) {
 		text_printf(out, "  registers %u, spills %u bytes, shared memory %u bytes, barriers %u\n", k->registers,
 			k->spill_bytes, k->shared_bytes, k->barriers);

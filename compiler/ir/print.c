@@ -259,6 +259,7 @@ void ir_print(text *out, const ir_func *f)
 	if (f->max_shared != UINT32_MAX) text_printf(out, " max_shared=%u", f->max_shared);
 	if (f->shared_bytes) text_printf(out, " shared_bytes=%u", f->shared_bytes);
 	if (f->producer_warps) text_printf(out, " producer_warps=%u", f->producer_warps);
+	if (f->cluster) text_printf(out, " cluster=%u", f->cluster);
 	text_puts(out, " {\n");
 	print_ops(&p, f->body, 1);
 	text_puts(out, "}\n");

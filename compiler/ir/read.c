@@ -527,6 +527,7 @@ static bool take_option(reader *r, word name)
 		{"max_shared", &f->max_shared},
 		{"shared_bytes", &f->shared_bytes},
 		{"producer_warps", &f->producer_warps},
+		{"cluster", &f->cluster},
 	};
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
 		if (is(name, options[i].name)) return take_u32(r, options[i].at);

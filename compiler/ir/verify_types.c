@@ -491,19 +491,29 @@ static bool barriers_and_slot(const ir_op *o, unsigned at, text *why)
 	       same(o, type(o, o->kind == IR_BULK_COPY ? 1 : at + 1), ir_scalar_type(SCALAR_I32), "slot", why);
 }
 
-/* ring, slot, barriers, map, indices. */
+/* Operands from that one on. */
+static bool conditions(const ir_op *o, unsigned first, text *why)
+{
+	for (unsigned i = first; i < o->nargs; i++)
+		if (!is_bool(type(o, i)) || type(o, i).rank)
+			return ir_verify_fail(why, "%s is not a bool scalar", name(why, type(o, i)));
+	return true;
+}
+
+/* ring, slot, barriers, map, indices, perhaps a bool. */
 static bool bulk_copy(const ir_op *o, text *why)
 {
-	if (o->nargs < 4) return ir_verify_fail(why, "%u operands", o->nargs);
+	unsigned indices_end = o->nargs - (o->attr[0] > 1);
+	if (o->nargs < 5) return ir_verify_fail(why, "%u operands", o->nargs);
 	const ir_op *ring = ir_arg(o, 0)->def, *map = ir_arg(o, 3)->def;
 	if (!ring || ring->kind != IR_RING || !map || map->kind != IR_TENSOR_MAP)
 		return ir_verify_fail(why, "no ring, or no tensor map");
 	ir_type block = type(o, 0);
-	if (block.elem != type(o, 3).elem || o->nargs < 4u + block.rank || o->nargs > 4u + IR_MAX_RANK)
+	if (block.elem != type(o, 3).elem || indices_end < 4u + block.rank || indices_end > 4u + IR_MAX_RANK)
 		return ir_verify_fail(why, "%u operands for a block of type %s", o->nargs, name(why, block));
-	for (unsigned i = 4; i < o->nargs; i++)
+	for (unsigned i = 4; i < indices_end; i++)
 		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "index", why)) return false;
-	return barriers_and_slot(o, 2, why);
+	return conditions(o, indices_end, why) && barriers_and_slot(o, 2, why);
 }
 
 /* An operand of wgmma, and its slot if it is a ring; *t is it as [rows, columns]. */
@@ -630,6 +640,8 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_CONST: return constant(o, why);
 	case IR_PROGRAM_ID:
 	case IR_NUM_PROGRAMS:
+	case IR_CLUSTER_RANK:
+	case IR_CLUSTER_SIZE:
 	case IR_ARANGE: return source(o, why);
 	case IR_SPLAT:
 	case IR_EXPAND_DIMS:
@@ -732,12 +744,13 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_MBARRIER_WAIT:
 		return barriers_and_slot(o, 0, why) && same(o, type(o, 2), ir_scalar_type(SCALAR_I32), "parity", why);
 	case IR_MBARRIER_ARRIVE:
-		if (o->nargs < 2 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
-		if (o->nargs == 3 && (!is_bool(type(o, 2)) || type(o, 2).rank))
-			return ir_verify_fail(why, "%s is not a bool scalar", name(why, type(o, 2)));
-		return barriers_and_slot(o, 0, why);
+		if (o->attr[0] > 1 ? o->nargs != 4 : o->nargs < 2 || o->nargs > 3)
+			return ir_verify_fail(why, "%u operands", o->nargs);
+		return conditions(o, 2, why) && barriers_and_slot(o, 0, why);
 	case IR_MBARRIERS_END: return barriers_and_slot(o, 0, why);
 	case IR_BULK_COPY: return bulk_copy(o, why);
+	case IR_CLUSTER_BARRIER:
+		return (o->attr[0] >= 0 && o->attr[0] <= 2) || ir_verify_fail(why, "half=%lld", (long long)o->attr[0]);
 	case IR_CONVERT_LAYOUT: return all_same(o, is_any, "", why);
 	case IR_ASSUME:
 		return (is_bool(type(o, 0)) && type(o, 0).rank == 0) ||

@@ -71,17 +71,19 @@ static void fence_stores(lower *l)
 }
 
 /* One copy between shared memory at byte `base` (i32) and a box of the map at these indices, slowest first; a load
- * tells the barrier. */
-static void copy(
-	lower *l, unsigned rank, LLVMValueRef base, LLVMValueRef map, const LLVMValueRef *index, LLVMValueRef barrier)
+ * tells the barrier, and with `programs` (a mask, i16) it goes to the same place in each of them. */
+static void copy(lower *l, unsigned rank, LLVMValueRef base, LLVMValueRef map, const LLVMValueRef *index,
+	LLVMValueRef barrier, LLVMValueRef programs)
 {
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
-	LLVMValueRef args[3 + IR_MAX_RANK];
+	LLVMValueRef args[4 + IR_MAX_RANK];
 	unsigned n = 0;
-	text_printf(&code, "cp.async.bulk.tensor.%ud.%s [%s, {", rank,
-		barrier ? "shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0],"
+	text_printf(&code, "cp.async.bulk.tensor.%ud.%s%s [$1, {", rank,
+		barrier ? "shared::cluster.global.tile.mbarrier::complete_tx::bytes"
 			: "global.shared::cta.tile.bulk_group",
-		"$1");
+		programs  ? ".multicast::cluster [$0],"
+		: barrier ? " [$0],"
+			  : "");
 	text_puts(&constraints, "r,l");
 	args[n++] = address(l, base);
 	args[n++] = map;
@@ -92,35 +94,61 @@ static void copy(
 	}
 	text_puts(&code, barrier ? "}], " : "}], [$0];");
 	if (barrier) {
-		text_printf(&code, "[$%u];", 2 + rank);
+		text_printf(&code, "[$%u]", 2 + rank);
 		text_puts(&constraints, ",r");
 		args[n++] = barrier;
+		if (programs) {
+			text_printf(&code, ", $%u", 3 + rank);
+			text_puts(&constraints, ",h");
+			args[n++] = programs;
+		}
+		text_puts(&code, ";");
 	}
 	lower_asm(l, code.at, constraints.at, l->none, n, args, LOWER_ASM_EFFECT);
 }
 
-/* The pieces of a block between shared memory at byte `base` (i32) and its place in the array; the map is operand
- * `map`, the indices stand from `first` on, those of dimensions in which the block has extent 1 in front. */
-static void copies(
-	lower *l, const ir_op *o, unsigned map, unsigned first, ir_type block, LLVMValueRef base, LLVMValueRef barrier)
-{
+/* A block on its way between shared memory at byte `base` (i32) and its place in the array, whose indices stand from
+ * operand `first` on, those of dimensions in which the block has extent 1 in front. */
+typedef struct travel {
 	bulk_shape s;
-	unsigned rank = o->nargs - first, last = rank - 1, front = rank - block.rank;
-	bulk_shape_of(block, &s);
-	for (unsigned panel = 0; panel < s.panels; panel++)
-		for (unsigned piece = 0; piece < s.pieces; piece++) {
-			LLVMValueRef index[IR_MAX_RANK];
-			unsigned before = (panel * s.pieces + piece) * s.copy_bytes;
-			for (unsigned i = 0; i < rank; i++) {
-				unsigned step = i == last              ? panel * s.box[last - front]
-						: i == s.split + front ? piece * BULK_BOX
-								       : 0;
-				index[i] = LLVMBuildAdd(
-					l->builder, lower_arg(l, o, first + i).at[0], lower_i32(l, step), "");
-			}
-			copy(l, rank, LLVMBuildAdd(l->builder, base, lower_i32(l, before), ""),
-				lower_arg(l, o, map).at[0], index, barrier);
+	unsigned first, rank, front;
+	LLVMValueRef map, base, barrier;
+} travel;
+
+static travel travel_of(lower *l, const ir_op *o, unsigned map, unsigned first, unsigned rank, ir_type block,
+	unsigned shares, LLVMValueRef base, LLVMValueRef barrier)
+{
+	travel t = {.first = first, .rank = rank, .front = rank - block.rank, .base = base, .barrier = barrier};
+	bulk_shape_of(block, &t.s);
+	if (shares > 1) bulk_shape_divide(block, shares, &t.s);
+	t.map = lower_arg(l, o, map).at[0];
+	return t;
+}
+
+/* Its copies `from` (i32) to from + n - 1. */
+static void copies(lower *l, const ir_op *o, const travel *t, LLVMValueRef from, unsigned n, LLVMValueRef programs)
+{
+	LLVMBuilderRef m = l->builder;
+	for (unsigned k = 0; k < n; k++) {
+		LLVMValueRef number = LLVMBuildAdd(m, from, lower_i32(l, k), ""), index[IR_MAX_RANK];
+		LLVMValueRef panel = LLVMBuildUDiv(m, number, lower_i32(l, t->s.pieces), "");
+		LLVMValueRef piece = LLVMBuildURem(m, number, lower_i32(l, t->s.pieces), "");
+		LLVMValueRef before = LLVMBuildMul(m, number, lower_i32(l, t->s.copy_bytes), "");
+		for (unsigned i = 0; i < t->rank; i++) {
+			LLVMValueRef step = lower_i32(l, 0);
+			if (i == t->rank - 1)
+				step = LLVMBuildMul(m, panel, lower_i32(l, t->s.box[i - t->front]), "");
+			else if (i == t->s.split + t->front)
+				step = LLVMBuildMul(m, piece, lower_i32(l, t->s.box[i - t->front]), "");
+			index[i] = LLVMBuildAdd(m, lower_arg(l, o, t->first + i).at[0], step, "");
 		}
+		copy(l, t->rank, LLVMBuildAdd(m, t->base, before, ""), t->map, index, t->barrier, programs);
+	}
+}
+
+static void all_copies(lower *l, const ir_op *o, const travel *t)
+{
+	copies(l, o, t, lower_i32(l, 0), t->s.panels * t->s.pieces, NULL);
 }
 
 /* Spins until the barrier's phase of that parity is complete. */
@@ -157,12 +185,13 @@ void lower_bulk_load(lower *l, ir_op *o)
 	LLVMValueRef base = lower_i32(l, o->shared_offset);
 	LLVMValueRef barrier = address(l, lower_i32(l, o->shared_offset + s.bytes));
 	LLVMValueRef expect[] = {barrier, lower_i32(l, s.bytes)};
+	travel t = travel_of(l, o, 0, 1, o->nargs - 1u, block, (unsigned)o->attr[0], base, barrier);
 	LLVMBasicBlockRef after = thread_0_begin(l);
 	lower_asm(l, "mbarrier.init.shared::cta.b64 [$0], 1;", "r", l->none, 1, &barrier, LOWER_ASM_EFFECT);
 	ready_for_copies(l);
 	lower_asm(l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, expect,
 		LOWER_ASM_EFFECT);
-	copies(l, o, 0, 1, block, base, barrier);
+	all_copies(l, o, &t);
 	branch_end(l, after);
 	lower_barrier(l); /* the barrier object is there */
 	wait(l, barrier, lower_i32(l, 0));
@@ -259,7 +288,7 @@ static void store_by_warps(lower *l, ir_op *o)
 			uint32_t step = d < front ? 0 : layout_coordinate(y, layout_apply(y, outside, 0, 0), d - front);
 			at[d] = LLVMBuildAdd(l->builder, index[d], lower_i32(l, step), "");
 		}
-		copy(l, rank, buffer, lower_arg(l, o, 0).at[0], at, NULL);
+		copy(l, rank, buffer, lower_arg(l, o, 0).at[0], at, NULL, NULL);
 		plain(l, "cp.async.bulk.commit_group;");
 		branch_end(l, after);
 	}
@@ -286,8 +315,9 @@ void lower_bulk_store(lower *l, ir_op *o)
 	if (after) branch_end(l, after);
 	fence_stores(l);
 	lower_barrier(l);
+	travel t = travel_of(l, o, 0, 2, o->nargs - 2u, v->type, 1, base, NULL);
 	after = thread_0_begin(l);
-	copies(l, o, 0, 2, v->type, base, NULL);
+	all_copies(l, o, &t);
 	plain(l, "cp.async.bulk.commit_group;");
 	branch_end(l, after);
 }
@@ -302,7 +332,7 @@ void lower_bulk_wait(lower *l, ir_op *o)
 static bool by_thread_0(const ir_op *o)
 {
 	return o && (o->kind == IR_MBARRIER_EXPECT || o->kind == IR_BULK_COPY || o->kind == IR_MBARRIERS ||
-			    o->kind == IR_TENSOR_MAP);
+			    o->kind == IR_TENSOR_MAP || (o->kind == IR_MBARRIER_WAIT && o->attr[0]));
 }
 
 static void enter_thread_0(lower *l, const ir_op *o)
@@ -377,6 +407,28 @@ void lower_mbarrier_expect(lower *l, ir_op *o)
 	leave_thread_0(l, o);
 }
 
+static LLVMValueRef cluster_rank(lower *l)
+{
+	return lower_intrinsic(l, "llvm.nvvm.read.ptx.sreg.cluster.ctarank", l->i32, 0, NULL);
+}
+
+/* Where that holds this program's share of the copies, to all programs of the cluster; else all of them. */
+static void bring_together(lower *l, const ir_op *o, const travel *t, unsigned shares, LLVMValueRef together)
+{
+	unsigned each = t->s.panels * t->s.pieces / shares;
+	LLVMBasicBlockRef share = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	LLVMBasicBlockRef whole = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	LLVMBuildCondBr(l->builder, together, share, whole);
+	LLVMPositionBuilderAtEnd(l->builder, share);
+	LLVMValueRef first = LLVMBuildMul(l->builder, cluster_rank(l), lower_i32(l, each), "");
+	copies(l, o, t, first, each, lower_const(l, l->i16, (1 << shares) - 1));
+	LLVMBuildBr(l->builder, after);
+	LLVMPositionBuilderAtEnd(l->builder, whole);
+	all_copies(l, o, t);
+	branch_end(l, after);
+}
+
 void lower_bulk_copy(lower *l, ir_op *o)
 {
 	const ir_op *ring = ir_arg(o, 0)->def;
@@ -386,25 +438,81 @@ void lower_bulk_copy(lower *l, ir_op *o)
 		lower_fail(l, o, "no shared memory was set aside for a ring");
 		return;
 	}
+	unsigned shares = (unsigned)o->attr[0], indices = o->nargs - 4u - (shares > 1);
 	enter_thread_0(l, o);
 	LLVMValueRef base = LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, plan->bytes), "");
 	base = LLVMBuildAdd(l->builder, base, lower_i32(l, ring->shared_offset), "");
-	copies(l, o, 3, 4, ir_arg(o, 0)->type, base, slot_barrier(l, o, 2, 1));
+	travel t = travel_of(l, o, 3, 4, indices, ir_arg(o, 0)->type, shares, base, slot_barrier(l, o, 2, 1));
+	if (shares > 1)
+		bring_together(l, o, &t, shares, lower_arg(l, o, o->nargs - 1u).at[0]);
+	else
+		all_copies(l, o, &t);
 	leave_thread_0(l, o);
 }
 
 void lower_mbarrier_wait(lower *l, ir_op *o)
 {
+	if (o->attr[0]) enter_thread_0(l, o);
 	wait(l, slot_barrier(l, o, 0, 1), lower_arg(l, o, 2).at[0]);
+	if (o->attr[0]) leave_thread_0(l, o);
 }
 
-/* What all lanes did, lane 0 says. */
+/* What all lanes did, lane 0 says; or to each program of a cluster another lane.  That is to be no release at the
+ * cluster's scope, which ptxas makes a fence of the whole GPU: what was read of the slot, wgmma has read, and waited
+ * for.
+ */
 void lower_mbarrier_arrive(lower *l, ir_op *o)
 {
-	LLVMValueRef lane = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, 31), "");
-	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, lane, lower_i32(l, 0), "");
-	if (o->nargs > 2) first = LLVMBuildAnd(l->builder, first, lower_arg(l, o, 2).at[0], "");
-	LLVMValueRef args[] = {slot_barrier(l, o, 0, 1), first};
+	LLVMBuilderRef m = l->builder;
+	unsigned programs = o->attr[0] > 1 ? (unsigned)o->attr[0] : 1;
+	LLVMValueRef lane = LLVMBuildAnd(m, l->tid, lower_i32(l, 31), "");
+	LLVMValueRef acts = LLVMBuildICmp(m, LLVMIntULT, lane, lower_i32(l, programs), "");
+	if (o->nargs > 2) acts = LLVMBuildAnd(m, acts, lower_arg(l, o, 2).at[0], "");
+	LLVMValueRef args[] = {slot_barrier(l, o, 0, 1), acts, NULL};
+	if (programs > 1) {
+		LLVMValueRef each = LLVMBuildAnd(m, lane, lower_i32(l, programs - 1), "");
+		args[2] = LLVMBuildSelect(m, lower_arg(l, o, 3).at[0], each, cluster_rank(l), "");
+	}
 	lower_warp_barrier(l);
-	lower_asm(l, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", l->none, 2, args, LOWER_ASM_EFFECT);
+	if (programs > 1)
+		lower_asm(l,
+			"{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, $0, $2;\n\t"
+			"@$1 mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}",
+			"r,b,r", l->none, 3, args, LOWER_ASM_EFFECT);
+	else
+		lower_asm(l, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", l->none, 2, args, LOWER_ASM_EFFECT);
+}
+
+static void cluster_barrier(lower *l, const char *what)
+{
+	lower_intrinsic(l, arena_printf(l->arena, "llvm.nvvm.barrier.cluster.%s", what), l->none, 0, NULL);
+}
+
+void lower_meet_cluster(lower *l)
+{
+	cluster_barrier(l, "arrive.aligned");
+	cluster_barrier(l, "wait.aligned");
+}
+
+/* What they did in each other's memory they have waited for; and lanes of a warp come one by one. */
+void lower_leave_cluster(lower *l)
+{
+	cluster_barrier(l, "arrive.relaxed");
+	cluster_barrier(l, "wait");
+}
+
+void lower_cluster_barrier(lower *l, ir_op *o)
+{
+	if (o->attr[0] == 0) lower_meet_cluster(l);
+	if (o->attr[0] == 1) cluster_barrier(l, "arrive.relaxed.aligned");
+	if (o->attr[0] == 2) cluster_barrier(l, "wait.aligned");
+}
+
+void lower_cluster_place(lower *l, ir_op *o)
+{
+	tile out = lower_new_tile(l, ir_result(o));
+	out.at[0] = o->kind == IR_CLUSTER_RANK
+			    ? cluster_rank(l)
+			    : lower_intrinsic(l, "llvm.nvvm.read.ptx.sreg.cluster.nctarank", l->i32, 0, NULL);
+	lower_set(l, ir_result(o), out);
 }

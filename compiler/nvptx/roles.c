@@ -23,7 +23,10 @@ void lower_roles(lower *l, ir_op *o)
 	LLVMBasicBlockRef block[4];
 	enum { COMPUTE, OTHERS, COPY, AFTER };
 	for (unsigned i = 0; i < 4; i++) block[i] = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	lower_barrier(l); /* the mbarriers are there, for all threads */
+	if (l->func->cluster) /* the mbarriers are there, for all threads */
+		lower_meet_cluster(l);
+	else
+		lower_barrier(l);
 	LLVMValueRef computes =
 		LLVMBuildICmp(l->builder, LLVMIntULT, lower_warp(l), lower_i32(l, l->func->num_warps), "");
 	LLVMBuildCondBr(l->builder, computes, block[COMPUTE], block[OTHERS]);
@@ -45,4 +48,5 @@ void lower_roles(lower *l, ir_op *o)
 	LLVMBuildBr(l->builder, block[AFTER]);
 	l->role = EVERYBODY;
 	LLVMPositionBuilderAtEnd(l->builder, block[AFTER]);
+	if (l->func->cluster) lower_leave_cluster(l); /* others give slots back here as long as they compute */
 }

@@ -40,6 +40,21 @@ bool bulk_shape_of(ir_type t, bulk_shape *s)
 	return s->panels * s->pieces <= BULK_COPIES;
 }
 
+bool bulk_shape_divide(ir_type t, unsigned shares, bulk_shape *s)
+{
+	unsigned copies = s->panels * s->pieces;
+	if (copies % shares == 0) return true;
+	if (shares % copies) return false;
+	unsigned parts = shares / copies, d = s->pieces > 1 ? s->split : 0;
+	while (t.dim[d] == 1 && d + 1u < t.rank) d++; /* the slowest of more than one element */
+	if (d + 1u == t.rank || s->box[d] % parts || s->copy_bytes / parts % BULK_ALIGN) return false;
+	s->box[d] /= parts;
+	s->split = d;
+	s->pieces *= parts;
+	s->copy_bytes /= parts;
+	return s->panels * s->pieces <= BULK_COPIES;
+}
+
 bool bulk_rounds(const ir_op *load)
 {
 	const ir_op *map = ir_arg(load, 0)->def;

@@ -23,6 +23,9 @@ typedef struct bulk_shape {
 
 /* False: no map fits: rank 1, rows that are no multiple of 16 bytes, too many copies. */
 bool bulk_shape_of(ir_type block, bulk_shape *);
+/* So that the block is `shares` parts of as many copies each, one behind the other in shared memory, in which a swizzle
+ * begins anew; false: it cannot be, and stays. */
+bool bulk_shape_divide(ir_type block, unsigned shares, bulk_shape *);
 /* Offset in shared memory -> element. */
 layout bulk_layout(ir_type block);
 
@@ -63,8 +66,9 @@ ir_value *tensor_reshape(ir_builder *, ir_value *, ir_type shape); /* to a shape
 bool bulk_access_make(pass_context *, ir_func *, ir_op *);
 /* The same of any load or store whose block is known to be that one; pass_axis() has seen its values. */
 bool bulk_make(pass_context *, ir_func *, ir_op *, bulk_access *);
-bool bulk_possible(const pass_context *, const ir_func *);
+bool bulk_possible(const pass_context *);
 bool bulk_runs_ahead(const ir_func *, const ir_op *); /* in a loop: its copies would */
+enum { BULK_SHARES = 8 };                             /* most programs of a cluster that bring a block together */
 /* Whether the host can compute the integer scalar from the kernel's arguments. */
 bool bulk_host_knows(const pass_context *, ir_func *, const ir_value *);
 

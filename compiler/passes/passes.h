@@ -23,6 +23,7 @@ typedef struct pass_context {
 	const ir_func *axis_of;
 	VEC(pass_note) notes;   /* loads of a product that pipeline did not let run ahead */
 	VEC(pass_note) windows; /* loads of a product, or their rings, that are no windows of an array */
+	VEC(pass_note) alone;   /* rings that each program of a cluster fills for itself */
 } pass_context;
 
 /* tile level, every target */

@@ -57,22 +57,41 @@ void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value *
 	ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0)->attr[0] = p->expected;
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
-		ir_value *args[4 + IR_MAX_RANK] = {s->ring, slot, p->barriers};
+		ir_value *args[5 + IR_MAX_RANK] = {s->ring, slot, p->barriers};
 		unsigned n = 3;
+		int64_t shares = s->load->attr[0];
 		if (!s->bulk) continue;
 		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = mapped(map, ir_arg(s->load, k));
 		b->at = s->load->at;
-		ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0);
+		if (shares > 1) args[n++] = p->cluster ? s->together : constant(b, SCALAR_BOOL, 0);
+		ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0)->attr[0] = shares;
 	}
 }
 
-/* Copies of one round into a slot, if there is such a round: counter + distance * step < hi. */
+void pipeline_give_back(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only_if)
+{
+	ir_value *args[4] = {p->empty, slot};
+	unsigned n = 2;
+	if (p->cluster && !only_if) only_if = constant(b, SCALAR_BOOL, 1);
+	if (only_if) args[n++] = only_if;
+	if (p->cluster) args[n++] = p->in_step;
+	ir_build(b, IR_MBARRIER_ARRIVE, n, args, 0, NULL, 0)->attr[0] = p->cluster;
+}
+
+/* Copies of one round into a slot, if there is such a round: counter + distance * step < hi.  In the loop of a cluster
+ * the slot, that of one round ago, has to be given back by the warps of all programs: as often as they copy, so that no
+ * program is spoken to when it has ended. */
 static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t distance, ir_value *slot, ir_value **map)
 {
 	ir_value *at = ir_binary(b, IR_ADD, widened(b, counter), constant(b, SCALAR_I64, distance * p->step));
 	ir_value *exists = ir_binary(b, IR_LT, at, p->hi);
 	ir_op *guard = ir_build(b, IR_IF, 1, &exists, 0, NULL, 2);
 	ir_builder inside = {.func = p->func, .block = guard->regions[0]};
+	if (p->cluster && p->parity) {
+		ir_value *returned[] = {p->empty, slot, p->parity};
+		pipeline_give_back(p, &inside, slot, NULL);
+		ir_build(&inside, IR_MBARRIER_WAIT, 3, returned, 0, NULL, 0)->attr[0] = 1;
+	}
 	if (p->nbulk) pipeline_copy_blocks(p, &inside, slot, map);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
@@ -152,15 +171,45 @@ void pipeline_make_rings(pipeline *p, ir_builder *b)
 		s->ring->def->attr[2] = s->fast;
 		s->ring->layout = s->load->results[0]->layout;
 		hand_on_note(p->context, s);
+		if (s->unshared)
+			vec_push(p->context->arena, &p->context->alone,
+				((pass_note){.op = s->ring->def, .why = s->unshared}));
 	}
 	if (p->nbulk) {
 		p->barriers = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
 		p->barriers->def->attr[0] = p->stages;
 		p->barriers->def->attr[1] = 1;
 	}
+	if (p->roles || p->cluster) {
+		p->empty = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
+		p->empty->def->attr[0] = p->stages;
+		p->empty->def->attr[1] = p->func->num_warps * (p->cluster ? p->cluster : 1);
+	}
 	for (unsigned i = 0; p->nbulk && p->alone && i < p->nloads; i++)
 		vec_push(p->context->arena, &p->context->notes,
 			((pass_note){.op = p->loads[i].ring->def, .why = p->alone}));
+}
+
+/* In front of the loop: the mbarriers are there in all programs, and the slots free. */
+static void meet_cluster(pipeline *p, ir_builder *b)
+{
+	ir_block *body = p->func->body;
+	pipeline_build_in_step(p, b);
+	pipeline_build_together(p, b);
+	for (ir_op *o = body->first, *next; o; o = next) { /* a loop before this one: its end stands in front */
+		next = o->next;
+		if (o->kind == IR_CLUSTER_BARRIER && o->attr[0] == 2) ir_move_before(o, body, p->loop);
+	}
+	ir_build(b, IR_CLUSTER_BARRIER, 0, NULL, 0, NULL, 0);
+}
+
+/* Behind it each says that it is through, and at its end waits for the others: until then they may bring it blocks, or
+ * it them. */
+static void leave_cluster(pipeline *p, ir_builder *after)
+{
+	ir_builder end = {.func = p->func, .block = p->func->body, .before = p->func->body->last, .at = p->loop->at};
+	ir_build(after, IR_CLUSTER_BARRIER, 0, NULL, 0, NULL, 0)->attr[0] = 1;
+	ir_build(&end, IR_CLUSTER_BARRIER, 0, NULL, 0, NULL, 0)->attr[0] = 2;
 }
 
 /* The rounds before the loop; leaves in ahead[k] the carried values of the round that the loop will copy first. */
@@ -172,6 +221,7 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 	if (p->nbulk) b.before = earliest(p);
 	pipeline_make_rings(p, &b);
 	b.before = p->loop;
+	if (p->cluster) meet_cluster(p, &b);
 	for (unsigned k = 0; k < ncarried; k++) ahead[k] = ir_arg(p->loop, 3 + k);
 	for (unsigned round = 0; round < p->distance; round++) {
 		ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues);
@@ -185,7 +235,8 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 		counter = ir_binary(&b, IR_ADD, counter, ir_arg(p->loop, 2));
 	}
 	b.at = p->loop->at;
-	if (p->nbulk) ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0); /* the mbarriers are there, for all threads */
+	if (p->nbulk && !p->cluster)
+		ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0); /* the mbarriers are there, for all threads */
 }
 
 /* From the conversion or wgmma back to the load, as far as nobody uses them any more. */
@@ -331,11 +382,9 @@ static void rewrite(pipeline *p)
 	bool all_bulk = p->nbulk == p->nloads;
 	if (!all_bulk)
 		wait(&top, distance - 1, products != NULL);
-	else if (!p->nwaits)
-		ir_build(&top, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	else { /* the products of one round ago are done, for all threads: their slot is free */
-		ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->nwaits;
-		ir_build(&filling, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+		if (p->nwaits) ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->nwaits;
+		if (!p->cluster) ir_build(p->nwaits ? &filling : &top, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	}
 	map[counter->id] =
 		ir_binary(&filling, IR_ADD, counter, constant(&filling, SCALAR_I32, (int64_t)distance * p->step));
@@ -352,13 +401,21 @@ static void rewrite(pipeline *p)
 	pipeline_read_rings(p, slot);
 	if (products && !all_bulk) wait(&after, 0, false); /* all have met: all products have been waited for */
 	if (p->nbulk) ir_build(&after, IR_MBARRIERS_END, 1, &p->barriers, 0, NULL, 0);
+	if (p->empty) ir_build(&after, IR_MBARRIERS_END, 1, &p->empty, 0, NULL, 0);
 	ir_build(&after, IR_RING_END, 0, NULL, 0, NULL, 0);
+	if (p->cluster) leave_cluster(p, &after);
 }
 
 static void try_loop(pipeline *p, ir_op *loop)
 {
-	uint32_t used = p->used;
-	*p = (pipeline){.context = p->context, .func = p->func, .loop = loop, .body = loop->regions[0], .used = used};
+	const pipeline b = *p;
+	*p = (pipeline){.context = b.context,
+		.func = b.func,
+		.loop = loop,
+		.body = loop->regions[0],
+		.used = b.used,
+		.meets = b.meets,
+		.has_roles = b.has_roles};
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
 	if (!pipeline_fits(p)) return;

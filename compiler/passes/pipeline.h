@@ -3,7 +3,8 @@
  * pipeline_fit.c    which loads can run ahead, in how many stages, and which products stay in flight
  * pipeline_slice.c  what a round's copies are computed from, cloned for another round
  * pipeline.c        what stands before, in and behind the loop afterwards
- * pipeline_roles.c  the same where another warp shall make the copies (specialise_warps.c) */
+ * pipeline_roles.c  the same where another warp shall make the copies (specialise_warps.c)
+ * pipeline_cluster.c  whether neighbouring programs bring blocks to each other */
 #ifndef BLK_PIPELINE_H
 #define BLK_PIPELINE_H
 
@@ -29,6 +30,8 @@ typedef struct staged {
 	unsigned swizzle, fast;  /* of the ring, see ops.def */
 	uint32_t bytes;          /* of one stage */
 	ir_value *ring;
+	const char *unshared; /* half a sentence: why each program of a cluster brings it for itself; null: where */
+	ir_value *together;   /* this holds, all bring it together */
 } staged;
 
 typedef struct pipeline {
@@ -58,6 +61,11 @@ typedef struct pipeline {
 	bool overlaps;
 	bool roles;        /* the copies are for a producer, see specialise_warps.c; */
 	const char *alone; /* or, half a sentence, why not */
+	/* Programs of a cluster whose rounds go together where `in_step` holds; 0: each by itself.  Where they do,
+	 * slots are given back to all of them. */
+	uint32_t cluster;
+	ir_value *in_step, *empty; /* empty: what slots are given back by; with a producer without a cluster too */
+	bool meets, has_roles;     /* of the function so far: a loop has a barrier of the cluster, or a producer */
 } pipeline;
 
 /* ---- pipeline_fit.c ---- */
@@ -75,6 +83,8 @@ bool pipeline_slice(pipeline *, const ir_value *);
 void pipeline_clone(pipeline *, ir_builder *, ir_value **map);
 
 /* ---- pipeline.c ---- */
+/* Each warp gives a slot back, where `only_if` holds (null: always). */
+void pipeline_give_back(pipeline *, ir_builder *, ir_value *slot, ir_value *only_if);
 /* One more carried value of the loop, from `start` on: what it is in the body. */
 ir_value *pipeline_carry(pipeline *, ir_value *start, const layout *);
 void pipeline_make_rings(pipeline *, ir_builder *); /* their barriers too */
@@ -87,6 +97,12 @@ void pipeline_leave_in_flight(pipeline *, ir_builder *after);
 /* Behind the last product that reads a ring; null: there is none. */
 ir_op *pipeline_behind_products(const pipeline *);
 void pipeline_read_rings(pipeline *, ir_value *slot);
+
+/* ---- pipeline_cluster.c ---- */
+void pipeline_find_cluster(pipeline *);
+/* in_step, before the builder's place; then what each load's `together` is, before the loop. */
+void pipeline_build_in_step(pipeline *, ir_builder *);
+void pipeline_build_together(pipeline *, ir_builder *);
 
 /* ---- pipeline_roles.c ---- */
 /* Why a producer cannot make the loop's copies, in half a sentence; null: it can. */

@@ -384,6 +384,8 @@ bool pipeline_fits(pipeline *p)
 		note_all(p, "shared memory has no room for two stages");
 		return false;
 	}
+	pipeline_find_cluster(p);
+	p->has_roles |= p->roles;
 	bool all_bulk = p->nbulk == p->nloads;
 	p->overlaps = p->nwaits && (all_bulk || p->stages >= OVERLAP_STAGES);
 	p->distance = p->stages - 1 - (p->overlaps && !all_bulk);

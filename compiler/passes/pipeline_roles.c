@@ -98,6 +98,7 @@ const char *pipeline_refuses_roles(pipeline *p)
 	if (!p->context->target->wgmma) return "only sm_90a hands registers over";
 	if (f->num_warps != 4 && f->num_warps != 8) return "it goes with 4 or 8 warps";
 	if (f->maxnreg) return "maxnreg is given";
+	if (p->meets) return "programs of a cluster share the copies of another loop";
 	if (p->nbulk < p->nloads) return "not all loads of the loop are by tensor maps";
 	if (!multiplies(p)) return "no wgmma is in the loop";
 	if (!inside_a_loop(p->loop) && !falls_out_of_step(p))
@@ -118,12 +119,6 @@ static ir_value *previous_slot(pipeline *p, ir_builder *b, ir_value *slot)
 	ir_value *args[] = {ir_binary(b, IR_EQ, slot, zero), ir_constant_int(b, SCALAR_I32, p->stages - 1),
 		ir_binary(b, IR_SUB, slot, one)};
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
-}
-
-static void arrive(ir_builder *b, ir_value *barriers, ir_value *slot, ir_value *only_if)
-{
-	ir_value *args[] = {barriers, slot, only_if};
-	ir_build(b, IR_MBARRIER_ARRIVE, only_if ? 3 : 2, args, 0, NULL, 0);
 }
 
 /* Operands that wait for the value as it is outside. */
@@ -203,9 +198,12 @@ void pipeline_rewrite_for_roles(pipeline *p)
 	ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues); /* this round's own values */
 	ir_builder head = {.func = p->func, .block = p->func->body, .before = first, .at = at};
 	pipeline_make_rings(p, &head);
-	ir_value *full = p->barriers, *empty = ir_build1(&head, IR_MBARRIERS, full->type, 0, NULL);
-	empty->def->attr[0] = p->stages;
-	empty->def->attr[1] = p->func->num_warps;
+	ir_value *full = p->barriers, *empty = p->empty;
+	if (p->cluster) {
+		ir_builder before = {.func = p->func, .block = p->loop->block, .before = p->loop, .at = at};
+		pipeline_build_in_step(p, &head);
+		pipeline_build_together(p, &before);
+	}
 	ir_value *zero = ir_constant_int(&head, SCALAR_I32, 0);
 
 	ir_builder top = {.func = p->func, .block = p->body, .before = p->body->first, .at = at};
@@ -229,11 +227,11 @@ void pipeline_rewrite_for_roles(pipeline *p)
 	if (p->nwaits) {
 		ir_build(&behind, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->nwaits;
 		ir_value *later = ir_binary(&behind, IR_NE, p->body->args[0], ir_arg(p->loop, 0));
-		arrive(&behind, empty, previous_slot(p, &behind, slot), later);
+		pipeline_give_back(p, &behind, previous_slot(p, &behind, slot), later);
 		ir_value *any = ir_binary(&after, IR_LT, ir_arg(p->loop, 0), ir_arg(p->loop, 1));
-		arrive(&after, empty, previous_slot(p, &after, last), any);
+		pipeline_give_back(p, &after, previous_slot(p, &after, last), any);
 	} else
-		arrive(&bottom, empty, slot, NULL);
+		pipeline_give_back(p, &bottom, slot, NULL);
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
 	ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
 	pipeline_read_rings(p, slot);

@@ -31,24 +31,24 @@ typedef struct splitter {
 	bool *stays; /* by value id: defined in front of the roles */
 } splitter;
 
-/* Barriers whose phases are not ended by bytes: arrivals give slots back. */
-static bool gives_back(const ir_value *barriers)
-{
-	return barriers->def->attr[1] > 1;
-}
-
-static bool is_producers(const ir_op *o)
-{
-	if (o->kind == IR_MBARRIER_WAIT) return gives_back(ir_arg(o, 0));
-	return o->kind == IR_MBARRIER_EXPECT || o->kind == IR_BULK_COPY;
-}
-
 /* A barrier without an end lasts as long as the program: it is between the roles. */
 static bool lasts(const ir_value *barriers)
 {
 	for (const ir_use *u = barriers->uses; u; u = u->next)
 		if (u->user->kind == IR_MBARRIERS_END) return false;
 	return true;
+}
+
+/* Barriers whose phases are not ended by bytes: arrivals give slots back. */
+static bool gives_back(const ir_value *barriers)
+{
+	return barriers->def->attr[1] > 1 && lasts(barriers);
+}
+
+static bool is_producers(const ir_op *o)
+{
+	if (o->kind == IR_MBARRIER_WAIT) return gives_back(ir_arg(o, 0));
+	return o->kind == IR_MBARRIER_EXPECT || o->kind == IR_BULK_COPY;
 }
 
 static bool is_shared(const ir_op *o)

@@ -257,7 +257,7 @@ ir_value *tensor_reshape(ir_builder *b, ir_value *v, ir_type shape)
 	return ir_same_shape(v->type, shape) ? v : ir_build1(b, IR_RESHAPE, ir_with_shape(v->type, shape), 1, &v);
 }
 
-static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map)
+static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map, unsigned shares)
 {
 	bool loads = o->kind == IR_TENSOR_LOAD || o->kind == IR_LOAD;
 	ir_builder b = {.func = f, .block = o->block, .before = o, .at = o->at};
@@ -281,6 +281,7 @@ static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map)
 		ir_build(&b, IR_BULK_STORE, n, args, 0, NULL, 0);
 	else {
 		ir_value *v = ir_build1(&b, IR_BULK_LOAD, t->block, n, args);
+		v->def->attr[0] = shares;
 		v->name = o->results[0]->name;
 		ir_replace(o->results[0], tensor_reshape(&b, turned(&b, v, back), o->results[0]->type));
 	}
@@ -306,9 +307,17 @@ bool bulk_runs_ahead(const ir_func *f, const ir_op *o)
 	       (loop->attr[0] ? loop->attr[0] : f->num_stages) > 1;
 }
 
-bool bulk_possible(const pass_context *p, const ir_func *f)
+bool bulk_possible(const pass_context *p)
 {
-	return p->target && p->target->sm >= 90 && f->num_ctas == 1;
+	return p->target && p->target->sm >= 90;
+}
+
+/* In how many parts programs of a cluster may bring what runs ahead in a loop: pipeline_cluster.c. */
+static unsigned shares_of(const pass_context *p, const ir_func *f, const ir_op *o)
+{
+	bool loads = o->kind == IR_TENSOR_LOAD || o->kind == IR_LOAD;
+	bool ahead = o->block->parent && o->block->parent->kind == IR_FOR;
+	return loads && ahead && p->target->wgmma && f->num_ctas <= BULK_SHARES ? f->num_ctas : 1;
 }
 
 bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
@@ -317,10 +326,12 @@ bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
 	host h = {p->arena, f};
 	text line = {.arena = p->arena};
 	if (!bulk_shape_of(t->block, &s) || !aligned(p, t) || !narrow_indices(t)) return false;
+	unsigned shares = shares_of(p, f, o);
+	if (!bulk_shape_divide(t->block, shares, &s)) shares = 1;
 	ir_value *root = map_text(&h, t, &s, &line);
 	ir_value *map = root ? build_map(f, root, line.at, o->at) : NULL;
 	if (!map) return false;
-	rewrite(f, o, t, map);
+	rewrite(f, o, t, map, shares);
 	return true;
 }
 
@@ -339,7 +350,7 @@ static bool begins_inside(pass_context *p, ir_func *f, const ir_op *o, bulk_acce
 bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o)
 {
 	bulk_access t;
-	if (!bulk_possible(p, f)) return false;
+	if (!bulk_possible(p)) return false;
 	if (o->kind == IR_TENSOR_LOAD ? ir_arg(o, 0)->type.pointer != IR_CONST_POINTER : o->kind != IR_TENSOR_STORE)
 		return false;
 	if (o->kind == IR_TENSOR_LOAD && !bulk_runs_ahead(f, o)) return false;

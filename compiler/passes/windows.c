@@ -243,7 +243,7 @@ static const char *rewrite(found *f, ir_op *load)
 bool pass_windows(pass_context *p, ir_func *f)
 {
 	found all = {.pass = p, .func = f};
-	if (!bulk_possible(p, f)) return true;
+	if (!bulk_possible(p)) return true;
 	ir_walk(f->body, collect, &all);
 	if (all.loads.n && !pass_axis(p, f)) return false;
 	for (uint32_t i = 0; i < all.loads.n; i++) {

@@ -30,9 +30,10 @@ uint64_t sim_random(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-uint32_t sim_cluster_extent(const sim_code *c, int dimension)
+uint32_t sim_cluster_extent(const sim_launch *l, int dimension)
 {
-	return c->cluster[dimension] ? c->cluster[dimension] : 1;
+	uint32_t own = l->code->cluster[dimension];
+	return own ? own : dimension == 0 && l->cluster ? l->cluster : 1;
 }
 
 sim_cluster *sim_cluster_new(sim_launch *l, uint32_t threads)
@@ -41,7 +42,7 @@ sim_cluster *sim_cluster_new(sim_launch *l, uint32_t threads)
 	if (!c) return NULL;
 	c->launch = l;
 	c->n = 1;
-	for (int i = 0; i < 3; i++) c->n *= sim_cluster_extent(l->code, i);
+	for (int i = 0; i < 3; i++) c->n *= sim_cluster_extent(l, i);
 	for (uint32_t i = 0; i < c->n; i++)
 		if (!(c->programs[i] = sim_program_new(c, i, threads))) {
 			sim_cluster_free(c);
@@ -321,8 +322,8 @@ static uint32_t patience_of(sim_cluster *c)
 
 void sim_cluster_start(sim_cluster *c, const uint32_t id[3])
 {
-	const sim_code *code = c->launch->code;
-	uint32_t x = sim_cluster_extent(code, 0), y = sim_cluster_extent(code, 1), z = sim_cluster_extent(code, 2);
+	const sim_launch *l = c->launch;
+	uint32_t x = sim_cluster_extent(l, 0), y = sim_cluster_extent(l, 1), z = sim_cluster_extent(l, 2);
 	c->events = c->passed = c->steps = 0;
 	c->asks = false;
 	c->ncopies = 0;

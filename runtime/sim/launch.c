@@ -86,7 +86,7 @@ typedef struct residents {
 static bool admit(sim_launch *l, residents *r, uint32_t threads)
 {
 	uint64_t size[3], all = 1;
-	for (int k = 0; k < 3; k++) all *= size[k] = l->grid[k] / sim_cluster_extent(l->code, k);
+	for (int k = 0; k < 3; k++) all *= size[k] = l->grid[k] / sim_cluster_extent(l, k);
 	if (r->running == MOST || atomic_load(&l->next) >= all) return true;
 	if (r->made == r->running) {
 		sim_cluster *c = sim_cluster_new(l, threads);
@@ -180,7 +180,7 @@ static blk_status run_once(blk_device *d, const variant *v, sim_launch *l)
 	blk_status status = sim_races_begin(l) ? BLK_OK : error_memory();
 	uint32_t clusters[3];
 	for (int i = 0; i < 3; i++) {
-		uint32_t extent = sim_cluster_extent(l->code, i);
+		uint32_t extent = sim_cluster_extent(l, i);
 		clusters[i] = l->grid[i] / extent;
 		if (l->grid[i] % extent && !status)
 			status = error_set(BLK_ERROR_ARGUMENT,
@@ -229,6 +229,14 @@ static void put_back(const sim_launch *l, const uint8_t *saved)
 	}
 }
 
+/* As the driver is asked for (cuda.c), where the code does not say it itself. */
+static uint32_t cluster_of(const sim_code *c, const signature *s, const uint32_t grid[3])
+{
+	uint32_t n = signature_cluster(s);
+	bool said = c->cluster[0] || c->cluster[1] || c->cluster[2];
+	return said || n > SIM_CLUSTER || grid[0] % n ? 1 : n;
+}
+
 blk_status sim_launch_kernel(
 	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps)
 {
@@ -247,6 +255,7 @@ blk_status sim_launch_kernel(
 		.maps = maps,
 		.nmaps = s->nmaps,
 		.grid = {grid[0], grid[1], grid[2]},
+		.cluster = cluster_of(v->module, s, grid),
 		.shared_bytes = ((const sim_code *)v->module)->shared_bytes + v->shared,
 		.step_limit = options.steps ? options.steps : STEP_LIMIT,
 		.counts = options.counters != 0,

@@ -50,7 +50,7 @@ static void fill_fixed(sim_program *p)
 		fill_unit(p, c->special[same[i].special], 4, same[i].value);
 	uint32_t rank = p->rank;
 	for (int i = 0; i < 3; i++) {
-		uint32_t extent = sim_cluster_extent(c, i);
+		uint32_t extent = sim_cluster_extent(l, i);
 		fill_unit(p, c->special[SPECIAL_CLUSTER_NCTAID_X + i], 4, extent);
 		fill_unit(p, c->special[SPECIAL_CLUSTER_CTAID_X + i], 4, rank % extent);
 		fill_unit(p, c->special[SPECIAL_NCLUSTERID_X + i], 4, l->grid[i] / extent);
@@ -182,7 +182,7 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 	sim_products_end(p);
 	for (int i = 0; i < 3; i++) {
 		fill_unit(p, c->special[SPECIAL_CTAID_X + i], 4, id[i]);
-		fill_unit(p, c->special[SPECIAL_CLUSTERID_X + i], 4, id[i] / sim_cluster_extent(c, i));
+		fill_unit(p, c->special[SPECIAL_CLUSTERID_X + i], 4, id[i] / sim_cluster_extent(p->launch, i));
 	}
 	for (uint32_t k = 0; k < p->nwarps; k++) {
 		sim_warp *w = &p->warps[k];

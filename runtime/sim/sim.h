@@ -384,6 +384,7 @@ struct sim_launch {
 	const char *const *names; /* of the kernel's parameters, in the source's words */
 	const uint64_t *arguments;
 	uint32_t nparameters, grid[3];
+	uint32_t cluster;       /* programs along x, where the code does not say; 0: 1 */
 	const tensor_map *maps; /* parameters behind the arguments: requests (tensor_map.h) */
 	uint32_t nmaps;
 	sim_range *ranges; /* by address */
@@ -460,7 +461,7 @@ void sim_cluster_start(sim_cluster *, const uint32_t id[3]);
 bool sim_looks_around(sim_warp *, const sim_instr *, uint64_t address, uint64_t value);
 /* Until it ends, seems to wait for other clusters, or the launch stops; `limit`: steps at which a program has hung. */
 sim_outcome sim_cluster_run(sim_cluster *, uint64_t limit);
-uint32_t sim_cluster_extent(const sim_code *, int dimension);
+uint32_t sim_cluster_extent(const sim_launch *, int dimension);
 uint64_t sim_random(uint64_t *state);
 
 /* mbarrier.c */

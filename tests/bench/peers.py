@@ -68,7 +68,7 @@ class Define(ctypes.Structure):
 class Info(ctypes.Structure):  # blk_info
     _fields_ = [(n, ctypes.c_uint32) for n in ("num_warps", "threads", "registers", "spill_bytes", "shared_bytes", "programs_per_sm", "num_sms")]
     _fields_ += [("occupancy", ctypes.c_float)] + [(n, ctypes.c_char_p) for n in ("target", "ptx", "signature")] + [("from_cache", ctypes.c_int), ("tensor_maps", ctypes.c_uint32)]
-    _fields_ += [(n, ctypes.c_char * 256) for n in ("promises", "fallback")]
+    _fields_ += [(n, ctypes.c_char * 256) for n in ("promises", "fallback")] + [("cluster", ctypes.c_uint32)]
 
 
 def arg(v):

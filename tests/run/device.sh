@@ -10,6 +10,7 @@ part() { # suite
 	shapes) echo "asm join gather" ;;
 	tiles) echo "reduce argmax tensor" ;;
 	tensors) echo "copy.f nn tn" ;;
+	clusters) echo "second." ;;
 	esac
 }
 # What sm_90a does in its own way.
@@ -38,7 +39,7 @@ for t in "$1"/device/${2:-*}; do
 	suite "$t" --device=sim:sm_90a $words
 done
 # What only Hopper has: bulk copies by tensor maps, and instructions.
-for t in atomics tensors instructions; do
+for t in atomics clusters tensors instructions; do
 	[ "${2:-$t}" = $t ] || continue
 	words=
 	[ $t = atomics ] && words=tensor

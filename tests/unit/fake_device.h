@@ -22,7 +22,8 @@ typedef struct fake_driver {
 	int pushed, primary, buffers, streams, events, links, modules;
 	int launches, syncs, links_made;
 	int capability, devices, shared_limit;
-	unsigned grid[3], threads, shared;
+	unsigned grid[3], threads, shared, cluster; /* cluster: of the last launch, 0: without the attribute */
+	bool no_clusters;                           /* the driver refuses them */
 	CUstream stream;
 	uint64_t values[8];
 	CUcontext current; /* what the program around us has made current */
@@ -384,6 +385,7 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
 	(void)f, (void)by, (void)bz, (void)extra;
 	INSIDE_STEP();
 	fake.launches++;
+	fake.cluster = 0;
 	fake.grid[0] = gx, fake.grid[1] = gy, fake.grid[2] = gz;
 	fake.threads = bx;
 	fake.shared = shared;
@@ -399,6 +401,19 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
 	for (int32_t i = 0; i < (int32_t)fake.values[3]; i++) z[i] = x[i] + y[i] + (float)(bx == fake.wrong_threads);
 	fake.lost = fake.lost || bx == fake.fault_threads;
 	return 0;
+}
+
+static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **parameters, void **extra)
+{
+	const CUlaunchAttribute *a = c->attrs;
+	if (fake.no_clusters) return CUDA_NO_CLUSTER;
+	if (c->numAttrs != 1 || a->id != CUDA_LAUNCH_CLUSTER || a->value.clusterDim.y != 1 ||
+		a->value.clusterDim.z != 1 || c->gridDimX % a->value.clusterDim.x)
+		return 1;
+	CUresult r = fake_cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
+		c->blockDimZ, c->sharedMemBytes, c->hStream, parameters, extra);
+	fake.cluster = a->value.clusterDim.x;
+	return r;
 }
 
 static const cuda_api fake_api = {.library = NULL,

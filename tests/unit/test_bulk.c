@@ -564,13 +564,91 @@ static void test_no_roles(void **state)
 	assert_int_equal(count(ir, "roles"), 0);
 }
 
+/* Tile number t of programs that form clusters of two: `order` says what i and j are. */
+static void clusters(const char *order, const char *loop)
+{
+	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
+	char text[2048];
+	snprintf(text, sizeof text,
+		ROWS "let C = tensor(c, [m, n]); let t = program_id(0); %s\nvar s = zeros([128, 128], f32);\n"
+		     "%s\nC.store([i, j], s.to(f16));",
+		order, loop);
+	compile("sm_90a", all, 5,
+		"c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32, table: *const i32, ticket: *i32) "
+		"grid(2) options(num_ctas = 2) {//",
+		text);
+}
+
+#define SHARED(count_a, count_b)                                                                                       \
+	do {                                                                                                           \
+		assert_int_equal(count(ptx, ".multicast::cluster ["), 3 * ((count_a) + (count_b)));                    \
+		assert_int_equal(count(sig, "cluster 2\n"), (count_a) + (count_b) > 0);                                \
+		assert_int_equal(count(ptx, "barrier.cluster.wait"), (count_a) + (count_b) > 0 ? 2 : 0);               \
+	} while (0)
+#define DOT_AT(i, j) "s = dot(A.load([" i ", l], [128, 64]), B.load([l, " j "], [64, 128]), s);"
+#define ROUNDS "for l in range(0, k, 64) {" DOT_AT("i", "j") "}"
+
+static void test_clusters(void **state)
+{
+	(void)state;
+	clusters("let i = t % 4 * 128; let j = t / 4 * 128;", ROUNDS);
+	SHARED(1, 1); /* it is asked, of both */
+	assert_non_null(strstr(ir, " cluster=2 {"));
+	assert_int_equal(count(ir, "mbarriers {count=3 arrivals=8}"), 1); /* four warps of two programs */
+	const char *const order[] = {"cluster_size", "cluster_barrier {half=0}", "bulk_copy", " = for ", "wgmma_wait",
+		"mbarrier_arrive", "{programs=2}", "mbarrier_wait", "{one=1}", "mbarrier_expect", "bulk_copy",
+		"{shares=2}", "yield", "cluster_barrier {half=1}", "bulk_store", "cluster_barrier {half=2}"};
+	in_order(ir, order, sizeof order / sizeof order[0]);
+	assert_int_equal(count(ir, "cta_barrier"), 0);
+	assert_non_null(strstr(sig, " 64 64 ; p1 ;")); /* half of a's 128 rows; b's panels are two anyway */
+	/* nothing to ask: what one knows of itself it knows of the neighbour */
+	clusters("let i = program_id(1) * 128; let j = program_id(2) * 128;", ROUNDS);
+	SHARED(1, 1);
+	assert_int_equal(count(ir, " = xor "), 1); /* a parity */
+	/* where a block lies may come from a table, but not from a ticket */
+	clusters("let i = load(table + t) * 128; let j = atomic_add(ticket, 1) * 128;", ROUNDS);
+	SHARED(1, 0);
+	clusters("let i = t * 128; let j = 0;", "for l in range(0, atomic_add(ticket, 1), 64) {" DOT_AT("i", "j") "}");
+	SHARED(0, 0);
+	/* programs that wait for others in their own way shall not wait for these too */
+	clusters("let i = t * 128; let j = 0;", "while atomic_add(ticket, 0) < t { } " ROUNDS);
+	SHARED(0, 0);
+	clusters("let i = t * 128; let j = 0;", "if t > 0 { " ROUNDS " }");
+	SHARED(0, 0);
+	/* a loop behind another one: each meets, the end is one */
+	clusters("let i = t * 128; let j = 0;", ROUNDS ROUNDS);
+	assert_int_equal(count(ir, "cluster_barrier {half=0}"), 2);
+	assert_int_equal(count(ir, "cluster_barrier {half=1}"), 2);
+	assert_int_equal(count(ir, "cluster_barrier {half=2}"), 2);
+	const char *const twice[] = {"{half=0}", "{half=1}", "{half=2}", "{half=0}", "{half=1}", "{half=2}"};
+	in_order(ir, twice, 6);
+}
+
+static void test_clusters_of_roles(void **state)
+{
+	(void)state;
+	persistent("grid(2) options(num_warps = 8, num_ctas = 2)", ALL, DOT);
+	check_producer();
+	assert_non_null(strstr(ir, "mbarriers {count=3 arrivals=16}"));
+	assert_int_equal(count(ir, "{programs=2}"), 2);
+	assert_int_equal(count(ptx, ".multicast::cluster ["), 2);
+	assert_int_equal(count(ptx, "barrier.cluster.arrive.relaxed;"), 1); /* some lanes copied, some did not */
+	assert_non_null(strstr(sig, "cluster 2\n"));
+	/* a slot is given back to the neighbour only by programs that make the same steps */
+	persistent("grid(2) options(num_warps = 4, num_ctas = 2)",
+		"for w in range(m) { let u = load(table + w); if u > program_id(0)", DOT);
+	assert_int_equal(count(ptx, "multicast") + count(ptx, "barrier.cluster"), 0);
+	assert_null(strstr(sig, "cluster 2\n"));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_takes_maps),
-		cmocka_unit_test(test_who_takes_maps), cmocka_unit_test(test_host_expressions),
-		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings),
-		cmocka_unit_test(test_shared_operand), cmocka_unit_test(test_stores_apart),
-		cmocka_unit_test(test_stores), cmocka_unit_test(test_roles), cmocka_unit_test(test_batches),
-		cmocka_unit_test(test_roles_of_one_loop), cmocka_unit_test(test_no_roles)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_clusters), cmocka_unit_test(test_clusters_of_roles),
+		cmocka_unit_test(test_what_takes_maps), cmocka_unit_test(test_who_takes_maps),
+		cmocka_unit_test(test_host_expressions), cmocka_unit_test(test_maps_are_merged),
+		cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings), cmocka_unit_test(test_shared_operand),
+		cmocka_unit_test(test_stores_apart), cmocka_unit_test(test_stores), cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_batches), cmocka_unit_test(test_roles_of_one_loop),
+		cmocka_unit_test(test_no_roles)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -493,36 +493,48 @@ static void verifier_checks_levels(void **state)
 	check_refused("%m = tensor_map %q {text=\"f32 0 4\"} : *f32", "*f32");
 	check_refused("%r = ptr_add %q, %i : *const f32 %m = tensor_map %r {text=\"f32 0 4\"} : *const f32",
 		"something else than a pointer parameter");
-	check_refused("%t = bulk_load %q, %i, %i : f32[4,4]", "no tensor map");
+	check_refused("%t = bulk_load %q, %i, %i {shares=1} : f32[4,4]", "no tensor map");
+	check_refused("%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %t = bulk_load %m, %i {shares=1} : f32[4,4]",
+		"2 operands");
 	check_refused(
-		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %t = bulk_load %m, %i : f32[4,4]", "2 operands");
+		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %t = bulk_load %m, %i, %j {shares=1} : f32[4,4]",
+		"index");
 	check_refused(
-		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %t = bulk_load %m, %i, %j : f32[4,4]", "index");
-	check_refused(
-		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %t = bulk_load %m, %i, %i : f16[4,4]", "f16[4,4]");
+		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %t = bulk_load %m, %i, %i {shares=1} : f16[4,4]",
+		"f16[4,4]");
 	check_refused("%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %z = const {value=0.0} : f32[4,4] "
 		      "bulk_store %m, %z, %i, %i {by_warps=0}",
 		"writes through *const f32");
 	check_refused("cta_barrier", "stands at the tile level");
+	check_refused("cluster_barrier {half=0}", "stands at the tile level");
 	check_refused("%y = mbarriers {count=2 arrivals=1} : i32", "stands at the tile level");
 	check_refused("%y = splat %x : f32[64] " REG, "a layout at the tile level");
 #define MAPPED "level=mapped num_warps=1"
 #define BLOCK " : f16[8,64] <reg (0,1)(0,2)(0,4)(4,0) lane (0,8)(0,16)(0,32)(1,0)(2,0) warp ()>"
 	check_refused_in(MAPPED, "%y = mbarriers {count=0 arrivals=1} : i32 return", "count=0");
 	check_refused_in(MAPPED, "%y = mbarriers {count=2 arrivals=1} : i64 return", "i64");
-	check_refused_in(MAPPED, "mbarrier_wait %i, %i, %i return", "no barriers");
-	check_refused_in(MAPPED, "%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_wait %y, %i, %j return", "parity");
+	check_refused_in(MAPPED, "mbarrier_wait %i, %i, %i {one=0} return", "no barriers");
+	check_refused_in(
+		MAPPED, "%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_wait %y, %i, %j {one=0} return", "parity");
 	check_refused_in(MAPPED,
 		"%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_expect %y, %i {bytes=1048576} return", "bytes=");
 	check_refused_in(MAPPED, "mbarriers_end %i {stays=0} return", "no barriers");
 	check_refused_in(MAPPED,
 		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
-		"bulk_copy %r, %i, %y, %q, %i, %i return",
+		"bulk_copy %r, %i, %y, %q, %i, %i {shares=1} return",
 		"no ring, or no tensor map");
 	check_refused_in(MAPPED,
 		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
-		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 bulk_copy %r, %i, %y, %m, %i, %i return",
+		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 bulk_copy %r, %i, %y, %m, %i, %i {shares=1} return",
 		"for a block of type f16[8,64]");
+	check_refused_in(MAPPED,
+		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
+		"%m = tensor_map %q {text=\"f16 0 4\"} : *const f16 bulk_copy %r, %i, %y, %m, %i, %i, %i {shares=2} "
+		"return",
+		"");
+	check_refused_in(MAPPED, "%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_arrive %y, %i {programs=2} return",
+		"2 operands");
+	check_refused_in(MAPPED, "cluster_barrier {half=3} return", "half=3");
 #undef MAPPED
 #undef BLOCK
 	check_refused_in("level=mapped num_warps=1", "%y = splat %x : f32[64] return", "a tile without a layout");

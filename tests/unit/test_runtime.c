@@ -282,6 +282,35 @@ static void test_launch(void **state)
 	close_fake(a.d);
 }
 
+static void test_clusters(void **state)
+{
+	(void)state;
+	adder a = make_adder(FAKE_ADD "cluster 2\n");
+	const blk_arg args[] = {blk_buf(a.z), blk_buf(a.x), blk_buf(a.y), blk_i32(100)};
+	blk_info info;
+	OK(blk_kernel_info(a.k, args, 4, &info));
+	assert_int_equal(info.cluster, 2);
+	const struct {
+		blk_grid grid;
+		bool refused;
+		unsigned cluster;
+	} rows[] = {{{4, 3, 1}, false, 2}, {{3, 2, 1}, false, 0}, {{4, 3, 1}, true, 0}};
+	for (unsigned i = 0; i < 3; i++) {
+		fake.no_clusters = rows[i].refused;
+		OK(blk_launch(a.k, NULL, &rows[i].grid, args, 4));
+		assert_int_equal(fake.grid[0], rows[i].grid.x);
+		assert_int_equal(fake.grid[1], rows[i].grid.y);
+		assert_int_equal(fake.threads, 128);
+		assert_int_equal(fake.cluster, rows[i].cluster);
+	}
+	assert_int_equal(fake.launches, 3);
+	close_fake(a.d);
+	a = make_adder(FAKE_ADD);
+	OK(blk_launch(a.k, NULL, &rows[0].grid, BLK_ARGS(blk_buf(a.z), blk_buf(a.x), blk_buf(a.y), blk_i32(100))));
+	assert_int_equal(fake.cluster, 0);
+	close_fake(a.d);
+}
+
 static void test_empty_work(void **state)
 {
 	(void)state;
@@ -765,6 +794,7 @@ int main(void)
 		T(test_buffers),
 		T(test_many_handles),
 		T(test_launch),
+		T(test_clusters),
 		T(test_empty_work),
 		T(test_wrong_launches),
 		T(test_grid_clauses),

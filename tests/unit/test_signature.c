@@ -75,7 +75,8 @@ static void test_reads_every_fact(void **state)
 		      "param y *const  bf16 align 32\nparam n i32 div 16\nparam one u64 one\nparam flag bool\n"
 		      "const BLOCK i32 1024\nconst T type f16\nconst S shape [2, 3]\nwritten 0\n"
 		      "grid 0 p3 1024 cdiv\ngrid 1 2\ncost bytes p3 12 *\ncost flops p3\nnum_warps 8\nnum_stages 3\n"
-		      "num_ctas 2\nthreads 256\nshared 1024\nmaxnreg 64\nscratch 77\nmax_registers 40\nmax_spills 0\n"
+		      "num_ctas 2\ncluster 4\nthreads 256\nshared 1024\nmaxnreg 64\nscratch 77\nmax_registers "
+		      "40\nmax_spills 0\n"
 		      "max_shared 2048\nautotune BLOCK: [1, 2]\nconfiguration BLOCK=1\n"
 		      "configuration BLOCK=2,num_warps=4\nsomething new 1 2 3\n\n");
 	assert_non_null(s);
@@ -107,6 +108,7 @@ static void test_reads_every_fact(void **state)
 	assert_int_equal(s->num_warps, 8);
 	assert_int_equal(s->num_stages, 3);
 	assert_int_equal(s->num_ctas, 2);
+	assert_int_equal(signature_cluster(s), 4);
 	assert_int_equal(s->threads, 256);
 	assert_int_equal(s->shared, 1024);
 	assert_int_equal(s->maxnreg, 64);

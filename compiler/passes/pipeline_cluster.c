@@ -1,0 +1,302 @@
+/* Programs of a cluster that bring blocks to each other.
+ *
+ * In: a loop whose loads are bulk copies, of a function with num_ctas > 1.  Out: for each load either why every program
+ * brings it for itself, or two questions that the code asks before the loop, once:
+ *   - in_step: is there a cluster, and do all its programs run the same rounds?
+ *   - together: do all of them, in every round, load the same block?
+ * The one idea: a program computes its neighbours' answers itself.  A cluster is num_ctas neighbours along x, so
+ * neighbour d has program number program_id(0) ^ d; what differs between them is arithmetic of that number, cloned with
+ * the other one in its place, and compared.  So all programs of a cluster come to the same answers without having
+ * asked each other, and nothing has to wait.
+ *
+ *     t = program_id(0)                         t' = t ^ 1
+ *     j = t / m * 256                  ->       j' = t' / m * 256;  together = j == j' && in_step
+ *
+ * What a loop around counts is another number of the neighbour's too: it began elsewhere and made the same steps.
+ *
+ * Programs in step wait for each other's slots, so none may wait for another in any other way: no `while` in the
+ * function.  And all of them come by: only loops and branches that are the same for all stand around. */
+#include "bulk.h"
+#include "pipeline.h"
+
+typedef enum sameness { UNSEEN, SAME, DIFFERS, UNKNOWN } sameness; /* in the programs of a cluster; the worst last */
+
+typedef struct neighbours {
+	pipeline *p;
+	sameness *of; /* by value id */
+} neighbours;
+
+static sameness same_value(neighbours *n, const ir_value *v);
+
+static sameness worst(sameness a, sameness b)
+{
+	return a > b ? a : b;
+}
+
+static sameness same_operands(neighbours *n, const ir_op *o)
+{
+	sameness s = SAME;
+	for (unsigned i = 0; i < o->nargs; i++) s = worst(s, same_value(n, ir_arg(o, i)));
+	return s;
+}
+
+/* The counter of a loop around: where it began, and as many steps as the neighbours have made. */
+static sameness same_argument(neighbours *n, const ir_value *v)
+{
+	const ir_op *o = v->block->parent;
+	if (!o) return SAME; /* a parameter */
+	if (o->kind != IR_FOR || v->index > 0 || same_value(n, ir_arg(o, 2)) != SAME) return UNKNOWN;
+	return same_value(n, ir_arg(o, 0));
+}
+
+static sameness same_result(neighbours *n, const ir_op *o)
+{
+	bool constant = o->kind == IR_LOAD && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !o->attr[2];
+	if (o->kind == IR_PROGRAM_ID) return o->attr[0] == 0 ? DIFFERS : SAME;
+	if (o->nregions || o->nresults != 1 || (!ir_has(o, IR_PURE) && !constant)) return UNKNOWN;
+	return same_operands(n, o);
+}
+
+static sameness same_value(neighbours *n, const ir_value *v)
+{
+	if (n->of[v->id]) return n->of[v->id];
+	sameness s = !ir_is_scalar(v) ? UNKNOWN : v->def ? same_result(n, v->def) : same_argument(n, v);
+	return n->of[v->id] = s;
+}
+
+/* ---- what a loop's round is made of ---- */
+
+typedef struct leaves {
+	pipeline *p;
+	bool *seen; /* by value id */
+	VEC(ir_value *) all;
+} leaves;
+
+/* The values from outside of the loop, which has been found to be the loop's own business otherwise. */
+static void find_leaves(leaves *l, ir_value *v)
+{
+	const pipeline *p = l->p;
+	if (l->seen[v->id]) return;
+	l->seen[v->id] = true;
+	if (ir_defined_outside(v, p->loop))
+		vec_push(p->context->arena, &l->all, v);
+	else if (v->def)
+		for (unsigned i = 0; i < v->def->nargs; i++) find_leaves(l, ir_arg(v->def, i));
+	else if (v->index > 0) {
+		find_leaves(l, ir_arg(p->loop, v->index + 2u));
+		find_leaves(l, ir_arg(p->body->last, v->index - 1u));
+	}
+}
+
+static leaves leaves_of(pipeline *p, const ir_op *load)
+{
+	leaves l = {.p = p, .seen = ARENA_ARRAY(p->context->arena, bool, p->func->nvalues)};
+	for (unsigned i = 1; i < load->nargs; i++) find_leaves(&l, ir_arg(load, i));
+	return l;
+}
+
+/* ---- whether there is something to ask ---- */
+
+static void find_waiting(ir_op *o, void *context)
+{
+	bool *found = context;
+	*found |= o->kind == IR_WHILE;
+}
+
+static bool is_outside(const pipeline *p, const ir_value *v)
+{
+	for (const ir_op *o = p->loop; o; o = o->block->parent)
+		if (!ir_defined_outside(v, o)) return false;
+	return true;
+}
+
+/* A number of rounds: the same always, or known before all loops, so that it can be asked for there. */
+static bool can_ask(neighbours *n, const ir_value *v)
+{
+	sameness s = same_value(n, v);
+	return s == SAME || (s == DIFFERS && is_outside(n->p, v));
+}
+
+static const char *around(neighbours *n)
+{
+	const pipeline *p = n->p;
+	for (const ir_op *o = p->loop->block->parent; o; o = o->block->parent) {
+		if (!p->roles) return "the loop is in another one or a branch, and no producer warp makes its copies";
+		if (o->kind == IR_IF) {
+			if (same_value(n, ir_arg(o, 0)) != SAME)
+				return "it depends on the program whether the loop runs";
+			continue;
+		}
+		if (o->kind != IR_FOR || ir_arg(o, 0)->type.elem != SCALAR_I32)
+			return "the loop around does not count in i32";
+		for (unsigned i = 0; i < 3; i++)
+			if (!can_ask(n, ir_arg(o, i)))
+				return "rounds of the loop around depend on more than arithmetic";
+	}
+	return NULL;
+}
+
+static const char *loop_unshared(neighbours *n)
+{
+	pipeline *p = n->p;
+	bool waits = false;
+	if (!p->context->target->wgmma) return "the target's programs share no copies";
+	if (p->func->num_ctas > BULK_SHARES) return "clusters have 8 programs at most";
+	if (p->nbulk < p->nloads) return "not all loads of the loop are by tensor maps";
+	ir_walk(p->func->body, find_waiting, &waits);
+	if (waits) return "a `while` may wait for other programs";
+	if (!p->roles && p->has_roles) return "another loop of the kernel has other warps for its copies";
+	for (unsigned i = 0; i < 2; i++)
+		if (!can_ask(n, ir_arg(p->loop, i)))
+			return "the loop's rounds depend on more than arithmetic, or on a loop around";
+	return around(n);
+}
+
+static const char *load_unshared(neighbours *n, const staged *s)
+{
+	pipeline *p = n->p;
+	if (!s->nby || s->by[0].op->kind != IR_WGMMA) return "threads read it from shared memory themselves";
+	if (s->load->attr[0] != p->func->num_ctas) return "the block has no such parts";
+	leaves l = leaves_of(p, s->load);
+	for (uint32_t i = 0; i < l.all.n; i++)
+		if (same_value(n, l.all.at[i]) == UNKNOWN) return "where it lies depends on more than arithmetic";
+	return NULL;
+}
+
+static neighbours neighbours_of(pipeline *p)
+{
+	return (neighbours){p, ARENA_ARRAY(p->context->arena, sameness, p->func->nvalues)};
+}
+
+void pipeline_find_cluster(pipeline *p)
+{
+	if (p->func->num_ctas == 1) return;
+	neighbours n = neighbours_of(p);
+	const char *why = loop_unshared(&n);
+	bool shared = false;
+	for (unsigned i = 0; i < p->nloads; i++) {
+		staged *s = &p->loads[i];
+		s->unshared = why ? why : load_unshared(&n, s);
+		shared |= !s->unshared;
+	}
+	if (shared) p->func->cluster = p->cluster = p->func->num_ctas;
+	p->meets |= shared && !p->roles;
+}
+
+/* ---- asking ---- */
+
+typedef struct asking {
+	neighbours n;
+	ir_builder *b;
+	ir_value *formed, *number; /* bool; of the neighbour, where there is one */
+	ir_value **map;            /* by value id: its value of what differs */
+} asking;
+
+static ir_value *other(asking *a, ir_value *v);
+
+static ir_value *other_counter(asking *a, ir_value *v)
+{
+	ir_value *start = ir_arg(v->block->parent, 0);
+	ir_value *gone = ir_binary(a->b, IR_SUB, v, start);
+	return ir_binary(a->b, IR_ADD, other(a, start), gone);
+}
+
+/* What the value is in the neighbour. */
+static ir_value *other(asking *a, ir_value *v)
+{
+	if (same_value(&a->n, v) == SAME) return v;
+	if (a->map[v->id]) return a->map[v->id];
+	ir_value *result;
+	if (!v->def)
+		result = other_counter(a, v);
+	else if (v->def->kind == IR_PROGRAM_ID)
+		result = ir_binary(a->b, IR_XOR, v, a->number);
+	else {
+		for (unsigned i = 0; i < v->def->nargs; i++) other(a, ir_arg(v->def, i));
+		result = ir_clone(a->b, v->def, a->map)->results[0];
+	}
+	return a->map[v->id] = result;
+}
+
+static ir_value *both(asking *a, ir_value *x, ir_value *y)
+{
+	return x ? ir_binary(a->b, IR_AND, x, y) : y;
+}
+
+/* Rounds of a loop as i64; its step is above 0. */
+static ir_value *rounds(asking *a, ir_value *lo, ir_value *hi, ir_value *step)
+{
+	ir_value *v[] = {lo, hi, step}, *zero = ir_constant_int(a->b, SCALAR_I64, 0);
+	for (unsigned i = 0; i < 3; i++) v[i] = ir_build1(a->b, IR_CONVERT, ir_scalar_type(SCALAR_I64), 1, &v[i]);
+	ir_value *far = ir_binary(a->b, IR_ADD, ir_binary(a->b, IR_SUB, v[1], v[0]), v[2]);
+	far = ir_binary(a->b, IR_SUB, far, ir_constant_int(a->b, SCALAR_I64, 1));
+	ir_value *some = ir_binary(a->b, IR_MAX, v[2], ir_constant_int(a->b, SCALAR_I64, 1));
+	return ir_binary(a->b, IR_MAX, ir_binary(a->b, IR_DIV, far, some), zero);
+}
+
+/* Runs loop `o`, around the one in question, as often there? */
+static ir_value *as_often(asking *a, const ir_op *o, ir_value *so_far)
+{
+	ir_value *v[3], *w[3];
+	bool differs = false;
+	for (unsigned i = 0; i < 3; i++) {
+		v[i] = ir_arg(o, i);
+		w[i] = other(a, v[i]);
+		differs |= v[i] != w[i];
+	}
+	if (!differs) return so_far;
+	ir_value *upwards = ir_binary(a->b, IR_LT, ir_constant_int(a->b, SCALAR_I32, 0), v[2]);
+	so_far = both(a, so_far, upwards);
+	so_far = both(a, so_far, ir_binary(a->b, IR_EQ, v[2], w[2]));
+	return both(a, so_far, ir_binary(a->b, IR_EQ, rounds(a, v[0], v[1], v[2]), rounds(a, w[0], w[1], w[2])));
+}
+
+/* The same value there? */
+static ir_value *as_here(asking *a, ir_value *v, ir_value *so_far)
+{
+	ir_value *w = other(a, v);
+	return v == w ? so_far : both(a, so_far, ir_binary(a->b, IR_EQ, v, w));
+}
+
+static ir_value *is_formed(pipeline *p, ir_builder *b)
+{
+	ir_value *size = ir_build1(b, IR_CLUSTER_SIZE, ir_scalar_type(SCALAR_I32), 0, NULL);
+	return ir_binary(b, IR_EQ, size, ir_constant_int(b, SCALAR_I32, p->cluster));
+}
+
+/* The d-th neighbour; where there is no cluster, the program itself, whose arithmetic harms nobody. */
+static asking ask(pipeline *p, ir_builder *b, unsigned d)
+{
+	asking a = {.n = neighbours_of(p), .b = b, .formed = is_formed(p, b)};
+	ir_value *args[] = {a.formed, ir_constant_int(b, SCALAR_I32, d), ir_constant_int(b, SCALAR_I32, 0)};
+	a.number = ir_build1(b, IR_SELECT, args[1]->type, 3, args);
+	a.map = ARENA_ARRAY(p->context->arena, ir_value *, p->func->nvalues);
+	return a;
+}
+
+void pipeline_build_in_step(pipeline *p, ir_builder *b)
+{
+	p->in_step = is_formed(p, b);
+	for (unsigned d = 1; d < p->cluster; d++) {
+		asking a = ask(p, b, d);
+		for (unsigned i = 0; i < 2; i++) p->in_step = as_here(&a, ir_arg(p->loop, i), p->in_step);
+		for (const ir_op *o = p->loop->block->parent; o; o = o->block->parent)
+			if (o->kind == IR_FOR) p->in_step = as_often(&a, o, p->in_step);
+	}
+}
+
+void pipeline_build_together(pipeline *p, ir_builder *b)
+{
+	for (unsigned i = 0; i < p->nloads; i++) {
+		p->loads[i].together = p->loads[i].unshared ? ir_constant_int(b, SCALAR_BOOL, 0) : p->in_step;
+	}
+	for (unsigned d = 1; d < p->cluster; d++) {
+		asking a = ask(p, b, d);
+		for (unsigned i = 0; i < p->nloads; i++) {
+			staged *s = &p->loads[i];
+			if (s->unshared) continue;
+			leaves l = leaves_of(p, s->load);
+			for (uint32_t k = 0; k < l.all.n; k++) s->together = as_here(&a, l.all.at[k], s->together);
+		}
+	}
+}

@@ -1,0 +1,143 @@
+/* Products by programs of a cluster (num_ctas): neighbours that share the first operand, the second, both or neither,
+ * always or now and then; whose rounds are the same and are not; grids that are whole clusters and that are not; one
+ * tile a program and many.  Numbers are small and whole, so every sum is exact, whoever brought its blocks. */
+#include "device_test.h"
+
+typedef struct cluster_case {
+	const char *name;
+	const char *tile; /* what i and j are, of tile number t; `down` and `across` are how many tiles there are */
+	const char *first, *last; /* of k */
+	int ctas, warps, stages, bm, bn, bk;
+	bool persistent, apart; /* two tiles a program, or more; something is computed between products */
+} cluster_case;
+
+#define DOWN "let i = t % down; let j = t / down;"
+#define ACROSS "let i = t / across; let j = t % across;"
+#define DIAGONAL "let i = t % down; let j = (t / down + i) % across;"
+#define GROUPED "let (i, j) = swizzle2d(t / across, t % across, down, across, 2);"
+#define ALL "0", "k"
+
+static const cluster_case cases[] = {
+	{"second", DOWN, ALL, 2, 4, 4, 64, 64, 64, false, false},
+	{"second_of_4", DOWN, ALL, 4, 4, 4, 64, 128, 64, false, false},
+	{"first", ACROSS, ALL, 2, 8, 4, 128, 64, 64, false, false},
+	{"first_of_4", ACROSS, ALL, 4, 4, 3, 128, 64, 64, false, false},
+	{"neither", DIAGONAL, ALL, 2, 4, 4, 64, 64, 64, false, false},
+	{"grouped", GROUPED, ALL, 2, 4, 3, 64, 64, 64, false, false},
+	{"grouped_of_4", GROUPED, ALL, 4, 4, 4, 64, 64, 32, false, false},
+	{"two_stages", DOWN, ALL, 2, 4, 2, 64, 64, 64, false, false},
+	{"rounds", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 4, 4, 64, 64, 32, false, false},
+	{"beginnings", DOWN, "t % 2 * 32", "k", 2, 4, 4, 64, 64, 32, false, false},
+	{"apart", DOWN, ALL, 2, 4, 3, 64, 64, 64, false, true},
+	{"apart_producer", ACROSS, ALL, 2, 8, 3, 128, 64, 64, false, true},
+	{"persistent", DOWN, ALL, 2, 4, 4, 64, 64, 64, true, false},
+	{"persistent_of_4", GROUPED, ALL, 4, 8, 3, 128, 64, 64, true, false},
+	{"persistent_grouped", GROUPED, ALL, 2, 4, 3, 64, 64, 64, true, false},
+	{"persistent_apart", ACROSS, ALL, 2, 8, 3, 128, 64, 32, true, true},
+	{"persistent_rounds", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 4, 4, 64, 64, 32, true, false},
+};
+
+typedef struct matrices {
+	int m, n, k;
+	uint16_t *a, *b;
+	float *c;
+} matrices;
+
+static int whole(const uint16_t *p, size_t i)
+{
+	return (int)scalar_to_double(SCALAR_F16, p[i]);
+}
+
+/* The k that a tile's sum goes over: whole rounds. */
+static void range_of(const cluster_case *c, int t, int k, int *first, int *last)
+{
+	*first = strcmp(c->first, "0") == 0 ? 0 : t % 2 * 32;
+	*last = k;
+	if (strcmp(c->last, "k") != 0 && (t % 3 + 1) * 40 < k) *last = (t % 3 + 1) * 40;
+	*last = *first + (*last - *first + c->bk - 1) / c->bk * c->bk;
+	if (*last > k) *last = k;
+}
+
+/* As the kernel does. */
+static void tile_of(const cluster_case *c, int t, int down, int across, int *i, int *j)
+{
+	*i = t % down, *j = t / down;
+	if (strcmp(c->tile, ACROSS) == 0) *i = t / across, *j = t % across;
+	if (strcmp(c->tile, DIAGONAL) == 0) *j = (t / down + *i) % across;
+	if (strcmp(c->tile, GROUPED) == 0) {
+		int group = t / (2 * across), rows = down - 2 * group < 2 ? down - 2 * group : 2;
+		*i = 2 * group + t % (2 * across) % rows;
+		*j = t % (2 * across) / rows;
+	}
+}
+
+static int wrong_elements(const cluster_case *c, const matrices *x)
+{
+	int down = (x->m + c->bm - 1) / c->bm, across = (x->n + c->bn - 1) / c->bn, wrong = 0;
+	for (int t = 0; t < down * across; t++) {
+		int ti, tj, first, last;
+		tile_of(c, t, down, across, &ti, &tj);
+		range_of(c, t, x->k, &first, &last);
+		for (int i = ti * c->bm; i < x->m && i < (ti + 1) * c->bm; i++)
+			for (int j = tj * c->bn; j < x->n && j < (tj + 1) * c->bn; j++) {
+				int sum = 0;
+				for (int l = first; l < last; l++)
+					sum += whole(x->a, (size_t)i * x->k + l) * whole(x->b, (size_t)l * x->n + j);
+				wrong += x->c[(size_t)i * x->n + j] != (float)sum;
+			}
+	}
+	return wrong;
+}
+
+static void fill(uint16_t *p, size_t n, uint64_t *state)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = (uint16_t)scalar_from_double(SCALAR_F16, (double)(suite_random(state) % 7) - 3);
+}
+
+static void run(suite *s, const cluster_case *c, int m, int n, int k)
+{
+	char name[96], text[2048], grid[64];
+	snprintf(name, sizeof name, "cluster.%s.%dx%dx%d", c->name, m, n, k);
+	if (!suite_wants(s, name)) return;
+	snprintf(grid, sizeof grid, "cdiv(%d, %d) * cdiv(n, %d)", m, c->bm, c->bn);
+	if (c->persistent) snprintf(grid, sizeof grid, "%d", c->ctas);
+	snprintf(text, sizeof text,
+		"kernel k(z: *f32, x: *const f16, y: *const f16, n: i32) grid(%s) "
+		"options(num_warps = %d, num_stages = %d, num_ctas = %d) {\n"
+		"let k = min(n, 0) + %d; let down = cdiv(%d, %d); let across = cdiv(n, %d);\n"
+		"let A = tensor(x, [%d, k], [%d, 1]); let B = tensor(y, [k, n]); let C = tensor(z, [%d, n]);\n"
+		"%s\n%s\nvar s = zeros([%d, %d], f32);\n"
+		"for l in range(%s, %s, %d) { s = dot(A.load([i * %d, l], [%d, %d]), B.load([l, j * %d], [%d, %d]), "
+		"s%s); }\n"
+		"C.store([i * %d, j * %d], s);\n%s}\n",
+		grid, c->warps, c->stages, c->ctas, k, m, c->bm, c->bn, m, k, m,
+		c->persistent ? "for t in range(program_id(0), down * across, num_programs(0)) {"
+			      : "let t = program_id(0);",
+		c->tile, c->bm, c->bn, c->first, c->last, c->bk, c->bm, c->bm, c->bk, c->bn, c->bk, c->bn,
+		c->apart ? " * (n > 0 ? 1.0 : 2.0)" : "", c->bm, c->bn, c->persistent ? "}" : "");
+	size_t na = (size_t)m * k, nb = (size_t)k * n, nc = (size_t)m * n;
+	matrices x = {m, n, k, suite_alloc(2 * na), suite_alloc(2 * nb), suite_alloc(4 * nc)};
+	uint64_t state = (uint64_t)(m + n + k);
+	fill(x.a, na, &state);
+	fill(x.b, nb, &state);
+	const void *in[] = {x.a, x.b};
+	const size_t bytes[] = {2 * na, 2 * nb};
+	bool good = suite_run(s, name, text, NULL, 0, SCALAR_F32, x.c, nc, in, bytes, 2, n);
+	suite_verdict(s, good, good ? wrong_elements(c, &x) : 0, text);
+	free(x.a);
+	free(x.b);
+	free(x.c);
+}
+
+int main(int argc, char **argv)
+{
+	suite s;
+	suite_open(&s, argc, argv);
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		run(&s, &cases[i], 250, 256, 208); /* tiles by twos and fours */
+		run(&s, &cases[i], 290, 176, 80);  /* an odd number of them */
+		run(&s, &cases[i], 256, 128, 24);  /* fewer rounds than stages */
+	}
+	return suite_close(&s);
+}
