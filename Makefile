@@ -180,7 +180,7 @@ help:
 	@echo "make demo            set up, build, compile examples/vector_add to PTX, run it on the best device, check it"
 	@echo "make test            set up, build, run every test that this machine can run"
 	@echo "make check           build, run the tests that end in seconds"
-	@echo "make [LLVM_LINK=shared]   build/bin/blkc, build/bin/blkrun, build/lib, build/examples"
+	@echo "make [LLVM_LINK=shared]   build/bin/blkc, build/bin/blkrun, build/lib, build/bin/examples"
 	@echo "make install [PREFIX=/usr/local DESTDIR=]    make device    make clean"
 	@echo "make test-sanitized clang fuzz fuzz-programs format format-check lint"
 
