@@ -43,7 +43,7 @@ static void truth(json *j, const char *name, bool b)
 	text_puts(j->out, b ? "true" : "false");
 }
 
-static void open(json *j, const char *name, const char *bracket)
+static void start(json *j, const char *name, const char *bracket)
 {
 	if (name) key(j, name);
 	text_puts(j->out, bracket);
@@ -66,7 +66,7 @@ static void put_access(json *j, const explain_row *r)
 
 static void put_bank(json *j, const char *name, explain_bank b)
 {
-	open(j, name, "{");
+	start(j, name, "{");
 	number(j, "wavefronts", b.wavefronts);
 	number(j, "least", b.least);
 	text_puts(j->out, "}");
@@ -95,7 +95,7 @@ static void put_reduction(json *j, const explain_row *r)
 
 static void put_row(json *j, const explain_row *r)
 {
-	open(j, NULL, "\n      {");
+	start(j, NULL, "\n      {");
 	string(j, "kind", explain_kind_names[r->kind]);
 	string(j, "file", r->at.file ? r->at.file->name : NULL);
 	number(j, "line", r->line);
@@ -147,16 +147,16 @@ static void put_row(json *j, const explain_row *r)
 
 static void put_pressure(json *j, arena *a, const pressure *p)
 {
-	open(j, "live_registers", "[");
+	start(j, "live_registers", "[");
 	for (uint32_t i = 0; i < p->lines.n; i++) {
 		const pressure_line *l = &p->lines.at[i];
-		open(j, NULL, i ? ",\n      {" : "\n      {");
+		start(j, NULL, i ? ",\n      {" : "\n      {");
 		string(j, "file", l->file->name);
 		number(j, "line", l->line);
 		number(j, "registers", l->registers);
-		open(j, "values", "[");
+		start(j, "values", "[");
 		for (unsigned k = 0; k < PRESSURE_VALUES && l->most[k].value; k++) {
-			open(j, NULL, k ? ", {" : "{");
+			start(j, NULL, k ? ", {" : "{");
 			string(j, "name", l->most[k].value->name);
 			string(j, "type", ir_type_name(a, l->most[k].value->type));
 			number(j, "registers", l->most[k].registers);
@@ -201,11 +201,11 @@ static void put_kernel(json *j, arena *a, const explain_kernel *k)
 void explain_json(text *out, arena *a, const char *file, const explain_kernel *const *kernels, uint32_t n)
 {
 	json j = {.out = out};
-	open(&j, NULL, "{");
+	start(&j, NULL, "{");
 	string(&j, "file", file);
-	open(&j, "kernels", "[");
+	start(&j, "kernels", "[");
 	for (uint32_t i = 0; i < n; i++) {
-		open(&j, NULL, i ? ",\n  {" : "\n  {");
+		start(&j, NULL, i ? ",\n  {" : "\n  {");
 		put_kernel(&j, a, kernels[i]);
 		text_puts(out, "}");
 	}
