@@ -74,6 +74,15 @@ for f in "$root"/examples/*/*.blk product_*.blk; do
 		while read -r c; do rotate "$f" "$kernel" "$c"; done <made
 	done <kernels
 done >jobs
+# Programs that form clusters.
+for n in 2 4; do
+	for kernel in matmul_tensor matmul_persistent matmul; do
+		for stages in 3 4; do
+			echo "$root/examples/matmul/matmul.blk $kernel sm_90a BM=128,BN=256,BK=64,num_warps=8,num_stages=$stages,num_ctas=$n"
+			echo "$root/examples/matmul/matmul.blk $kernel sm_90a BM=128,BN=128,BK=64,num_warps=4,num_stages=$stages,num_ctas=$n"
+		done
+	done
+done >>jobs
 
 cat >job <<'J'
 # FILE KERNEL TARGET CONFIGURATION: a line "ok", "skip" (shared memory does not hold the stages), or "FAILED: .."

@@ -51,6 +51,20 @@ says_text "product acc f32[128,128] [loop depth 1]: wgmma m64n128k16, 4 a warpgr
 silent "not copied ahead"
 status 0 "products as JSON" "$blkc" examples/matmul/matmul.blk --kernel=matmul --target=sm_90a --emit=json -o - -D BK=32 --specialize=a%16,b%16,c%16,M%16,N%16,K%16
 says_text '"instruction": "wgmma m64n128k16", "instructions": 2, "a_from": "ring", "b_from": "ring", "left_running": true'
+status 0 "clusters" "$blkc" $matmul --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64 -D num_ctas=2
+says_text "8 warps, clusters of 2 programs"
+says_text "tensor copy a f16[128,64]: load ahead by a tensor map, 2 copies of 8192 bytes, by one thread, swizzled in 128 bytes, into a ring of"
+says_text "            by the 2 programs of a cluster together, where it is the same for all"
+status 0 "clusters as JSON" "$blkc" examples/matmul/matmul.blk --kernel=matmul_persistent --target=sm_90a --emit=json -o - -D num_ctas=4 --specialize=a%16,b%16,c%16,M%16,N%16,K%16
+says_text '"cluster": 4'
+says_text '"by_a_cluster": true'
+status 0 "a while" "$blkc" examples/matmul/matmul.blk --kernel=matmul_stream_k --target=sm_90a --emit=explain -o - -D num_ctas=2 --specialize=a%16,b%16,c%16,M%16,N%16,K%16
+says_text "no clusters, though num_ctas = 2: no loop has copies that programs could share"
+says_text "not by a cluster together: a \`while\` may wait for other programs"
+status 0 "no clusters there" "$blkc" examples/matmul/matmul.blk --kernel=matmul --target=sm_80 --emit=explain -o - -D num_ctas=2
+says_text "no clusters, though num_ctas = 2: the target's programs share no copies"
+status 0 "nor here" "$blkc" $matmul -D num_ctas=2
+says_text "no clusters, though num_ctas = 2: no loop has copies that programs could share"
 status 0 "nothing promised" "$blkc" $matmul
 says_text "not copied ahead: its accesses have less than 4 bytes"
 says_text "a from shared memory, b from shared memory, waited for, 1 barrier"

@@ -118,6 +118,12 @@ status 1 "no code for cpu" "$blkrun" --device=cpu gpu.blkpkg:add z=f32[8] x=f32[
 says 'it has sm_89'
 status 0 "more targets" "$blkc" $add --emit=package --target=+sm_100a,sm_120a -o more.blkpkg
 grep -q sm_120a more.blkpkg && grep -q sm_90a more.blkpkg && ok || bad "more.blkpkg lacks targets"
+status 0 "clusters" "$blkc" examples/matmul/matmul.blk --kernel=matmul_tensor -D BM=64 -D BN=64 -D BK=64 -D num_warps=4 -D num_stages=3 -D num_ctas=2 \
+	--emit=package -o cluster.blkpkg
+product="c=f16[128,64]:poison a=f16[128,128]:randn b=f16[128,64]:randn M=128 N=64 K=128"
+# shellcheck disable=SC2086
+status 0 "a cluster from a package" "$blkrun" --device=sim:sm_90a cluster.blkpkg:matmul_tensor $product --check cpu
+if grep -aq '^cluster 2$' cluster.blkpkg; then ok; else bad "the package says nothing of clusters"; fi
 status 2 "an unknown target" "$blkc" $add --emit=package --target=sm_80,sm_1 -o x.blkpkg; says "unknown target 'sm_1'"
 status 2 "several targets for PTX" "$blkc" $add --target=sm_80,cpu; says 'for --emit=package'
 status 2 "package beside ptx" "$blkc" $add --emit=package,ptx; says 'stands alone'

@@ -154,6 +154,27 @@ for k in 1 2; do
 	says 'a race on\|undefined\|under way'
 done
 
+# Programs of a cluster that bring each other blocks: each must give slots back to the others, copy for all, and stay to the end.
+for kernel in matmul_tensor matmul_persistent; do
+	"$blkc" examples/matmul/matmul.blk --kernel=$kernel --target=sm_90a -D BM=64 -D BN=64 -D BK=64 -D num_warps=4 -D num_stages=3 \
+		-D num_ctas=2 --specialize=c%16,a%16,b%16,M%16,N%16,K%16 -o kernel.ptx
+	product="c=f16[128,192] a=f16[128,512]:randn b=f16[512,192]:randn M=128 N=192 K=512"
+	# shellcheck disable=SC2086
+	status 0 "$kernel by clusters" "$blkrun" --device=sim:sm_90a --sim-schedules=3 kernel.ptx $product
+	sed 's/@%p[0-9]* mbarrier.arrive.shared::cluster.*//' kernel.ptx >mutant.ptx
+	# shellcheck disable=SC2086
+	status 1 "$kernel keeps its slots" "$blkrun" --device=sim:sm_90a mutant.ptx $product; says 'wait for ever'
+	sed '/multicast::cluster \[/s/, [^,]*;$/, 1;/' kernel.ptx >mutant.ptx
+	# shellcheck disable=SC2086
+	status 1 "$kernel brings blocks to one" "$blkrun" --device=sim:sm_90a mutant.ptx $product; says 'wait for ever'
+	sed 's/barrier.cluster.[a-z]*.aligned;//' kernel.ptx >mutant.ptx
+	# shellcheck disable=SC2086
+	status 1 "$kernel begins without the others" "$blkrun" --device=sim:sm_90a mutant.ptx $product; says 'mbarrier'
+done
+sed 's/barrier.cluster.arrive.relaxed;//; s/barrier.cluster.wait;//' kernel.ptx >mutant.ptx
+# shellcheck disable=SC2086
+status 1 "a program leaves early" "$blkrun" --device=sim:sm_90a --sim-schedules=20 mutant.ptx $product; says 'which has ended'
+
 # An operand goes to shared memory in wide accesses and from there by matrix loads, whichever way it lies in memory: four warps, four
 # rounds, four copies and eight matrix loads each, none of which waits for another.
 cat >orders.blk <<'END'
