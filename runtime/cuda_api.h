@@ -23,7 +23,7 @@ typedef struct CUlaunchAttribute_st {
 	CUlaunchAttributeID id;
 	uint32_t unused;
 	union {
-		char room[64];
+		uint64_t room[8];
 		struct {
 			unsigned x, y, z;
 		} clusterDim;
