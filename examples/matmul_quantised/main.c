@@ -37,6 +37,8 @@ static blk_buffer *input(example *e, blk_type type, float *values, size_t n)
 	if (type == BLK_TYPE_F16) return example_input(e, type, values, n);
 	int last = type == BLK_TYPE_F8E4M3 ? 126 : 123; /* the largest number's code */
 	int8_t *bytes = example_alloc(e, n);
+	double table[127];
+	for (int code = 0; code <= last; code++) table[code] = from_fp8(type, code);
 	for (size_t i = 0; i < n; i++) {
 		int code = 0;
 		if (type == BLK_TYPE_I8) {
@@ -44,9 +46,10 @@ static blk_buffer *input(example *e, blk_type type, float *values, size_t n)
 			bytes[i] = (int8_t)values[i];
 			continue;
 		}
-		while (code < last && from_fp8(type, code + 1) <= fabs(values[i])) code++;
+		for (int step = 64; step; step /= 2) /* the largest that is not above it */
+			if (code + step <= last && table[code + step] <= fabs(values[i])) code += step;
 		bytes[i] = (int8_t)(values[i] < 0 ? code - 128 : code);
-		values[i] = (float)copysign(from_fp8(type, code), values[i]);
+		values[i] = (float)copysign(table[code], values[i]);
 	}
 	return example_buffer_of(e, type, bytes, n);
 }
