@@ -44,13 +44,6 @@ static void plain(lower *l, const char *code)
 	lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT);
 }
 
-/* Behind an mbarrier's init, before a copy: the barrier, and what others kept in these bytes before. */
-static void ready_for_copies(lower *l)
-{
-	plain(l, "fence.mbarrier_init.release.cluster;");
-	lower_proxy_fence(l);
-}
-
 static void find_accesses(ir_op *o, void *context)
 {
 	bool *found = context;
@@ -188,7 +181,7 @@ void lower_bulk_load(lower *l, ir_op *o)
 	travel t = travel_of(l, o, 0, 1, o->nargs - 1u, block, (unsigned)o->attr[0], base, barrier);
 	LLVMBasicBlockRef after = thread_0_begin(l);
 	lower_asm(l, "mbarrier.init.shared::cta.b64 [$0], 1;", "r", l->none, 1, &barrier, LOWER_ASM_EFFECT);
-	ready_for_copies(l);
+	lower_proxy_fence(l); /* the barrier, and what others kept in these bytes before */
 	lower_asm(l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, expect,
 		LOWER_ASM_EFFECT);
 	all_copies(l, o, &t);
@@ -224,6 +217,13 @@ static bool in_loop(const ir_op *o)
 {
 	while (o && o->kind != IR_FOR && o->kind != IR_WHILE) o = o->block->parent;
 	return o != NULL;
+}
+
+/* A wait for all copies, and a barrier (barriers.c). */
+static bool waits_in_front(const ir_op *o)
+{
+	const ir_op *barrier = o->prev;
+	return barrier && barrier->kind == IR_CTA_BARRIER && barrier->prev && barrier->prev->kind == IR_BULK_WAIT;
 }
 
 /* Where this warp's part begins along a dimension, added to `first`. */
@@ -269,11 +269,11 @@ static void store_by_warps(lower *l, ir_op *o)
 	LLVMValueRef lane = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, 31), "");
 	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, lane, lower_i32(l, 0), "");
 	tile all = lower_arg(l, o, 1), in = {ARENA_ARRAY(l->arena, LLVMValueRef, 1u << p.ninside), 1u << p.ninside};
-	bool again = in_loop(o);
+	bool taken = in_loop(o) && !waits_in_front(o);
 	for (unsigned n = 0; n < p.copies; n++) {
 		uint32_t outside = layout_spread(p.outside, p.noutside, n);
 		for (uint32_t k = 0; k < in.n; k++) in.at[k] = all.at[outside | layout_spread(p.inside, p.ninside, k)];
-		if (again || n >= p.buffers) {
+		if (taken || n >= p.buffers) {
 			plain(l, arena_printf(l->arena, "cp.async.bulk.wait_group.read %u;", p.buffers - 1));
 			lower_warp_barrier(l);
 		}
@@ -369,6 +369,13 @@ static LLVMValueRef slot_barrier(lower *l, const ir_op *o, unsigned barriers, un
 	return LLVMBuildAdd(l->builder, lower_arg(l, o, barriers).at[0], far, "");
 }
 
+static bool copies_tell(const ir_value *barriers)
+{
+	for (const ir_use *u = barriers->uses; u; u = u->next)
+		if (u->user->kind == IR_BULK_COPY) return true;
+	return false;
+}
+
 void lower_mbarriers(lower *l, ir_op *o)
 {
 	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
@@ -378,7 +385,8 @@ void lower_mbarriers(lower *l, ir_op *o)
 		lower_asm(l, arena_printf(l->arena, "mbarrier.init.shared::cta.b64 [$0], %u;", (unsigned)o->attr[1]),
 			"r", l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
-	ready_for_copies(l);
+	if (l->func->num_ctas > 1) plain(l, "fence.mbarrier_init.release.cluster;"); /* others of the cluster tell them, too */
+	if (copies_tell(ir_result(o))) lower_proxy_fence(l); /* of them, and of what others kept in the ring's bytes */
 	leave_thread_0(l, o);
 	tile out = lower_new_tile(l, ir_result(o));
 	out.at[0] = address(l, lower_i32(l, o->shared_offset));
@@ -457,13 +465,19 @@ void lower_mbarrier_wait(lower *l, ir_op *o)
 	if (o->attr[0]) leave_thread_0(l, o);
 }
 
-/* What all lanes did, lane 0 says; or to each program of a cluster another lane.  That is to be no release at the
- * cluster's scope, which ptxas makes a fence of the whole GPU: what was read of the slot, wgmma has read, and waited
- * for.
- */
+static void find_reads(ir_op *o, void *context)
+{
+	*(bool *)context |= o->kind == IR_RING_READ;
+}
+
+/* What all lanes did, lane 0 says (what they read themselves, behind a barrier of theirs; products they have waited for
+ * together); or to each program of a cluster another lane.  That is to be no release at the cluster's scope, which ptxas
+ * makes a fence of the whole GPU: what was read of the slot, wgmma has read, and waited for. */
 void lower_mbarrier_arrive(lower *l, ir_op *o)
 {
 	LLVMBuilderRef m = l->builder;
+	bool reads = false;
+	ir_walk(l->func->body, find_reads, &reads);
 	unsigned programs = o->attr[0] > 1 ? (unsigned)o->attr[0] : 1;
 	LLVMValueRef lane = LLVMBuildAnd(m, l->tid, lower_i32(l, 31), "");
 	LLVMValueRef acts = LLVMBuildICmp(m, LLVMIntULT, lane, lower_i32(l, programs), "");
@@ -473,7 +487,7 @@ void lower_mbarrier_arrive(lower *l, ir_op *o)
 		LLVMValueRef each = LLVMBuildAnd(m, lane, lower_i32(l, programs - 1), "");
 		args[2] = LLVMBuildSelect(m, lower_arg(l, o, 3).at[0], each, cluster_rank(l), "");
 	}
-	lower_warp_barrier(l);
+	if (reads) lower_warp_barrier(l);
 	if (programs > 1)
 		lower_asm(l,
 			"{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, $0, $2;\n\t"

@@ -21,7 +21,8 @@ typedef struct source { /* an operand */
 	LLVMValueRef low; /* i32: the descriptor's low word for this warpgroup's first row or column, k = 0 */
 	tile registers;   /* or: the first operand's elements, */
 	uint32_t register_of[32];
-	LLVMValueRef (*word)[4]; /* and its words, by instruction: row / 64 * steps of k + step */
+	LLVMValueRef (*word)[4]; /* and its words, by instruction: row / 64 * steps of k + step; null: another warp's */
+	uint32_t words;
 } source;
 
 typedef struct product {
@@ -138,7 +139,8 @@ static void open_registers(product *p)
 	uint32_t rows = UINT32_C(1) << (p->y->lg[0] - 6);
 	s->registers = lower_value(p->l, s->o->value);
 	lower_index_registers(s->o->value->layout, s->register_of);
-	s->word = arena_alloc(p->l->arena, rows * (p->plan.k / p->plan.form->k) * sizeof *s->word);
+	s->words = rows * (p->plan.k / p->plan.form->k);
+	s->word = arena_alloc(p->l->arena, s->words * sizeof *s->word);
 	for (uint32_t row = 0; row < 64 * rows; row += 64)
 		for (uint32_t k = 0; k < p->plan.k && !(row & by_warps(p->y, 0)); k += p->plan.form->k)
 			fragment(p, row, k, fragment_at(p, row, k));
@@ -171,20 +173,20 @@ static void put_registers(text *out, unsigned first, unsigned n)
 	text_puts(out, "}");
 }
 
-/* An asm whose first n operands are registers of the sum, tied in to out; `args` has room for them in front. */
+/* An asm whose first n operands are registers, tied in to out; `args` has room for them in front. */
 static void tied(lower *l, const char *code, unsigned n, LLVMValueRef *sum, unsigned more, LLVMValueRef *args,
 	const char *constraints)
 {
 	text all = {.arena = l->arena};
-	LLVMTypeRef type = LLVMTypeOf(sum[0]), *types = ARENA_ARRAY(l->arena, LLVMTypeRef, n);
+	LLVMTypeRef *types = ARENA_ARRAY(l->arena, LLVMTypeRef, n);
 	for (unsigned i = 0; i < n; i++) {
-		types[i] = type;
+		types[i] = LLVMTypeOf(sum[i]);
 		args[i] = sum[i];
-		text_printf(&all, "%s=%c", i ? "," : "", type == l->f32 ? 'f' : 'r');
+		text_printf(&all, "%s=%c", i ? "," : "", types[i] == l->f32 ? 'f' : 'r');
 	}
 	for (unsigned i = 0; i < n; i++) text_printf(&all, ",%u", i);
 	text_puts(&all, constraints);
-	LLVMTypeRef result = n == 1 ? type : LLVMStructTypeInContext(l->context, types, n, false);
+	LLVMTypeRef result = n == 1 ? types[0] : LLVMStructTypeInContext(l->context, types, n, false);
 	LLVMValueRef made = lower_asm(l, code, all.at, result, n + more, args, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 	for (unsigned i = 0; i < n; i++) sum[i] = n == 1 ? made : LLVMBuildExtractValue(l->builder, made, i, "");
 }
@@ -233,6 +235,25 @@ tile lower_wgmma_start(lower *l, tile sum)
 	return out;
 }
 
+/* The registers of the product go through it, so that one that holds a constant (a sum that starts as zeros, a factor
+ * that is all zeros) has it before: LLVM would set it in front of the instruction that reads it, which is too late. */
+static void fence(product *p)
+{
+	lower *l = p->l;
+	VEC(LLVMValueRef *) held = {0};
+	for (uint32_t i = 0; p->plan.sum && i < p->sum.n; i++) vec_push(l->arena, &held, &p->sum.at[i]);
+	for (uint32_t i = 0; i < 4 * p->a.words; i++)
+		if (p->a.word[i / 4][i % 4]) vec_push(l->arena, &held, &p->a.word[i / 4][i % 4]);
+	if (!held.n) {
+		lower_asm(l, "wgmma.fence.sync.aligned;", "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+		return;
+	}
+	LLVMValueRef *all = ARENA_ARRAY(l->arena, LLVMValueRef, held.n);
+	for (uint32_t i = 0; i < held.n; i++) all[i] = *held.at[i];
+	tied(l, "wgmma.fence.sync.aligned;", held.n, all, 0, ARENA_ARRAY(l->arena, LLVMValueRef, held.n), "");
+	for (uint32_t i = 0; i < held.n; i++) *held.at[i] = all[i];
+}
+
 void lower_wgmma(lower *l, ir_op *o)
 {
 	product *p = ARENA_NEW(l->arena, product);
@@ -257,12 +278,7 @@ void lower_wgmma(lower *l, ir_op *o)
 	for (uint32_t r = 0; r < p->sum.n; r++)
 		p->sum.at[r] = p->plan.sum ? lower_value(l, p->plan.sum).at[r]
 					   : LLVMGetPoison(lower_type(l, ir_element(result->type)));
-	/* Through the fence, so that a sum that starts as zeros, in a loop of one round for one, has them before it. */
-	if (p->plan.sum)
-		tied(l, "wgmma.fence.sync.aligned;", p->sum.n, p->sum.at, 0,
-			ARENA_ARRAY(l->arena, LLVMValueRef, p->sum.n), "");
-	else
-		lower_asm(l, "wgmma.fence.sync.aligned;", "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+	fence(p);
 	for (uint32_t row = 0; row < result->type.dim[0]; row += 64)
 		for (uint32_t column = 0; column < result->type.dim[1]; column += p->plan.shape.n) {
 			if (row & by_warps(p->y, 0) || column & by_warps(p->y, 1)) continue;

@@ -208,6 +208,20 @@ static bool overlap(const ir_func *f, const ir_op *a, const ir_op *b)
 	return first < b->shared_offset + b->shared_bytes && b->shared_offset < first + bytes;
 }
 
+/* Its copies begin behind a barrier of its own: what comes before it comes before that, if those who began earlier
+ * copies have waited. */
+static bool has_barrier(const ir_op *o, bool in_warps)
+{
+	return o->kind == IR_BULK_STORE && !in_warps;
+}
+
+/* A copy that thread 0 began, and an access that it makes itself. */
+static bool both_by_thread_0(const ir_op *copy, const ir_op *now)
+{
+	return copy->kind == IR_BULK_STORE && !copy->attr[0] && (now->kind == IR_STORE || is_atomic(now)) &&
+	       ir_is_scalar(ir_arg(now, 0));
+}
+
 /* Which of MEETS.. */
 static unsigned conflicts(const placer *p, const pending *set, const ir_op *o, bool in_warps)
 {
@@ -221,19 +235,21 @@ static unsigned conflicts(const placer *p, const pending *set, const ir_op *o, b
 			/* The same exchange inside warps again: each warp meets its own bytes. */
 			if (shared && overlap(p->func, e->op, o) && !(e->op == o && (in_warps || keeps_bins(o))))
 				found |= e->copying ? MEETS | MEETS_READ : MEETS;
-		} else if (global && meet(p, e, o))
-			found |= e->copying ? MEETS | MEETS_COPY : MEETS;
+		} else if (global && meet(p, e, o)) {
+			bool ordered = has_barrier(o, in_warps) || both_by_thread_0(e->op, o);
+			found |= (e->copying ? MEETS_COPY : 0u) | (ordered ? 0u : MEETS);
+		}
 	}
 	return found;
 }
 
-/* A wait for copies, where they take one, and a barrier; what stands there from a round before serves. */
+/* A wait for copies and a barrier, where they take one; what stands there from a round before serves. */
 static void separate(placer *p, pending *set, ir_op *o, unsigned found)
 {
 	ir_builder b = {.func = p->func, .block = o->block, .before = o, .at = o->at};
 	if (o->prev && o->prev->kind == IR_CTA_BARRIER)
 		b.before = o->prev;
-	else
+	else if (found & MEETS)
 		b.before = ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	if (found & (MEETS_READ | MEETS_COPY)) {
 		bool read = !(found & MEETS_COPY);
@@ -244,7 +260,7 @@ static void separate(placer *p, pending *set, ir_op *o, unsigned found)
 		copied(set, read);
 	}
 	p->inserted = true;
-	clear(set);
+	if (found & MEETS) clear(set);
 }
 
 /* A read of a ring's slot; a dot makes those of its operands itself. */

@@ -79,14 +79,16 @@ static bool is_readable(const sim_bulk *b)
 
 /* ---- Bytes that move ---- */
 
-/* A piece's bytes in global memory race with nobody. */
+/* A piece's bytes in global memory race with nobody.  What it writes is written by the time that a wait for more than
+ * its reads is over. */
 static bool touch_global(const sim_bulk *b, const sim_piece *q)
 {
 	uint8_t *at[SIM_LANES];
-	bool writes = b->kind == BULK_STORE, reduces = b->in->saturates;
+	uint32_t lane = UINT32_C(1) << b->lane, n = q->high - q->low;
+	bool reduces = b->in->saturates;
 	at[b->lane] = (uint8_t *)(uintptr_t)(q->global + q->low);
-	return sim_races(
-		b->w, b->in, UINT32_C(1) << b->lane, at, q->high - q->low, !writes || reduces, writes, reduces);
+	if (b->kind != BULK_STORE) return sim_races(b->w, b->in, lane, at, n, true, false, false);
+	return sim_races_of(b->w, b->in, lane, at, n, reduces, true, reduces, SIM_CLOCK_COPIES + b->w->index, b->clock);
 }
 
 static const sim_range *range_of(const sim_bulk *b)
@@ -384,6 +386,9 @@ static bool begin(sim_warp *w, const sim_instr *in, unsigned lane)
 		hold(w->program, &b, 1);
 	}
 	if (b.kind == BULK_STORE) {
+		if (w->program->nclocks < SIM_CLOCK_MBARRIER) w->program->nclocks = SIM_CLOCK_MBARRIER;
+		b.clock = w->bulk_clock++;
+		w->bulk_lanes |= UINT32_C(1) << lane;
 		b.moved = !lands_late(c);
 		return (!b.moved || store(&b)) && keep(c, &b);
 	}
@@ -406,10 +411,23 @@ bool sim_step_bulk_commit(sim_warp *w, const sim_instr *in, uint32_t mask)
 	return true;
 }
 
-/* All groups of each thread but the last `offset`.  Whether they must only have read makes no difference here. */
+/* It has read until now: who has not met the thread that waits does not know that it is over. */
+static bool has_read(const sim_bulk *b)
+{
+	uint8_t *at[SIM_LANES];
+	for (uint32_t i = 0; i < pieces(b); i++) {
+		at[b->lane] = b->w->program->shared + sim_bulk_piece(b, b->from, i).shared;
+		if (!sim_races(b->w, b->in, UINT32_C(1) << b->lane, at, 16, true, false, false)) return false;
+	}
+	return true;
+}
+
+/* All groups of each thread but the last `offset`: they have read, or have written as well.  (Of several groups that
+ * are left the first one's writes are taken to be done, too.) */
 bool sim_step_bulk_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	sim_cluster *c = w->program->cluster;
+	bool written = !in->mode && !(w->bulk_lanes & ~mask);
 	for (uint32_t i = 0; i < c->ncopies;) {
 		const sim_bulk *b = &c->copies[i];
 		bool mine = b->kind == BULK_STORE && b->w == w && mask >> b->lane & 1;
@@ -417,9 +435,10 @@ bool sim_step_bulk_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 			i++;
 			continue;
 		}
-		if (!b->moved && !store(b)) return false;
+		if ((!b->moved && !store(b)) || !has_read(b)) return false;
 		hold(w->program, b, -1);
 		forget(c, i);
 	}
+	if (written) w->known[SIM_CLOCK_COPIES + w->index] = w->bulk_clock;
 	return true;
 }

@@ -13,6 +13,7 @@ struct sim_bulk {
 	uint8_t kind;
 	bool moved;     /* its bytes have */
 	uint32_t group; /* of its thread; BULK_STORE */
+	uint32_t clock; /* of its warp's copies; BULK_STORE */
 	uint32_t bytes;
 	uint64_t global;   /* of a copy without a tensor map */
 	uint32_t from, to; /* offsets in shared memory */

@@ -169,7 +169,7 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 	uint64_t n = m->program - 1;
 	uint32_t engine = m->thread / SIM_LANES;
 	if (engine >= SIM_CLOCK_GROUP)
-		snprintf(who, sizeof who, engine < SIM_CLOCK_MBARRIER ? "a wgmma" : "a bulk copy");
+		snprintf(who, sizeof who, engine < SIM_CLOCK_COPIES ? "a wgmma" : "a bulk copy");
 	else if (m->program == p->number + 1)
 		snprintf(who, sizeof who, "thread %u", m->thread);
 	else
@@ -388,6 +388,12 @@ bool sim_proxied(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offse
 bool sim_races(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes,
 	bool reads, bool writes, bool atomic)
 {
+	return sim_races_of(w, in, mask, at, bytes, reads, writes, atomic, w->index, w->clock);
+}
+
+bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes,
+	bool reads, bool writes, bool atomic, uint32_t engine, uint32_t clock)
+{
 	sim_program *p = w->program;
 	sim_page *page = NULL;
 	bool good = true;
@@ -419,7 +425,7 @@ bool sim_races(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const a
 			}
 			if (c)
 				good = touch(w, in, i, c, some, reads, writes, atomic, r, offset,
-					SIM_LANES * w->index + i, w->clock);
+					SIM_LANES * engine + (engine < SIM_MAX_WARPS ? i : 0), clock);
 			done += n;
 			offset += n;
 		}

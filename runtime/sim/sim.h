@@ -33,9 +33,11 @@ enum {
 	SIM_BARRIERS = 16,
 	SIM_CLUSTER = 16,    /* programs of one */
 	SIM_RANK_SHIFT = 24, /* a shared address holds the program's rank in its cluster from this bit on */
-	/* Whose clocks there are: the warps', the warpgroups' matrix engines', the mbarriers'. */
+	/* Whose clocks there are: the warps', the warpgroups' matrix engines', the copies' that each warp began from
+	 * shared memory, the mbarriers'. */
 	SIM_CLOCK_GROUP = SIM_MAX_WARPS,
-	SIM_CLOCK_MBARRIER = SIM_CLOCK_GROUP + SIM_MAX_WARPS / 4,
+	SIM_CLOCK_COPIES = SIM_CLOCK_GROUP + SIM_MAX_WARPS / 4,
+	SIM_CLOCK_MBARRIER = SIM_CLOCK_COPIES + SIM_MAX_WARPS,
 	SIM_CLOCKS = 128,
 	SIM_VECTOR = 8,     /* registers of one access */
 	SIM_REGISTERS = 16, /* of one instruction */
@@ -254,8 +256,8 @@ typedef struct sim_flight { /* a product that the warp has not waited for */
 } sim_flight;
 typedef struct sim_reader { /* its reads of shared memory, once for the warpgroup */
 	const sim_instr *in;
-	uint64_t a, b; /* descriptors */
-	uint32_t ticket;
+	uint64_t a, b;           /* descriptors */
+	uint32_t ticket, waited; /* waited: which of the four warps have */
 } sim_reader;
 typedef struct sim_group {   /* a warpgroup */
 	const sim_instr *at; /* where those of its warps that have arrived wait for the others */
@@ -320,6 +322,7 @@ struct sim_warp {
 	uint32_t nflights, flights_room, product_group;
 	uint16_t *flying[2];             /* of each unit: products under way that sum there, that read it */
 	uint32_t bulk_groups[SIM_LANES]; /* bulk.c: each lane's that is open */
+	uint32_t bulk_clock, bulk_lanes; /* copies from shared memory that it has begun; who did */
 	uint64_t looked[SIM_LOOKED];     /* cluster.c: what instructions found, by place */
 	const sim_range *near;           /* the last one that was found */
 	uint8_t scratch[8 * SIM_LANES];
@@ -428,6 +431,9 @@ void sim_order_programs(sim_warp *, bool acquires, bool releases);
 /* An access of each lane's `bytes`; false: a race, which has been reported. */
 bool sim_races(sim_warp *, const sim_instr *, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes, bool reads,
 	bool writes, bool atomic);
+/* The same by an engine (or warp) of SIM_CLOCKS, at its clock. */
+bool sim_races_of(sim_warp *, const sim_instr *, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes,
+	bool reads, bool writes, bool atomic, uint32_t engine, uint32_t clock);
 
 /* An asynchronous access to shared memory of a program (the warp's, or of its cluster) whose clock is `engine`'s. */
 bool sim_races_async(sim_warp *, const sim_instr *, unsigned lane, sim_program *, uint64_t offset, uint64_t bytes,

@@ -2,8 +2,8 @@
  * have waited.
  *
  * The product is computed when the last of the four has come to it.  Until a warp's wait covers it, a touch of its
- * sums, or a write to its factors in registers, is reported; so is, until the first of the four has waited, a write to
- * the shared memory that it reads.  In front of it stands wgmma.fence, behind the last touch of its registers. */
+ * sums, or a write to its factors in registers, is reported; so is, until all four have waited, a write to the shared
+ * memory that it reads.  In front of it stands wgmma.fence, behind the last touch of its registers. */
 #include "warpgroup.h"
 
 #include <stdlib.h>
@@ -177,7 +177,7 @@ static bool note_reader(sim_program *p, sim_group *g, const sim_instr *in, uint6
 		g->readers = more;
 		g->readers_room = room;
 	}
-	g->readers[g->nreaders++] = (sim_reader){in, a, b, g->ticket};
+	g->readers[g->nreaders++] = (sim_reader){in, a, b, g->ticket, 0};
 	return true;
 }
 
@@ -288,13 +288,14 @@ bool sim_step_product_commit(sim_warp *w, const sim_instr *in, uint32_t mask)
 	return true;
 }
 
-/* The first of the four that has waited for a product gives back what it read. */
-static void release(sim_program *p, sim_group *g, uint32_t ticket)
+/* When all four have waited for a product, what it read is given back: a warp's wait speaks for that warp. */
+static void release(sim_program *p, sim_group *g, uint32_t ticket, uint32_t warp)
 {
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < g->nreaders; i++) {
-		const sim_reader r = g->readers[i];
-		if (r.ticket > ticket) {
+		sim_reader r = g->readers[i];
+		if (r.ticket == ticket) r.waited |= 1u << warp;
+		if (r.waited != 15) {
 			g->readers[kept++] = r;
 			continue;
 		}
@@ -321,7 +322,7 @@ bool sim_step_product_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		const sim_product *m = &p->code->products[f.in->extra];
 		for (uint32_t k = 0; k < m->nunits; k++) w->flying[0][m->units[k]]--;
 		for (uint32_t k = 0; m->a_in_registers && k < 4; k++) w->flying[1][f.in->regs[k]]--;
-		release(p, &p->groups[group], f.ticket);
+		release(p, &p->groups[group], f.ticket, w->index % 4);
 		w->known[SIM_CLOCK_GROUP + group] = f.ticket + 1;
 	}
 	w->nflights = kept;

@@ -215,4 +215,22 @@ kernel small(o: *i32, p: *const i32)
 END
 status 0 "a small block" "$blkrun" --device=sim:sm_90a small.blk --grid=1 o=i32[32]:poison p=i32[32]:arange --check cpu
 says 'check o against .*: good, equal'
+
+# A factor that is a constant: it is in its registers before the fence
+cat >zero.blk <<'END'
+kernel zero(c: *f32, b: *const f16, n: i32) {
+    let i = arange(0, 64);
+    var acc = full([64, 64], 1.0, f32);
+    for r in range(0, n) {
+        var s = zeros([64, 64], f32);
+        for k in range(0, 2) {
+            s = dot(zeros([64, 64], f16), load(b + (r * 128 + k * 64 + i)[:, None] * 64 + i[None, :]), s);
+        }
+        acc = acc + s;
+    }
+    store(c + i[:, None] * 64 + i[None, :], acc);
+}
+END
+status 0 "a constant factor" "$blkrun" --device=sim:sm_90a zero.blk --grid=1 n=3 c=f32[64,64]:poison b=f16[768,64]:randn --check cpu
+says 'check c against .*: good, equal'
 finish

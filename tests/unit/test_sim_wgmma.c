@@ -307,7 +307,11 @@ static void test_memory(void **state)
 	free(h);
 	REPORTS(around("", COMMIT "setp.eq.b32 %p1, %tid, 77;\n@%p1 st.shared.b32 [%smem+8192], 0;\n"),
 		"is written while a wgmma or a bulk copy reads it", "offset 8192", "thread 77");
-	REPORTS(around("", DONE "setp.eq.b32 %p1, %tid, 77;\n@%p1 st.shared.b32 [%smem+8192], 0;\nfence.proxy.async;\n"
+	REPORTS(around("", DONE "setp.eq.b32 %p1, %tid, 77;\n@%p1 st.shared.b32 [%smem+8192], 0;\n"), /* the last warp
+													 has not */
+		"is written while a wgmma or a bulk copy reads it", "thread 77");
+	REPORTS(around("", DONE "bar.sync 0;\nsetp.eq.b32 %p1, %tid, 77;\n@%p1 st.shared.b32 [%smem+8192], 0;\n"
+				"fence.proxy.async;\n"
 				"wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, "
 				"%f1, %f2, %f3}, "
 				"%rd10, %rd11, 1, 1, 1, 0, 0;\n"),
