@@ -385,7 +385,8 @@ void lower_mbarriers(lower *l, ir_op *o)
 		lower_asm(l, arena_printf(l->arena, "mbarrier.init.shared::cta.b64 [$0], %u;", (unsigned)o->attr[1]),
 			"r", l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
-	if (l->func->num_ctas > 1) plain(l, "fence.mbarrier_init.release.cluster;"); /* others of the cluster tell them, too */
+	if (l->func->num_ctas > 1)
+		plain(l, "fence.mbarrier_init.release.cluster;"); /* others of the cluster tell them, too */
 	if (copies_tell(ir_result(o))) lower_proxy_fence(l); /* of them, and of what others kept in the ring's bytes */
 	leave_thread_0(l, o);
 	tile out = lower_new_tile(l, ir_result(o));
@@ -471,8 +472,8 @@ static void find_reads(ir_op *o, void *context)
 }
 
 /* What all lanes did, lane 0 says (what they read themselves, behind a barrier of theirs; products they have waited for
- * together); or to each program of a cluster another lane.  That is to be no release at the cluster's scope, which ptxas
- * makes a fence of the whole GPU: what was read of the slot, wgmma has read, and waited for. */
+ * together); or to each program of a cluster another lane.  That is to be no release at the cluster's scope, which
+ * ptxas makes a fence of the whole GPU: what was read of the slot, wgmma has read, and waited for. */
 void lower_mbarrier_arrive(lower *l, ir_op *o)
 {
 	LLVMBuilderRef m = l->builder;

@@ -199,6 +199,7 @@ bool sim_step_cluster_arrive(sim_warp *w, const sim_instr *in, uint32_t mask)
 		return sim_report(w, in, (unsigned)__builtin_ctz(w->cluster_lanes & mask), NULL,
 			"a thread arrives twice at the cluster's barrier and has not waited there");
 	w->cluster_lanes |= mask;
+	sim_order_cluster(w, false, true);
 	w->cluster_passed = p->cluster->passed;
 	if (w->alive & ~w->cluster_lanes) return true;
 	p->cluster->arrived[p->rank] |= UINT32_C(1) << w->index;
@@ -217,6 +218,7 @@ bool sim_step_cluster_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 			"a thread waits at the cluster's barrier and has not arrived there");
 	if (c->passed > w->cluster_passed) {
 		w->cluster_lanes &= ~mask;
+		sim_order_cluster(w, true, false);
 		return true;
 	}
 	w->pc--; /* asks again */
@@ -325,6 +327,9 @@ void sim_cluster_start(sim_cluster *c, const uint32_t id[3])
 	const sim_launch *l = c->launch;
 	uint32_t x = sim_cluster_extent(l, 0), y = sim_cluster_extent(l, 1), z = sim_cluster_extent(l, 2);
 	c->events = c->passed = c->steps = 0;
+	c->time = 1;
+	memset(c->released, 0, sizeof c->released);
+	memset(c->acquired, 0, sizeof c->acquired);
 	c->asks = false;
 	c->ncopies = 0;
 	memset(c->arrived, 0, sizeof c->arrived);

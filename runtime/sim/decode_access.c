@@ -10,12 +10,23 @@ static bool is_one_of(const char *s, const char *const *list)
 	return false;
 }
 
-/* Cache hints and scopes change no result here. */
+/* Cache hints change no result here. */
 static bool is_hint(const char *s)
 {
-	static const char *const hints[] = {"ca", "cg", "cs", "cv", "lu", "wb", "wt", "weak", "cta", "cluster", "gpu",
-		"sys", "noftz", "cache_hint", NULL};
+	static const char *const hints[] = {
+		"ca", "cg", "cs", "cv", "lu", "wb", "wt", "weak", "noftz", "cache_hint", NULL};
 	return is_one_of(s, hints) || strncmp(s, "L1::", 4) == 0 || strncmp(s, "L2::", 4) == 0;
+}
+
+static bool scope_of(const char *s, sim_instr *in)
+{
+	if (strcmp(s, "cta") == 0)
+		in->scope = SCOPE_CTA;
+	else if (strcmp(s, "cluster") == 0)
+		in->scope = SCOPE_CLUSTER;
+	else
+		return strcmp(s, "gpu") == 0 || strcmp(s, "gl") == 0 || strcmp(s, "sys") == 0;
+	return true;
 }
 
 static bool order_of(const char *s, sim_instr *in)
@@ -154,7 +165,7 @@ static bool loads_or_stores(parser *p, bool load)
 	if (p->nparts < 2 || !decode_type(p->parts[p->nparts - 1], &type)) return decode_unknown(p);
 	for (size_t i = 1; i + 1 < p->nparts; i++) {
 		const char *s = p->parts[i];
-		if (decode_space(s, &proto) || is_hint(s)) continue;
+		if (decode_space(s, &proto) || is_hint(s) || scope_of(s, &proto)) continue;
 		if (strcmp(s, "v2") == 0)
 			n = 2;
 		else if (strcmp(s, "v4") == 0)
@@ -199,7 +210,9 @@ static bool atomics(parser *p, bool returns)
 	if (p->nparts < 3 || !decode_type(last, &type)) return decode_unknown(p);
 	for (size_t i = 1; i + 1 < p->nparts; i++) {
 		const char *s = p->parts[i];
-		if (decode_space(s, &proto) || is_hint(s) || strcmp(s, "relaxed") == 0 || order_of(s, &proto)) continue;
+		if (decode_space(s, &proto) || is_hint(s) || scope_of(s, &proto) || strcmp(s, "relaxed") == 0 ||
+			order_of(s, &proto))
+			continue;
 		bool known = false;
 		for (uint8_t k = 0; atomic_names[k] && !known; k++)
 			if (strcmp(s, atomic_names[k]) == 0) proto.mode = k, known = true;
@@ -249,8 +262,10 @@ bool decode_access(parser *p)
 	}
 	if (strcmp(first, "fence") == 0 || strcmp(first, "membar") == 0) {
 		sim_instr *in = decode_new(p, SIM_STEP);
-		if (in) in->step = sim_step_fence;
-		return in != NULL;
+		if (!in) return false;
+		in->step = sim_step_fence;
+		for (size_t i = 1; i < p->nparts; i++) scope_of(p->parts[i], in);
+		return true;
 	}
 	return is_one_of(first, nothing);
 }

@@ -144,7 +144,10 @@ bool sim_mbarrier_arrive(sim_warp *w, const sim_instr *in, unsigned lane, sim_pr
 			count, b->offset, b->phase, b->pending, b->expected);
 	if (!completes && count == b->pending)
 		return sim_report(w, in, lane, NULL, "an arrival that is not to complete a phase (.noComplete) does");
-	if (p == w->program) sim_order_release(w, b->arriving);
+	if (p == w->program)
+		sim_order_release(w, b->arriving);
+	else
+		sim_order_cluster(w, false, true);
 	b->last = in;
 	b->pending -= count;
 	p->cluster->events++;
@@ -243,6 +246,7 @@ bool sim_step_mbarrier_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		if (!ended) continue;
 		over |= UINT32_C(1) << i;
 		if (fresh) sim_order_acquire(w, b->told);
+		if (fresh) sim_order_cluster(w, true, false);
 		fresh = false;
 	}
 	sim_write_predicate(w, in->e, mask, over, 0);

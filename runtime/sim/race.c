@@ -126,19 +126,44 @@ void sim_order_acquire(sim_warp *w, const uint32_t *told)
 	w->program->some_met = true;
 }
 
-void sim_order_programs(sim_warp *w, bool acquires, bool releases)
+void sim_order_cluster(sim_warp *w, bool acquires, bool releases)
+{
+	const sim_program *p = w->program;
+	sim_cluster *c = p->cluster;
+	if (c->n == 1 || (!acquires && !releases)) return;
+	c->time++;
+	if (releases) c->released[p->rank] = c->time;
+	if (acquires) c->acquired[p->rank] = c->time;
+}
+
+void sim_order_programs(sim_warp *w, sim_scope scope, bool acquires, bool releases)
 {
 	sim_launch *l = w->program->launch;
-	if ((!acquires && !releases) || !l->released) return;
+	if ((!acquires && !releases) || scope == SCOPE_CTA) return;
+	sim_order_cluster(w, acquires, releases);
+	if (!l->released || (scope == SCOPE_CLUSTER && w->program->cluster->n == 1)) return;
 	uint32_t now = atomic_fetch_add(&l->time, 1) + 1;
 	if (releases) atomic_store(&l->released[w->program->number], now);
 	if (acquires) atomic_store(&l->acquired[w->program->number], now);
 }
 
-static bool is_before(const sim_warp *w, const sim_mark *m, uint32_t thread)
+/* Which program of the cluster a mark is of. */
+static uint32_t rank_of(const sim_cluster *c, const sim_mark *m)
+{
+	uint32_t rank = 0;
+	while (rank + 1 < c->n && c->programs[rank]->number + 1 != m->program) rank++;
+	return rank;
+}
+
+static bool is_before(const sim_warp *w, const sim_mark *m, uint32_t thread, bool shared)
 {
 	const sim_program *p = w->program;
 	const sim_launch *l = p->launch;
+	const sim_cluster *c = p->cluster;
+	if (shared && (m->program != p->number + 1 || m->flags & MARK_PROGRAMS)) {
+		if (c->acquired[p->rank] <= m->time) return false;
+		return m->flags & MARK_PROGRAMS || c->released[rank_of(c, m)] > m->time;
+	}
 	if (m->program != p->number + 1 || m->flags & MARK_PROGRAMS) {
 		if (!l->released || atomic_load(&l->acquired[p->number]) <= m->time) return false;
 		return m->flags & MARK_PROGRAMS || atomic_load(&l->released[m->program - 1]) > m->time;
@@ -160,9 +185,10 @@ static bool same_statement(const sim_warp *w, const sim_instr *in, const sim_mar
 }
 
 static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mark *m, bool writes, bool wrote,
-	const sim_range *r, uint64_t offset)
+	const sim_range *r, const sim_program *owner, uint64_t offset)
 {
 	const sim_program *p = w->program;
+	char shared[80] = "shared memory";
 	const sim_launch *l = p->launch;
 	const sim_instr *other = &p->code->code[m->pc];
 	char who[160], where[320];
@@ -176,15 +202,20 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 		snprintf(who, sizeof who, "program (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")", n % l->grid[0],
 			n / l->grid[0] % l->grid[1], n / l->grid[0] / l->grid[1]);
 	sim_place(p->code, other, where, sizeof where);
+	if (!r && owner != p)
+		snprintf(shared, sizeof shared, "shared memory of program %u of the cluster", owner->rank);
 	return sim_report(w, in, lane,
-		engine >= SIM_CLOCK_GROUP
+		!r && m->program != p->number + 1
+			? "a barrier of the cluster between the two is missing, or an mbarrier that one "
+			  "arrives at and the other waits for"
+		: engine >= SIM_CLOCK_GROUP
 			? "wait for it, and let those who need to know see that: an mbarrier, or a barrier"
 		: m->program == p->number + 1 ? "a barrier between the two is missing"
 					      : "give every program its own elements, or let them use atomics; a lock "
 						"needs acquire and release",
 		"a race on %s at offset %" PRIu64 ": it is %s here and was %s by %s at %s, in no order",
-		r ? l->names[r->parameter] : "shared memory", offset, writes ? "written" : "read",
-		wrote ? "written" : "read", who, where);
+		r ? l->names[r->parameter] : shared, offset, writes ? "written" : "read", wrote ? "written" : "read",
+		who, where);
 }
 
 /* The four marks of a cell whose bytes are read by different threads, which one summary would mix up: the cell's own
@@ -204,9 +235,9 @@ static bool is_split(const sim_mark *m)
 }
 
 /* The mark of several readers since the last write, `mine` the latest of them. */
-static sim_mark merged(const sim_warp *w, const sim_mark *m, sim_mark mine)
+static sim_mark merged(const sim_warp *w, const sim_mark *m, sim_mark mine, bool shared)
 {
-	if (!m->program || is_before(w, m, mine.thread)) return mine;
+	if (!m->program || is_before(w, m, mine.thread, shared)) return mine;
 	mine.bytes |= m->bytes;
 	mine.flags = (mine.flags & m->flags & MARK_ATOMIC) | (m->flags & ~MARK_ATOMIC);
 	if (m->program != mine.program)
@@ -216,27 +247,28 @@ static sim_mark merged(const sim_warp *w, const sim_mark *m, sim_mark mine)
 	return mine;
 }
 
-static void mark_read(sim_warp *w, sim_cell *c, const sim_mark *mine, const sim_range *r, uint64_t offset)
+static void mark_read(
+	sim_warp *w, sim_cell *c, const sim_mark *mine, const sim_range *r, sim_program *owner, uint64_t offset)
 {
 	sim_mark *m = &c->read, *part;
 	if (!is_split(m)) {
-		if (!m->program || m->bytes == mine->bytes || is_before(w, m, mine->thread)) {
-			*m = merged(w, m, *mine);
+		if (!m->program || m->bytes == mine->bytes || is_before(w, m, mine->thread, !r)) {
+			*m = merged(w, m, *mine, !r);
 			return;
 		}
-		part = parts_of(w->program, r, offset);
+		part = parts_of(owner, r, offset);
 		for (unsigned i = 0; part && i < 4; i++) part[i] = m->bytes >> i & 1 ? *m : (sim_mark){0};
 		m->bytes = 0;
 	}
-	part = parts_of(w->program, r, offset);
+	part = parts_of(owner, r, offset);
 	for (unsigned i = 0; part && i < 4; i++)
-		if (mine->bytes >> i & 1) part[i] = merged(w, &part[i], *mine);
+		if (mine->bytes >> i & 1) part[i] = merged(w, &part[i], *mine, !r);
 }
 
 /* Readers of bytes that are written now have had their turn. */
-static void forget_reads(sim_warp *w, sim_cell *c, uint32_t bytes, const sim_range *r, uint64_t offset)
+static void forget_reads(sim_cell *c, uint32_t bytes, const sim_range *r, sim_program *owner, uint64_t offset)
 {
-	sim_mark *m = &c->read, *part = is_split(m) && bytes != 15 ? parts_of(w->program, r, offset) : NULL;
+	sim_mark *m = &c->read, *part = is_split(m) && bytes != 15 ? parts_of(owner, r, offset) : NULL;
 	for (unsigned i = 0; part && i < 4; i++)
 		if (bytes >> i & 1) part[i].program = 0;
 	if (part) return;
@@ -244,39 +276,48 @@ static void forget_reads(sim_warp *w, sim_cell *c, uint32_t bytes, const sim_ran
 	if (!m->bytes) m->program = 0;
 }
 
+/* An atomic that is none for other programs: its scope is the program, or a cluster of one. */
+static bool is_narrow(const sim_warp *w, const sim_instr *in)
+{
+	return in->scope == SCOPE_CTA || (in->scope == SCOPE_CLUSTER && w->program->cluster->n == 1);
+}
+
+static bool both_atomic(const sim_mark *a, const sim_mark *b)
+{
+	return a->flags & b->flags & MARK_ATOMIC && (a->program == b->program || !(a->narrow | b->narrow));
+}
+
 /* True: no race. */
 static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, uint32_t bytes, bool reads, bool writes,
-	bool atomic, const sim_range *r, uint64_t offset, uint32_t thread, uint32_t clock)
+	bool atomic, const sim_range *r, sim_program *owner, uint64_t offset, uint32_t thread, uint32_t clock)
 {
 	const sim_program *p = w->program;
-	uint32_t time = atomic_load_explicit(&p->launch->time, memory_order_relaxed);
+	uint32_t time = r ? atomic_load_explicit(&p->launch->time, memory_order_relaxed) : p->cluster->time;
 	size_t pc = (size_t)(in - p->code->code);
 	sim_mark mine = {.program = p->number + 1,
 		.bytes = bytes,
 		.flags = atomic ? MARK_ATOMIC : 0,
 		.thread = thread,
 		.pc = pc > MAX_PC ? MAX_PC : (uint32_t)pc,
+		.narrow = atomic && is_narrow(w, in),
 		.clock = clock,
 		.time = time};
 	const sim_mark *m = &c->write;
-	bool both_atomic = atomic && m->flags & MARK_ATOMIC;
-	if (m->program && m->bytes & bytes && !both_atomic && !is_before(w, m, thread) &&
+	if (m->program && m->bytes & bytes && !both_atomic(m, &mine) && !is_before(w, m, thread, !r) &&
 		!(writes && r && same_statement(w, in, m)))
-		return report(w, in, lane, m, writes, true, r, offset);
+		return report(w, in, lane, m, writes, true, r, owner, offset);
 	m = &c->read;
-	both_atomic = atomic && m->flags & MARK_ATOMIC;
-	if (writes && m->program && m->bytes & bytes && !both_atomic && !is_before(w, m, thread))
-		return report(w, in, lane, m, true, false, r, offset);
-	if (writes && is_split(m) && (m = parts_of(w->program, r, offset)))
+	if (writes && m->program && m->bytes & bytes && !both_atomic(m, &mine) && !is_before(w, m, thread, !r))
+		return report(w, in, lane, m, true, false, r, owner, offset);
+	if (writes && is_split(m) && (m = parts_of(owner, r, offset)))
 		for (unsigned i = 0; i < 4; i++, m++)
-			if (bytes >> i & 1 && m->program && !(atomic && m->flags & MARK_ATOMIC) &&
-				!is_before(w, m, thread))
-				return report(w, in, lane, m, true, false, r, offset);
+			if (bytes >> i & 1 && m->program && !both_atomic(m, &mine) && !is_before(w, m, thread, !r))
+				return report(w, in, lane, m, true, false, r, owner, offset);
 	if (writes) {
 		c->write = mine;
-		forget_reads(w, c, bytes, r, offset);
+		forget_reads(c, bytes, r, owner, offset);
 	}
-	if (reads && !writes) mark_read(w, c, &mine, r, offset); /* an atomic's mark is there already */
+	if (reads && !writes) mark_read(w, c, &mine, r, owner, offset); /* an atomic's mark is there already */
 	return true;
 }
 
@@ -314,7 +355,8 @@ bool sim_races_async(sim_warp *w, const sim_instr *in, unsigned lane, sim_progra
 					.thread = SIM_LANES * engine,
 					.pc = (uint32_t)(in - p->code->code),
 					.clock = clock};
-		} else if (!touch(w, in, lane, c, 15, !writes, writes, false, NULL, offset, SIM_LANES * engine, clock))
+		} else if (!touch(w, in, lane, c, 15, !writes, writes, false, NULL, p, offset, SIM_LANES * engine,
+				   clock))
 			return false;
 	}
 	return true;
@@ -325,10 +367,12 @@ static bool is_readable(sim_warp *leader, const sim_instr *in, uint32_t offset, 
 {
 	sim_program *p = leader->program;
 	uint32_t from = m->thread / SIM_LANES;
-	bool proxied = from >= SIM_CLOCK_GROUP || p->warps[from].fenced[m->thread % SIM_LANES] > m->clock;
+	bool proxied = from >= SIM_CLOCK_GROUP || m->program != p->number + 1 ||
+		       p->warps[from].fenced[m->thread % SIM_LANES] > m->clock;
 	for (uint32_t k = 0; k < 4; k++) {
 		sim_warp *w = leader + k;
-		if (!is_before(w, m, SIM_LANES * w->index)) return report(w, in, 0, m, false, true, NULL, offset);
+		if (!is_before(w, m, SIM_LANES * w->index, true))
+			return report(w, in, 0, m, false, true, NULL, p, offset);
 		proxied = proxied || m->clock < w->proxied[from];
 	}
 	return proxied || sim_proxied(leader, in, 0, offset, 4);
@@ -358,7 +402,7 @@ bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *of
 			}
 			m = &c->read;
 			mine.flags = 0;
-			if (m->program && m->thread != mine.thread && !is_before(leader, m, mine.thread))
+			if (m->program && m->thread != mine.thread && !is_before(leader, m, mine.thread, true))
 				mine.flags = MARK_WARPS;
 			c->read = mine;
 		}
@@ -391,6 +435,16 @@ bool sim_races(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const a
 	return sim_races_of(w, in, mask, at, bytes, reads, writes, atomic, w->index, w->clock);
 }
 
+/* The program of the cluster whose shared memory holds a byte; `p`: nobody's. */
+static sim_program *owner_of(sim_program *p, const uint8_t *at)
+{
+	const sim_cluster *c = p->cluster;
+	for (uint32_t i = 0; i < c->n; i++)
+		if ((uintptr_t)at - (uintptr_t)c->programs[i]->shared < c->programs[i]->shared_bytes)
+			return c->programs[i];
+	return p;
+}
+
 bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes,
 	bool reads, bool writes, bool atomic, uint32_t engine, uint32_t clock)
 {
@@ -401,7 +455,12 @@ bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *cons
 		unsigned i = (unsigned)__builtin_ctz(m);
 		uint64_t offset = (uint64_t)(at[i] - p->shared);
 		const sim_range *r = NULL;
-		if (offset >= p->shared_bytes) {
+		sim_program *owner = p;
+		if (offset >= p->shared_bytes && p->cluster->n > 1) {
+			owner = owner_of(p, at[i]);
+			offset = (uint64_t)(at[i] - owner->shared);
+		}
+		if (offset >= owner->shared_bytes) {
 			uint64_t address = (uint64_t)(uintptr_t)at[i];
 			r = w->near;
 			if (!r || address - r->base >= r->bytes) r = sim_range_find(p->launch, address);
@@ -411,8 +470,9 @@ bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *cons
 		for (unsigned done = 0; done < bytes && good;) {
 			unsigned n = 4 - (offset & 3) < bytes - done ? (unsigned)(4 - (offset & 3)) : bytes - done;
 			uint32_t some = ((1u << n) - 1) << (offset & 3);
-			sim_cell *c = r ? NULL : &p->cells[offset / 4];
-			if (!r && writes && (p->npending | p->nreading) && !(good = is_free(w, in, i, p, offset)))
+			sim_cell *c = r ? NULL : &owner->cells[offset / 4];
+			if (!r && writes && (owner->npending | owner->nreading) &&
+				!(good = is_free(w, in, i, owner, offset)))
 				break;
 			if (r) {
 				sim_page *next = page_of(r, offset);
@@ -424,7 +484,7 @@ bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *cons
 				if (page) c = &page->cells[offset % PAGE_BYTES / 4];
 			}
 			if (c)
-				good = touch(w, in, i, c, some, reads, writes, atomic, r, offset,
+				good = touch(w, in, i, c, some, reads, writes, atomic, r, owner, offset,
 					SIM_LANES * engine + (engine < SIM_MAX_WARPS ? i : 0), clock);
 			done += n;
 			offset += n;

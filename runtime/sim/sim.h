@@ -87,6 +87,7 @@ extern const size_t sim_ncompare_ops;
 /* ---- Decoded code ---- */
 typedef enum sim_kind { SIM_ALU, SIM_COMPARE, SIM_SELECT, SIM_BRANCH, SIM_STEP } sim_kind;
 typedef enum sim_space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST, SPACE_PARAM } sim_space;
+typedef enum sim_scope { SCOPE_GPU, SCOPE_CLUSTER, SCOPE_CTA } sim_scope;
 typedef enum sim_rounding { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP, ROUND_AWAY } sim_rounding;
 
 struct sim_instr {
@@ -99,6 +100,7 @@ struct sim_instr {
 	uint8_t space, rounding, mode, shadow;
 	bool saturates, constant, exchanges, is_volatile, acquires, releases;
 	bool in_cluster;     /* .shared::cluster */
+	uint8_t scope;       /* sim_scope of an atomic or fence */
 	uint8_t class;       /* blk_sim_class */
 	uint16_t guard;      /* predicate; 0: none */
 	uint32_t d, a, b, c; /* units of registers, or numbers of predicates */
@@ -240,7 +242,8 @@ typedef struct sim_level { /* lanes that wait for others of their warp */
 typedef struct sim_mark {                            /* an access that others must be in order with */
 	uint32_t program : 24, bytes : 4, flags : 4; /* number + 1, 0: none; which of the four */
 	uint32_t thread : 12, pc : 20;               /* thread / 32: whose clock */
-	uint32_t clock, time;                        /* of the warp; of the launch's acquires and releases */
+	uint32_t narrow : 1, clock : 31;             /* an atomic for its own program only; of the warp */
+	uint32_t time; /* of the launch's acquires and releases; in shared memory, of the cluster's */
 } sim_mark;
 typedef struct sim_cell { /* of 4 bytes: their last writer and reader */
 	sim_mark write, read;
@@ -372,6 +375,8 @@ struct sim_cluster {              /* programs that one thread of the host simula
 	uint32_t arrived[SIM_CLUSTER]; /* warps at the cluster's barrier */
 	uint64_t passed;               /* times that all were */
 	uint64_t events;               /* what may let one who waits go on */
+	uint32_t time, released[SIM_CLUSTER],
+		acquired[SIM_CLUSTER]; /* race.c: of its shared memory; each program's, when last */
 	uint64_t steps, limit;         /* taken; at which it has hung, for each program */
 	uint64_t resumed;              /* its steps when its turn began */
 	bool news, asks;               /* a look in this turn was not in vain; all of the last turn's were */
@@ -427,7 +432,8 @@ bool sim_races_begin(sim_launch *); /* false: out of memory; either way sim_race
 void sim_races_end(sim_launch *);
 void sim_order_warp(sim_warp *);
 void sim_order_barrier(sim_program *, uint32_t warps);
-void sim_order_programs(sim_warp *, bool acquires, bool releases);
+void sim_order_programs(sim_warp *, sim_scope, bool acquires, bool releases);
+void sim_order_cluster(sim_warp *, bool acquires, bool releases);
 /* An access of each lane's `bytes`; false: a race, which has been reported. */
 bool sim_races(sim_warp *, const sim_instr *, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes, bool reads,
 	bool writes, bool atomic);

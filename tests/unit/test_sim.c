@@ -425,6 +425,71 @@ static void test_races_between_programs(void **state)
 	REPORTS(statements, "a race on out at offset 8", "written by thread");
 }
 
+/* Program 0 writes a word and says so in a flag; program 1 waits for that and reads it. */
+#define SAYS(store) "mov.b32 %r3, 7;\nst.global.b32 [%out+8], %r3;\n" store
+#define HEARS(load) "LOOK:\n" load "setp.eq.b32 %p2, %r1, 0;\n@%p2 bra LOOK;\n"
+#define PASSES(store, load, behind)                                                                                    \
+	"setp.ne.b32 %p1, %tid, 0;\n@%p1 ret;\nsetp.eq.b32 %p3, %cta, 1;\n@%p3 bra LOOK;\n" SAYS(                      \
+		store) "ret;\n" HEARS(load) behind "ld.global.b32 %r2, [%out+8];\nst.global.b32 [%out+12], %r2;\n"
+
+static void test_scopes(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *body, *says; /* null: nothing */
+	} cases[] = {
+		{PASSES("st.release.gpu.global.b32 [%out], 1;\n", "ld.acquire.gpu.global.b32 %r1, [%out];\n", ""),
+			NULL},
+		{PASSES("st.release.sys.global.b32 [%out], 1;\n", "ld.acquire.sys.global.b32 %r1, [%out];\n", ""),
+			NULL},
+		{PASSES("red.release.gpu.global.add.u32 [%out], 1;\n",
+			 "atom.acquire.gpu.global.or.b32 %r1, [%out], 0;\n", ""),
+			NULL},
+		{PASSES("fence.acq_rel.gpu;\nst.relaxed.gpu.global.b32 [%out], 1;\n",
+			 "ld.relaxed.gpu.global.b32 %r1, [%out];\n", "fence.acq_rel.gpu;\n"),
+			NULL},
+		/* relaxed ones order nothing */
+		{PASSES("st.relaxed.gpu.global.b32 [%out], 1;\n", "ld.relaxed.gpu.global.b32 %r1, [%out];\n", ""),
+			"a race on out at offset 8"},
+		{PASSES("red.relaxed.gpu.global.add.u32 [%out], 1;\n",
+			 "atom.relaxed.gpu.global.or.b32 %r1, [%out], 0;\n", ""),
+			"a race on out at offset 8"},
+		{PASSES("st.release.gpu.global.b32 [%out], 1;\n", "ld.relaxed.gpu.global.b32 %r1, [%out];\n", ""),
+			"a race on out at offset 8"},
+		{PASSES("st.relaxed.gpu.global.b32 [%out], 1;\n", "ld.acquire.gpu.global.b32 %r1, [%out];\n", ""),
+			"a race on out at offset 8"},
+		/* nor does a fence for the program, or for a cluster of one */
+		{PASSES("fence.acq_rel.cta;\nst.relaxed.gpu.global.b32 [%out], 1;\n",
+			 "ld.relaxed.gpu.global.b32 %r1, [%out];\n", "fence.acq_rel.gpu;\n"),
+			"a race on out at offset 8"},
+		{PASSES("fence.acq_rel.gpu;\nst.relaxed.gpu.global.b32 [%out], 1;\n",
+			 "ld.relaxed.gpu.global.b32 %r1, [%out];\n", "fence.acq_rel.cluster;\n"),
+			"a race on out at offset 8"},
+		{PASSES("membar.gl;\nst.relaxed.gpu.global.b32 [%out], 1;\n",
+			 "ld.relaxed.gpu.global.b32 %r1, [%out];\n", "membar.cta;\n"),
+			"a race on out at offset 8"},
+		/* and an atomic for the program is none for another */
+		{PASSES("st.release.cta.global.b32 [%out], 1;\n", "ld.acquire.gpu.global.b32 %r1, [%out];\n", ""),
+			"a race on out at offset 0"},
+		{PASSES("red.release.gpu.global.add.u32 [%out], 1;\n",
+			 "atom.acquire.cta.global.or.b32 %r1, [%out], 0;\n", ""),
+			"a race on out at offset 0"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		for (uint64_t seed = 0; seed < 3; seed++) {
+			sim_case c = {.programs = 2, .options = {.seed = seed}, .body = cases[i].body};
+			if (cases[i].says)
+				REPORTS(c, cases[i].says);
+			else
+				RUNS(c);
+		}
+	sim_case inside = {.threads = 64, .body = "red.relaxed.cta.global.add.u32 [%out], 1;\n"};
+	RUNS(inside);
+	assert_int_equal(inside.out[0], 64);
+	inside.programs = 2;
+	REPORTS(inside, "a race on out at offset 0");
+}
+
 /* Orders that a right program allows give one result; a wrong one is found in some of them. */
 static void test_seeds(void **state)
 {
@@ -566,8 +631,9 @@ int main(void)
 		cmocka_unit_test(test_misuse), cmocka_unit_test(test_undefined), cmocka_unit_test(test_undefined_bits),
 		cmocka_unit_test(test_multiply), cmocka_unit_test(test_load_matrix), cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_races_in_shared_memory), cmocka_unit_test(test_races_and_named_barriers),
-		cmocka_unit_test(test_races_between_programs), cmocka_unit_test(test_seeds),
-		cmocka_unit_test(test_counters), cmocka_unit_test(test_barriers), cmocka_unit_test(test_exchanges),
-		cmocka_unit_test(test_no_end), cmocka_unit_test(test_refused), cmocka_unit_test(test_targets)};
+		cmocka_unit_test(test_races_between_programs), cmocka_unit_test(test_scopes),
+		cmocka_unit_test(test_seeds), cmocka_unit_test(test_counters), cmocka_unit_test(test_barriers),
+		cmocka_unit_test(test_exchanges), cmocka_unit_test(test_no_end), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_targets)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,10 @@ static void test_registers(void **state)
 	      "ld.shared::cluster.b32 %r8, [%r5+1024];\nadd.s32 %r7, %r7, %r8;\nst.global.b32 [%rd1], %r7;\n"          \
 	      "mov.b64 %rd2, smem;\ncvta.shared.u64 %rd2, %rd2;\nmapa.u64 %rd2, %rd2, %r4;\n" meet3
 
+#define AGAIN(meet)                                                                                                    \
+	"st.shared.b32 [%r1], %tid;\nxor.b32 %r4, %r2, 1;\nmapa.shared::cluster.u32 %r5, %r1, %r4;\n" MEET             \
+	"ld.shared::cluster.b32 %r7, [%r5];\nst.global.b32 [%rd1], %r7;\n" meet "st.shared.b32 [%r1], 5;\n" MEET
+
 static void test_shared_memory(void **state)
 {
 	(void)state;
@@ -81,6 +85,23 @@ static void test_shared_memory(void **state)
 		for (uint32_t i = 0; i < 512; i++) assert_int_equal(OUT(h)[i], (i ^ 64) + i + 2000);
 		free(h);
 		REPORTS(with(2, seed, ROUND(MEET, "", MEET)), "");
+		/* read by one, then written by the other: with the barrier of the cluster, with one of each program
+		 * only */
+		h = with(2, seed, SETUP AGAIN(MEET));
+		RUNS(h);
+		free(h);
+		REPORTS(with(2, seed, SETUP AGAIN("bar.sync 0;\n")), "a race on shared memory", "by program (",
+			"a barrier of the cluster between the two is missing");
+		/* two that write to a third's */
+		REPORTS(with(4, seed,
+				SETUP MEET
+				"mapa.shared::cluster.u32 %r5, %smem, 3;\nst.shared::cluster.b32 [%r5], 1;\n" MEET),
+			"a race on shared memory");
+		h = with(4, seed,
+			SETUP MEET "mapa.shared::cluster.u32 %r5, %r1, 3;\nmad.lo.s32 %r5, %r2, 256, %r5;\n"
+				   "st.shared::cluster.b32 [%r5], 1;\n" MEET);
+		RUNS(h);
+		free(h);
 	}
 	hopper *h = with(2, 0, /* atomics, in the generic space too */
 		SETUP "st.shared.b32 [%r1], 0;\n" MEET
