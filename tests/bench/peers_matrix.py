@@ -16,6 +16,8 @@ TILES = [(128, 256, 64, 8, 4), (128, 256, 64, 8, 3), (128, 128, 64, 8, 4), (128,
          (64, 128, 64, 4, 8), (64, 64, 64, 4, 8), (64, 32, 64, 4, 8), (128, 64, 64, 4, 6), (64, 64, 128, 4, 6), (64, 32, 128, 4, 8)]
 # BM, DOWN, BN, BK, num_warps, num_stages, GROUP: ours only, a second sum below the first one
 ROWS_BELOW = [(128, 64, 128, 64, 8, 5, 4), (128, 64, 128, 64, 8, 5, 8), (128, 64, 128, 64, 8, 4, 8)]
+# BM, BN, BK, num_warps, num_stages, GROUP, PERSISTENT: ours only, in another order
+ORDERED = [(128, 128, 64, 4, 6, 1, "false"), (128, 256, 64, 8, 3, 16, "true"), (128, 256, 64, 8, 3, 4, "true"), (128, 256, 64, 8, 4, 16, "true")]
 # As TILES and SPLIT, for shapes with few tiles.
 SPLIT = [(64, 64, 64, 4, 6, 2), (64, 64, 64, 4, 6, 4), (64, 128, 64, 4, 4, 4), (64, 128, 64, 4, 6, 8), (128, 128, 64, 8, 4, 2), (128, 128, 64, 4, 4, 4), (16, 64, 128, 4, 4, 4),
          (16, 128, 64, 4, 4, 8), (64, 64, 128, 4, 4, 2), (64, 64, 128, 4, 6, 2), (64, 32, 128, 4, 8, 2), (128, 256, 64, 8, 4, 2),
@@ -101,6 +103,10 @@ def sections(p):
         for bm, down, bn, bk, w, s, group in ROWS_BELOW:
             if p.DRY or m >= bm + down and n >= bn:
                 d = {"DOWN": down, "GROUP": group, **options(bm, bn, bk, w, s)}
+                rows.append(p.ours(FILE, "matmul_tuned", args, d, check(c[0])))
+        for tile in ORDERED:
+            if p.DRY or fits(m, n, k, tile):
+                d = {"GROUP": tile[5], "PERSISTENT": tile[6], **options(*tile[:5])}
                 rows.append(p.ours(FILE, "matmul_tuned", args, d, check(c[0])))
         rows.append(p.tuned(FILE, "matmul_tuned", args, {}, check(c[0]), "blk tuned"))
         p.compare(section, f"matmul f16 {m} x {n} x {k}", 2 * m * n * k / 1000, rows, unit="TFLOP/s", rounds=4, before=before)
