@@ -10,8 +10,8 @@ enter_scratch "$1"
 why=$dir/why
 # Memory, exchange and synchronisation; how many instructions the arithmetic takes is LLVM's business.
 kept='/^  \(load\|barrier\|atomic\|shuffle\|matrix\|global\|shared\|bank\)/p; /^blkrun:/p'
-BLK_CACHE=off
-export BLK_CACHE
+BLK_CACHE=off BLK_CPU_THREADS=1 # one thread: programs that wait for each other always take the same turns
+export BLK_CACHE BLK_CPU_THREADS
 cd "$root/examples" || exit 2
 for f in "$root"/tests/golden/counters/*.txt; do
 	while IFS= read -r line; do
