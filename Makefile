@@ -150,7 +150,7 @@ PROGRAMS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fuzz/programs/*.c))
 $(BUILD)/fuzz-programs: $(PROGRAMS_OBJ) $(SCALAR_OBJ) $(BUILD)/lib/libblk.so $(BUILD)/lib/libblkc.so
 	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/lib' $(ALL_LDFLAGS) -lm
 fuzz-programs: $(BUILD)/fuzz-programs
-	$< --programs=$(FUZZ_PROGRAMS) --seed=$(SEED) --out=$(BUILD)/fuzz-found
+	$< --programs=$(FUZZ_PROGRAMS) --seed=$(SEED) --jobs=$$(nproc) --out=$(BUILD)/fuzz-found
 clang:
 	@$(MAKE) -s tests BUILD=build-clang CC=clang CFLAGS=-O1 LLVM_LINK=shared
 	@echo "clang: no warnings"

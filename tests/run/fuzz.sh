@@ -9,6 +9,8 @@ case $build in
 *) cp "$seeds" seeds.txt ;;
 esac
 suite "$programs" --replay=seeds.txt --quiet --stop=3 --reduce=0
+status 0 "two jobs" "$programs" --programs=5 --seed=11 --jobs=2
+says '^5 passed, 0 failed$'; says '^5 of 5 programs, 0 failed'
 status 2 "an unknown option" "$programs" --nothing
 says '^usage:'
 "$programs" --print --seed=7 >a.blk && "$programs" --print --seed=7 >b.blk && cmp -s a.blk b.blk && ok || bad "a seed is not one program"

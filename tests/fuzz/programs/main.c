@@ -1,7 +1,7 @@
 /* Differential fuzzing of whole programs.
  *
- *     fuzz-programs [--programs=N] [--seed=S] [--out=FOLDER] [--stop=FAILURES] [--reduce=SECONDS]
- *                                        N programs from seeds S, S + 1, ..
+ *     fuzz-programs [--programs=N] [--seed=S] [--jobs=N] [--out=FOLDER] [--stop=FAILURES] [--reduce=SECONDS]
+ *                                        N programs from seeds S, S + 1, ..; jobs of as many seeds each, side by side
  *     fuzz-programs --replay=FILE        a seed, or a range, a line; what follows it is a comment
  *     fuzz-programs --print --seed=S     the program of a seed
  *
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_FEATURES = 400, MAX_SEEDS = 100000, SECONDS = 60, REDUCTION_SECONDS = 90 };
+enum { MAX_FEATURES = 400, MAX_SEEDS = 100000, MAX_JOBS = 256, SECONDS = 60, REDUCTION_SECONDS = 90 };
 
 typedef struct feature {
 	char name[32];
@@ -38,7 +38,7 @@ typedef struct shared { /* between the worker and the one that watches it */
 } shared;
 
 typedef struct options {
-	uint64_t programs, seed, stop, reduction; /* the last in seconds */
+	uint64_t programs, seed, jobs, stop, reduction; /* the last in seconds */
 	const char *out, *replay;
 	bool print, quiet, spoil;
 	uint64_t *seeds; /* of a replay */
@@ -187,6 +187,74 @@ static void watch(shared *s, const options *o)
 	progress(s, o, start, true);
 }
 
+/* ---- jobs: each watches a worker of its own, over a part of the seeds ---- */
+
+static bool start_job(shared *s, const options *o, uint64_t job)
+{
+	options part = *o;
+	uint64_t first = o->programs * job / o->jobs;
+	part.programs = o->programs * (job + 1) / o->jobs - first;
+	part.seed += first;
+	if (part.seeds) part.seeds += first;
+	part.quiet = true;
+	fflush(NULL);
+	pid_t parent = getpid(), child = fork();
+	if (child) return child > 0;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) _exit(2);
+	watch(s, &part);
+	fflush(NULL);
+	_exit(0);
+}
+
+static void add_up(shared *sum, const shared *s, uint64_t jobs)
+{
+	*sum = s[0];
+	for (uint64_t j = 1; j < jobs; j++) {
+		sum->done += s[j].done;
+		sum->failed += s[j].failed;
+		sum->at += s[j].at;
+		for (int i = 0; i < s[j].nfeatures; i++) {
+			const feature *f = &s[j].features[i];
+			int k = 0;
+			while (k < sum->nfeatures && strcmp(sum->features[k].name, f->name) != 0) k++;
+			if (k == MAX_FEATURES) continue;
+			if (k == sum->nfeatures) sum->features[sum->nfeatures++] = (feature){0};
+			strcpy(sum->features[k].name, f->name);
+			sum->features[k].programs += f->programs;
+			sum->features[k].uses += f->uses;
+		}
+	}
+}
+
+static bool run_jobs(shared *sum, const options *o)
+{
+	size_t bytes = o->jobs * sizeof(shared);
+	shared *s = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	double start = now(), told = start;
+	bool good = s != MAP_FAILED;
+	uint64_t running = 0;
+	for (; good && running < o->jobs; running++) good = start_job(&s[running], o, running);
+	if (!good) return false;
+	while (running) {
+		struct timespec t = {0, 50 * 1000000};
+		int status;
+		while (running && waitpid(-1, &status, WNOHANG) > 0) {
+			running--;
+			good &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+		}
+		nanosleep(&t, NULL);
+		if (now() - told < (isatty(2) ? 1 : 60)) continue;
+		told = now();
+		add_up(sum, s, o->jobs);
+		progress(sum, o, start, false);
+	}
+	add_up(sum, s, o->jobs);
+	progress(sum, o, start, true);
+	munmap(s, bytes);
+	return good;
+}
+
 /* ---- the command line ---- */
 
 static bool read_seeds(options *o)
@@ -221,11 +289,13 @@ static bool number_option(const char *arg, const char *name, uint64_t *out)
 
 int main(int argc, char **argv)
 {
-	options o = {.programs = UINT64_MAX, .seed = 1, .stop = 20, .reduction = REDUCTION_SECONDS, .out = "."};
+	options o = {
+		.programs = UINT64_MAX, .seed = 1, .jobs = 1, .stop = 20, .reduction = REDUCTION_SECONDS, .out = "."};
 	for (int i = 1; i < argc; i++) {
 		const char *a = argv[i];
 		if (number_option(a, "--programs=", &o.programs) || number_option(a, "--seed=", &o.seed) ||
-			number_option(a, "--stop=", &o.stop) || number_option(a, "--reduce=", &o.reduction))
+			number_option(a, "--jobs=", &o.jobs) || number_option(a, "--stop=", &o.stop) ||
+			number_option(a, "--reduce=", &o.reduction))
 			continue;
 		if (strncmp(a, "--out=", 6) == 0)
 			o.out = a + 6;
@@ -239,7 +309,8 @@ int main(int argc, char **argv)
 			o.spoil = true;
 		else {
 			fprintf(stderr,
-				"usage: %s [--programs=N] [--seed=S] [--replay=FILE] [--out=FOLDER] [--stop=FAILURES] "
+				"usage: %s [--programs=N] [--seed=S] [--jobs=N] [--replay=FILE] [--out=FOLDER] "
+				"[--stop=FAILURES] "
 				"[--reduce=SECONDS] [--quiet] [--print]\n",
 				argv[0]);
 			return 2;
@@ -258,7 +329,13 @@ int main(int argc, char **argv)
 	mkdir(o.out, 0777);
 	shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED) return 2;
-	watch(s, &o);
+	if (o.jobs == 0 || o.jobs > MAX_JOBS) o.jobs = 1;
+	if (o.jobs == 1)
+		watch(s, &o);
+	else if (!run_jobs(s, &o)) {
+		fprintf(stderr, "fuzz-programs: a job could not be started, or died\n");
+		return 2;
+	}
 	if (!o.quiet) {
 		printf("programs that use a feature, and how often:\n");
 		qsort(s->features, (size_t)s->nfeatures, sizeof *s->features, by_uses);
