@@ -67,14 +67,16 @@ static bool never_negative(signs *s, ir_value *v, unsigned depth)
 	if (ir_is_const_int(v, &n)) return n >= 0;
 	const ir_op *loop = v->def ? NULL : v->block->parent;
 	if (!v->def && !loop) return guarded(s, v);
-	if (loop && loop->kind == IR_FOR && v->index == 0) /* counts up */
-		return never_negative(s, ir_arg(loop, 2), depth - 1) && never_negative(s, ir_arg(loop, 0), depth - 1);
+	unsigned nguards = s->nguards;
 	ir_value *source[IR_SOURCES];
 	unsigned nsources = ir_sources(v, source);
-	if (nsources) return all_of(s, v, source, nsources, depth - 1);
+	if (loop && loop->kind == IR_FOR && v->index == 0) { /* counts up */
+		source[nsources++] = ir_arg(loop, 0);
+		source[nsources++] = ir_arg(loop, 2);
+	}
+	if (nsources && all_of(s, v, source, nsources, depth - 1)) return true;
 	const ir_op *o = v->def;
-	unsigned nguards = s->nguards;
-	switch (o->kind) {
+	switch (o ? o->kind : IR_KIND_COUNT) {
 	case IR_PROGRAM_ID:
 	case IR_NUM_PROGRAMS: return true;
 	case IR_ADD:

@@ -84,22 +84,27 @@ bool sim_step_load(sim_warp *w, const sim_instr *in, uint32_t mask)
 	return sim_looks_around(w, in, address[first], sim_register_read(sim_at(w, in->regs[0]), in->wide[0], first));
 }
 
-/* A parameter whose address was moved about: LLVM loads one of two by a select of where they are. */
+/* A parameter whose address was moved about, or parts of one: LLVM loads one of two by a select of where they are, and
+ * of a u64 what is wanted as halves. */
 bool sim_step_load_parameter(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	const sim_launch *l = w->program->launch;
 	uint64_t address[SIM_LANES], first = (uint64_t)(uintptr_t)l->arguments;
 	bool extend = !scalar_is_float((scalar)in->to) && scalar_is_signed((scalar)in->to) && in->wide[0] > in->bytes;
 	if (!sim_addresses(w, in, in->a, in->wide[1], in->offset, mask, address)) return false;
-	sim_set_defined(w, in->regs[0], mask);
+	for (unsigned k = 0; k < in->nregs; k++)
+		if (in->regs[k] != UINT32_MAX) sim_set_defined(w, in->regs[k], mask);
 	for (; mask; mask &= mask - 1) {
 		unsigned i = (unsigned)__builtin_ctz(mask);
 		uint64_t at = address[i] - first;
-		if (at >= 8 * (uint64_t)l->nparameters || at % 8 + in->bytes > 8)
+		if (at >= 8 * (uint64_t)l->nparameters || at % 8 + (uint64_t)in->bytes * in->nregs > 8)
 			return sim_report(w, in, i, NULL, "a parameter is loaded from where none is");
-		uint64_t v = read_bytes((const uint8_t *)l->arguments + at, in->bytes);
-		if (extend) v = (uint64_t)scalar_sign_extend((scalar)in->to, v);
-		sim_register_write(sim_at(w, in->regs[0]), in->wide[0], i, v);
+		for (unsigned k = 0; k < in->nregs; k++) {
+			if (in->regs[k] == UINT32_MAX) continue;
+			uint64_t v = read_bytes((const uint8_t *)l->arguments + at + k * in->bytes, in->bytes);
+			if (extend) v = (uint64_t)scalar_sign_extend((scalar)in->to, v);
+			sim_register_write(sim_at(w, in->regs[k]), in->wide[0], i, v);
+		}
 	}
 	return true;
 }

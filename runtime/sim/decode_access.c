@@ -124,15 +124,26 @@ static bool moves(parser *p, uint32_t d, uint8_t dbytes, uint32_t a, uint8_t aby
 	return true;
 }
 
-static bool parameter(parser *p, scalar type, bool load)
+/* A part of a parameter, or several: by its address. */
+static bool parameter_parts(parser *p, scalar type, uint32_t n)
+{
+	const operand *o = &p->operands[1];
+	sim_instr in = {.step = sim_step_load_parameter, .to = (uint8_t)type, .bytes = (uint8_t)scalar_bytes(type)};
+	if (!registers(p, &p->operands[0], &in, n, true)) return false;
+	if (o->percent) return decode_address(p, o, &in) && decode_add(p, SIM_STEP, &in);
+	operand base = *o;
+	base.kind = OPERAND_NAME;
+	base.bits = 0;
+	in.offset = (int64_t)o->bits;
+	in.wide[1] = 8;
+	return decode_unit(p, &base, 8, &in.a) && decode_add(p, SIM_STEP, &in);
+}
+
+static bool parameter(parser *p, scalar type, bool load, uint32_t n)
 {
 	const operand *value = &p->operands[load ? 0 : 1], *o = &p->operands[load ? 1 : 0];
 	if (p->noperands != 2 || o->kind != OPERAND_ADDRESS) return decode_wrong(p, "wrong operands");
-	if (load && o->percent) { /* the address of one or another */
-		sim_instr in = {
-			.step = sim_step_load_parameter, .to = (uint8_t)type, .bytes = (uint8_t)scalar_bytes(type)};
-		return registers(p, value, &in, 1, true) && decode_address(p, o, &in) && decode_add(p, SIM_STEP, &in);
-	}
+	if (load && (o->percent || n > 1 || o->bits)) return parameter_parts(p, type, n);
 	uint32_t at = o->unit;
 	uint8_t bytes = o->bytes;
 	for (size_t i = 0; i < p->code->nparameters && !bytes; i++) {
@@ -179,7 +190,7 @@ static bool loads_or_stores(parser *p, bool load)
 		else
 			return decode_unknown(p);
 	}
-	if (proto.space == SPACE_PARAM) return n == 1 ? parameter(p, type, load) : decode_unknown(p);
+	if (proto.space == SPACE_PARAM) return load || n == 1 ? parameter(p, type, load, n) : decode_unknown(p);
 	proto.to = (uint8_t)type;
 	proto.bytes = (uint8_t)scalar_bytes(type);
 	if (p->noperands != 2) return decode_wrong(p, "wrong operands");

@@ -84,12 +84,15 @@ kernel relu(z: *i32, x: *i32, n: i32) grid(1) {
     store(z + o, maximum(maximum(v, v * 3 - 7), 0) + maximum(minimum(v, 9), 0), mask = o < n);
 }
 kernel either(z: *i64, x: *const i8, a: u64, b: u64) grid(1) { store(z, ((load(x) != 0) ? a.to(i32) : b.to(i32)).to(i64)); }
+kernel low(z: *u16, a: u64) grid(1) { store(z + (arange(0, 32)[:, None] * 4 + arange(0, 4)[None, :]), broadcast_to(a, [32, 4]).to(u16)); }
 kernel halves(x: *f32, a: f16, b: bf16) grid(1) { store(x + arange(0, 4), a.to(f32) + b.to(f32)); }
 END
 status 0 "bytes in place" "$blkrun" --device=sim --sim-schedules=3 bytes.blk:in_place x=i8[1000] n=1000 --check cpu
 status 1 "bytes of neighbours" "$blkrun" --device=sim bytes.blk:neighbours x=i8[3] n=3
 says 'a race on x at offset'
 status 0 "f16 and bf16 parameters" "$blkrun" --device=sim bytes.blk:halves x=f32[4]:poison a=1.5 b=-2.25 --check cpu
+"$blkc" bytes.blk --kernel=low -D num_warps=1 --specialize=z%16 --target=sm_80 -o - | grep -q 'ld.param.v4.b16' && ok || bad "no parts of a parameter"
+status 0 "parts of a parameter" "$blkrun" --device=sim bytes.blk:low z=u16[128]:poison a=16189448205215698482 -D num_warps=1 --check cpu
 "$blkc" bytes.blk --kernel=either --target=sm_80 -o - | grep -q 'ld.param.*\[%rd' && ok || bad "no parameter by its address"
 for x in zeros ones; do
 	status 0 "one of two parameters, $x" "$blkrun" --device=sim bytes.blk:either z=i64[1]:poison x=i8[1]:$x a=5000000000 b=18446744073709551609 --check cpu

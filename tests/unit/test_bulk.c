@@ -46,7 +46,12 @@ static void test_what_takes_maps(void **state)
 	takes(COPY("[64, 64]", "[m + 5, 8]"), 1, 1);
 	takes(COPY("[64, 64]", "[0, -8]"), 1, 0); /* a store in front of the array */
 	takes(COPY("[64, 64]", "[program_id(0) - 1, 0]"), 1, 0);
-	takes(COPY("[64, 64]", "[m - 5, 0]"), 1, 1);  /* the host will see */
+	takes(COPY("[64, 64]", "[m - 5, 0]"), 1, 1); /* the host will see */
+#define WALK(promise)                                                                                                  \
+	"let C = tensor(c, [m, n]); var r = program_id(0); while r < m {" promise                                      \
+	" C.store([r, 0], full([64, 64], 1.0, f16)); r += 7 - program_id(1); }"
+	takes(WALK(""), 0, 0); /* may walk back */
+	takes(WALK(" assume(r >= 0);"), 0, 1);
 	takes(COPY("[64, 64]", "[m - 5, -3]"), 0, 0); /* no 16 bytes */
 	takes(COPY("[64, 64]", "[0, program_id(0) * 4]"), 0, 0);
 	takes(COPY("[1, 8]", "[0, 0]"), 1, 1);
