@@ -247,9 +247,10 @@ static void test_boxes(void **state)
 		for (uint64_t seed = 0; seed < 2; seed++) check_box(&boxes[i], seed);
 }
 
-#define BOX                                                                                                            \
-	"@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%smem+1024], [%m0, "   \
-	"{0, 0}], [%smem];\n"
+#define BOX_AT(place, at)                                                                                              \
+	"@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [" place "], [%m0, "    \
+	"{" at "}], [%smem];\n"
+#define BOX BOX_AT("%smem+1024", "0, 0")
 
 static void test_maps(void **state)
 {
@@ -257,10 +258,7 @@ static void test_maps(void **state)
 	const box fine = {2, 2, 128, {64, 8}, {64, 8}, {0, 64}, {0, 0}};
 	hopper *h = with(0, INIT EXPECT("1024") BOX WAIT);
 	REPORTS(h, "a tensor map was never made");
-	h = with(0,
-		INIT EXPECT(
-			"1024") "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-				"[%smem+1024], [%m0, {-4, 0}], [%smem];\n" WAIT);
+	h = with(0, INIT EXPECT("1024") BOX_AT("%smem+1024", "-4, 0") WAIT);
 	h->map[0] = map_of(&fine, h->in);
 	REPORTS(h, "begins -8 bytes behind the start of a line");
 	h = with(0, INIT EXPECT("1024") BOX WAIT);
@@ -271,10 +269,7 @@ static void test_maps(void **state)
 	h->map[0] = map_of(&fine, h->in);
 	h->map[0].rank = 3;
 	REPORTS(h, "another number of dimensions");
-	h = with(0,
-		INIT EXPECT(
-			"1024") "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-				"[%smem+1152], [%m0, {0, 0}], [%smem];\n" WAIT);
+	h = with(0, INIT EXPECT("1024") BOX_AT("%smem+1152", "0, 0") WAIT);
 	h->map[0] = map_of(&fine, h->in);
 	REPORTS(h, "at offset 1152 of shared memory, which 1024 does not divide");
 	h = with(0,
