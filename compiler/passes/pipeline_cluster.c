@@ -76,16 +76,16 @@ typedef struct leaves {
 static void find_leaves(leaves *l, ir_value *v)
 {
 	const pipeline *p = l->p;
+	ir_value *from[IR_SOURCES];
 	if (l->seen[v->id]) return;
 	l->seen[v->id] = true;
-	if (ir_defined_outside(v, p->loop))
+	if (ir_defined_outside(v, p->loop)) {
 		vec_push(p->context->arena, &l->all, v);
-	else if (v->def)
-		for (unsigned i = 0; i < v->def->nargs; i++) find_leaves(l, ir_arg(v->def, i));
-	else if (v->index > 0) {
-		find_leaves(l, ir_arg(p->loop, v->index + 2u));
-		find_leaves(l, ir_arg(p->body->last, v->index - 1u));
+		return;
 	}
+	unsigned n = v->def ? 0 : ir_sources(v, from);
+	for (unsigned i = 0; i < n; i++) find_leaves(l, from[i]);
+	for (unsigned i = 0; v->def && i < v->def->nargs; i++) find_leaves(l, ir_arg(v->def, i));
 }
 
 static leaves leaves_of(pipeline *p, const ir_op *load)
