@@ -14,9 +14,9 @@ SHAPES = [(512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 
 # BM, BN, BK, num_warps, num_stages: ours, by pointers and with tensors, and Triton's
 TILES = [(128, 256, 64, 8, 4), (128, 256, 64, 8, 3), (128, 128, 64, 8, 4), (128, 128, 64, 4, 4), (128, 128, 64, 4, 6), (64, 256, 64, 4, 4), (64, 128, 64, 4, 4),
          (64, 128, 64, 4, 8), (64, 64, 64, 4, 8), (64, 32, 64, 4, 8), (128, 64, 64, 4, 6), (64, 64, 128, 4, 6), (64, 32, 128, 4, 8)]
-# BM, DOWN, BN, BK, num_warps, num_stages, GROUP: ours only, a second sum below the first one
+# BM, DOWN, BN, BK, num_warps, num_stages, GROUP: ours only, both ways, a second sum below the first one
 ROWS_BELOW = [(128, 64, 128, 64, 8, 5, 4), (128, 64, 128, 64, 8, 5, 8), (128, 64, 128, 64, 8, 4, 8)]
-# BM, BN, BK, num_warps, num_stages, GROUP, PERSISTENT: ours only, in another order
+# BM, BN, BK, num_warps, num_stages, GROUP, PERSISTENT: ours only, both ways, in another order
 ORDERED = [(128, 128, 64, 4, 6, 1, "false"), (128, 256, 64, 8, 3, 16, "true"), (128, 256, 64, 8, 3, 4, "true"), (128, 256, 64, 8, 4, 16, "true")]
 # As TILES and SPLIT, for shapes with few tiles.
 SPLIT = [(64, 64, 64, 4, 6, 2), (64, 64, 64, 4, 6, 4), (64, 128, 64, 4, 4, 4), (64, 128, 64, 4, 6, 8), (128, 128, 64, 8, 4, 2), (128, 128, 64, 4, 4, 4), (16, 64, 128, 4, 4, 4),
@@ -81,6 +81,10 @@ def sections(p):
             rows += [p.ours(FILE, names[-1], args, options(*t), check) for t in (STREAM[-1:] if p.DRY else STREAM) if t[0] < 2 * m]
         return rows + [p.tuned(FILE, name, args, {}, check, "blk tuned") for name in names]
 
+    def both_ways(args, d, outputs):
+        """With tensors and by pointers."""
+        return [p.ours(FILE, "matmul_tuned", args, d, outputs), p.ours(FILE, "matmul_tuned_pointers", args, d, outputs, who="blk pointers")]
+
     def product(m, n, k, before, section):
         a, b = p.fresh(m, k, dtype=HALF), p.fresh(k, n, dtype=HALF)
         c = [p.poisoned(m, n, dtype=HALF) for _ in range(3)]
@@ -92,10 +96,9 @@ def sections(p):
         for tile in tiles_for(m, n, k):
             bm, bn, bk, w, s = tile
             d = options(*tile)
-            rows.append(p.ours(FILE, "matmul_tuned", args, d, check(c[0])))
+            rows += both_ways(args, d, check(c[0]))
             if p.DRY or not QUICK:
-                rows.append(p.ours(FILE, "matmul_tuned", args, {**d, "PERSISTENT": "true"}, check(c[0])))
-            rows.append(p.ours(FILE, "matmul", args, d, check(c[0]), who="blk pointers"))
+                rows += both_ways(args, {**d, "PERSISTENT": "true"}, check(c[0]))
             grid = (triton.cdiv(m, bm) * triton.cdiv(n, bn),)
             tl = lambda grid=grid, bm=bm, bn=bn, bk=bk, w=w, s=s: T.matmul[grid](c[2], a, b, m, n, k, BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=w, num_stages=s)
             if (bm * bn <= 128 * 128 or w == 8) and (not QUICK or p.DRY):
@@ -103,13 +106,12 @@ def sections(p):
         for bm, down, bn, bk, w, s, group in ROWS_BELOW:
             if p.DRY or m >= bm + down and n >= bn:
                 d = {"DOWN": down, "GROUP": group, **options(bm, bn, bk, w, s)}
-                rows.append(p.ours(FILE, "matmul_tuned", args, d, check(c[0])))
+                rows += both_ways(args, d, check(c[0]))
         for tile in ORDERED:
             if p.DRY or fits(m, n, k, tile):
-                d = {"GROUP": tile[5], "PERSISTENT": tile[6], **options(*tile[:5])}
-                rows.append(p.ours(FILE, "matmul_tuned", args, d, check(c[0])))
+                rows += both_ways(args, {"GROUP": tile[5], "PERSISTENT": tile[6], **options(*tile[:5])}, check(c[0]))
         rows.append(p.tuned(FILE, "matmul_tuned", args, {}, check(c[0]), "blk tuned"))
-        p.compare(section, f"matmul f16 {m} x {n} x {k}", 2 * m * n * k / 1000, rows, unit="TFLOP/s", rounds=4, before=before)
+        p.compare(section, f"matmul f16 {m} x {n} x {k}", 2 * m * n * k / 1000, kept(rows), unit="TFLOP/s", rounds=4, before=before)
 
     def batched(count, m, n, k, before, section):
         a, b = p.fresh(count, m, k, dtype=HALF), p.fresh(count, k, n, dtype=HALF)
@@ -140,6 +142,9 @@ def sections(p):
         p.compare(section, f"matmul e4m3 {n} x {n} x {n}", 2 * n * n * n / 1000, rows, unit="TFLOP/s", rounds=4, before=before)
 
     QUICK = "quick" in p.OPTIONS
+    # --kernels=matmul,matmul_split_k: of ours only these, and beside them cuBLAS only
+    kernels = [k for k in p.OPTIONS.get("kernels", "").split(",") if k]
+    kept = lambda rows: [r for r in rows if not kernels or r.who == "cuBLAS" or r.variant.split(" ")[0] in kernels]
     # --shapes=512x512x512,batched,e4m3: only these
     chosen = [s for s in p.OPTIONS.get("shapes", "").split(",") if s]
     shapes = [tuple(int(x) for x in s.split("x")) for s in chosen if s[0].isdigit()] if chosen else [(96, 64, 80)] if p.DRY else SHAPES
