@@ -429,18 +429,25 @@ typedef struct blk_sim_options {
 } blk_sim_options;
 BLK_API blk_status blk_sim_configure(blk_device *, const blk_sim_options *); /* NULL: the defaults, all 0 */
 
-/*      enumerator  name */
+/*      enumerator  name; docs/sim.md says what each holds */
 #define BLK_SIM_CLASSES(X)                                                                                             \
 	X(BLK_SIM_INTEGER, "integer")                                                                                  \
 	X(BLK_SIM_FLOAT, "float")                                                                                      \
-	X(BLK_SIM_MOVE, "move, convert")                                                                               \
+	X(BLK_SIM_HALF, "half")                                                                                        \
+	X(BLK_SIM_DOUBLE, "double")                                                                                    \
+	X(BLK_SIM_SPECIAL, "special function")                                                                         \
+	X(BLK_SIM_CONVERT, "conversion")                                                                               \
+	X(BLK_SIM_MOVE, "move")                                                                                        \
 	X(BLK_SIM_PREDICATE, "predicate, select")                                                                      \
 	X(BLK_SIM_BRANCH, "branch")                                                                                    \
-	X(BLK_SIM_MEMORY, "load, store")                                                                               \
+	X(BLK_SIM_LOAD, "load")                                                                                        \
+	X(BLK_SIM_STORE, "store")                                                                                      \
+	X(BLK_SIM_COPY, "copy")                                                                                        \
 	X(BLK_SIM_ATOMIC, "atomic")                                                                                    \
 	X(BLK_SIM_EXCHANGE, "shuffle, vote")                                                                           \
 	X(BLK_SIM_BARRIER, "barrier")                                                                                  \
-	X(BLK_SIM_MATRIX, "matrix")
+	X(BLK_SIM_FENCE, "fence, wait")                                                                                \
+	X(BLK_SIM_MATRIX, "tensor core")
 typedef enum blk_sim_class {
 #define BLK_X(name, text) name,
 	BLK_SIM_CLASSES(BLK_X)

@@ -6,35 +6,56 @@
 
 /* ---- Classes ---- */
 
-static bool is_float(const char *name)
+static const struct {
+	sim_step *step;
+	blk_sim_class class;
+} step_classes[] = {
+	{sim_step_load, BLK_SIM_LOAD}, {sim_step_load_matrix, BLK_SIM_LOAD}, {sim_step_store, BLK_SIM_STORE},
+	{sim_step_store_matrix, BLK_SIM_STORE}, {sim_step_copy, BLK_SIM_COPY}, {sim_step_bulk, BLK_SIM_COPY},
+	{sim_step_atomic, BLK_SIM_ATOMIC}, {sim_step_shuffle, BLK_SIM_EXCHANGE}, {sim_step_vote, BLK_SIM_EXCHANGE},
+	{sim_step_redux, BLK_SIM_EXCHANGE}, {sim_step_warp_sync, BLK_SIM_EXCHANGE}, {sim_step_elect, BLK_SIM_EXCHANGE},
+	{sim_step_match, BLK_SIM_EXCHANGE}, {sim_step_active, BLK_SIM_EXCHANGE}, {sim_step_transpose, BLK_SIM_EXCHANGE},
+	{sim_step_barrier, BLK_SIM_BARRIER}, {sim_step_cluster_arrive, BLK_SIM_BARRIER},
+	{sim_step_cluster_wait, BLK_SIM_BARRIER}, {sim_step_mbarrier, BLK_SIM_BARRIER},
+	{sim_step_mbarrier_wait, BLK_SIM_BARRIER}, {sim_step_mbarrier_count, BLK_SIM_BARRIER},
+	{sim_step_copies_arrive, BLK_SIM_BARRIER}, {sim_step_fence, BLK_SIM_FENCE},
+	{sim_step_mbarrier_fence, BLK_SIM_FENCE}, {sim_step_proxy_fence, BLK_SIM_FENCE},
+	{sim_step_product_fence, BLK_SIM_FENCE}, {sim_step_copy_commit, BLK_SIM_FENCE},
+	{sim_step_copy_wait, BLK_SIM_FENCE}, {sim_step_bulk_commit, BLK_SIM_FENCE}, {sim_step_bulk_wait, BLK_SIM_FENCE},
+	{sim_step_product_commit, BLK_SIM_FENCE}, {sim_step_product_wait, BLK_SIM_FENCE},
+	{sim_step_multiply, BLK_SIM_MATRIX}, {sim_step_product, BLK_SIM_MATRIX}, {sim_step_logic, BLK_SIM_PREDICATE},
+	{sim_step_pack, BLK_SIM_MOVE}, {sim_step_unpack, BLK_SIM_MOVE}, {sim_step_map_rank, BLK_SIM_MOVE},
+	{sim_step_load_parameter, BLK_SIM_MOVE}, /* it is a constant to the hardware */
+};
+
+/* "add.rn.ftz.f32": by what it does, and by its last type. */
+static blk_sim_class arithmetic_class(const char *name)
 {
-	for (const char *s = strchr(name, '.'); s; s = strchr(s + 1, '.'))
-		if (s[1] == 'f' && s[2] >= '0' && s[2] <= '9') return true;
-	return strstr(name, "bf16") != NULL;
+	static const char *const special[] = {"ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt", "div"};
+	static const struct {
+		const char *type;
+		blk_sim_class class;
+	} types[] = {{".f32", BLK_SIM_FLOAT}, {".f64", BLK_SIM_DOUBLE}, {".f16", BLK_SIM_HALF},
+		{".f16x2", BLK_SIM_HALF}, {".bf16", BLK_SIM_HALF}, {".bf16x2", BLK_SIM_HALF}};
+	const char *type = strrchr(name, '.');
+	size_t length = strcspn(name, "."), t = 0, k = 0;
+	if (strncmp(name, "mov", length) == 0 || strncmp(name, "cvt", 3) == 0) return BLK_SIM_MOVE;
+	while (type && t < sizeof types / sizeof types[0] && strcmp(types[t].type, type) != 0) t++;
+	if (!type || t == sizeof types / sizeof types[0]) return BLK_SIM_INTEGER;
+	for (; k < sizeof special / sizeof special[0]; k++)
+		if (strlen(special[k]) == length && strncmp(name, special[k], length) == 0) return BLK_SIM_SPECIAL;
+	return types[t].class;
 }
 
 static blk_sim_class class_of(const sim_instr *in)
 {
 	if (in->kind == SIM_COMPARE || in->kind == SIM_SELECT) return BLK_SIM_PREDICATE;
-	if (in->kind == SIM_BRANCH) return BLK_SIM_BRANCH;
-	if (in->kind == SIM_ALU) {
-		if (!in->op || strncmp(in->op->name, "cvt", 3) == 0) return BLK_SIM_MOVE;
-		if (strncmp(in->op->name, "mov.", 4) == 0) return BLK_SIM_MOVE;
-		return is_float(in->op->name) ? BLK_SIM_FLOAT : BLK_SIM_INTEGER;
-	}
-	if (in->step == sim_step_load || in->step == sim_step_store) return BLK_SIM_MEMORY;
-	if (in->step == sim_step_atomic) return BLK_SIM_ATOMIC;
-	if (in->step == sim_step_shuffle || in->step == sim_step_vote || in->step == sim_step_redux ||
-		in->step == sim_step_warp_sync)
-		return BLK_SIM_EXCHANGE;
-	if (in->step == sim_step_multiply || in->step == sim_step_product) return BLK_SIM_MATRIX;
-	if (in->step == sim_step_load_matrix || in->step == sim_step_store_matrix) return BLK_SIM_MEMORY;
-	if (in->step == sim_step_copy || in->step == sim_step_bulk) return BLK_SIM_MEMORY;
-	if (in->step == sim_step_barrier || in->step == sim_step_mbarrier || in->step == sim_step_mbarrier_wait ||
-		in->step == sim_step_cluster_arrive || in->step == sim_step_cluster_wait)
-		return BLK_SIM_BARRIER;
-	if (in->step == sim_step_logic) return BLK_SIM_PREDICATE;
-	if (in->step == sim_step_pack || in->step == sim_step_unpack) return BLK_SIM_MOVE;
+	if (in->kind == SIM_ALU && in->op) return arithmetic_class(in->op->name);
+	if (in->kind == SIM_ALU) /* cvt: integers that become wider or narrower are moved */
+		return scalar_is_float((scalar)in->from) || scalar_is_float((scalar)in->to) ? BLK_SIM_CONVERT
+											    : BLK_SIM_MOVE;
+	for (size_t i = 0; in->kind == SIM_STEP && i < sizeof step_classes / sizeof step_classes[0]; i++)
+		if (step_classes[i].step == in->step) return step_classes[i].class;
 	return BLK_SIM_BRANCH;
 }
 

@@ -511,17 +511,12 @@ static void test_counters(void **state)
 	sim_case c = {.threads = 64,
 		.programs = 3,
 		.options = {.counters = 1},
-		.body = SHARED_MINE "shl.b32 %r6, %tid, 7;\nand.b32 %r6, %r6, 0x780;\nadd.s32 %r6, %r6, %r1;\n"
-				    "mad.wide.u32 %rd1, %tid, 4, %in;\nmad.wide.u32 %rd2, %tid, 8, %rd1;\n"
-				    "ld.global.b32 %r7, [%in];\nst.shared.b32 [%r2], %r7;\nbar.sync 0;\n"
-				    "setp.lt.u32 %p1, %tid, 16;\n@%p1 red.shared.add.u32 [%r6], 1;\n"
-				    "@%p1 ld.global.b32 %r8, [%rd1];\n"};
-	c.shared = 2048;
-	c.body = SHARED_MINE
+		.shared = 2048,
+		.body = SHARED_MINE
 		"ld.global.b32 %r7, [%in];\nst.shared.b32 [%r2], %r7;\nbar.sync 0;\nsetp.lt.u32 %p1, %tid, 8;\n"
 		"mul.lo.s32 %r6, %tid, 128;\nadd.s32 %r6, %r6, %r1;\n@%p1 st.shared.b32 [%r6], 5;\n"
 		"mad.wide.u32 %rd1, %tid, 4, %in;\n@%p1 ld.global.b32 %r8, [%rd1];\n"
-		"mad.wide.u32 %rd2, %tid, 32, %in;\n@%p1 ld.global.b32 %r8, [%rd2];\n";
+		"mad.wide.u32 %rd2, %tid, 32, %in;\n@%p1 ld.global.b32 %r8, [%rd2];\n"};
 	RUNS(c);
 	assert_int_equal(c.counters.programs, 3);
 	assert_int_equal(c.counters.barriers, 3);
@@ -532,7 +527,67 @@ static void test_counters(void **state)
 	assert_int_equal(c.counters.shared_requests, 3 * 3);
 	assert_int_equal(c.counters.shared_conflicts, 3 * 7); /* eight lanes, one bank */
 	assert_int_equal(c.counters.instructions[BLK_SIM_BARRIER], 3 * 2);
-	assert_int_equal(c.counters.instructions[BLK_SIM_MEMORY], 3 * (2 + 2 + 3));
+	assert_int_equal(c.counters.instructions[BLK_SIM_LOAD], 3 * (2 + 1 + 1));
+	assert_int_equal(c.counters.instructions[BLK_SIM_STORE], 3 * (2 + 1));
+}
+
+/* `line` makes its class one more, and no other. */
+static void check_class(const char *line, blk_sim_class class)
+{
+	static const char without[] = SHARED_MINE MINE;
+	char body[512];
+	sim_case none = {.shared = 512, .options = {.counters = 1}, .body = without}, some = none;
+	snprintf(body, sizeof body, "%s%s\n", without, line);
+	some.body = body;
+	RUNS(none);
+	RUNS(some);
+	for (int k = 0; k < BLK_SIM_CLASS_COUNT; k++) {
+		uint64_t more = some.counters.instructions[k] - none.counters.instructions[k];
+		if (more != (k == (int)class)) fail_msg("%s: %d of class %d", line, (int)more, k);
+	}
+}
+
+static void test_classes(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *line;
+		blk_sim_class class;
+	} rows[] = {
+		{"add.s32 %r3, %tid, 1;", BLK_SIM_INTEGER},
+		{"mul.wide.u32 %rd1, %tid, 3;", BLK_SIM_INTEGER},
+		{"lop3.b32 %r3, %tid, %tid, %tid, 0x96;", BLK_SIM_INTEGER},
+		{"div.s32 %r3, %tid, 3;", BLK_SIM_INTEGER},
+		{"prmt.b32.f4e %r3, %tid, %tid, %tid;", BLK_SIM_INTEGER},
+		{"fma.rn.f32 %r3, 0f3f800000, 0f3f800000, 0f3f800000;", BLK_SIM_FLOAT},
+		{"max.NaN.f32 %r3, 0f3f800000, 0f3f800000;", BLK_SIM_FLOAT},
+		{"add.rn.f16x2 %r3, %tid, %tid;", BLK_SIM_HALF},
+		{"fma.rn.bf16x2 %r3, %tid, %tid, %tid;", BLK_SIM_HALF},
+		{"mul.rn.f64 %rd1, 0d3ff0000000000000, 0d3ff0000000000000;", BLK_SIM_DOUBLE},
+		{"ex2.approx.f32 %r3, 0f3f800000;", BLK_SIM_SPECIAL},
+		{"rsqrt.approx.ftz.f32 %r3, 0f3f800000;", BLK_SIM_SPECIAL},
+		{"div.full.f32 %r3, 0f3f800000, 0f40000000;", BLK_SIM_SPECIAL},
+		{"cvt.rn.f32.s32 %r3, %tid;", BLK_SIM_CONVERT},
+		{"cvt.rn.f16x2.f32 %r3, 0f3f800000, 0f3f800000;", BLK_SIM_CONVERT},
+		{"cvt.u64.u32 %rd1, %tid;", BLK_SIM_MOVE},
+		{"mov.b32 %r3, %tid;", BLK_SIM_MOVE},
+		{"mov.b64 %rd1, {%tid, %tid};", BLK_SIM_MOVE},
+		{"setp.lt.u32 %p1, %tid, 3;", BLK_SIM_PREDICATE},
+		{"selp.b32 %r3, 1, 2, %p0;", BLK_SIM_PREDICATE},
+		{"ld.shared.b32 %r3, [%r2];", BLK_SIM_LOAD},
+		{"st.global.b32 [%rd0], %tid;", BLK_SIM_STORE},
+		{"cp.async.ca.shared.global [%r2], [%rd0], 4;", BLK_SIM_COPY},
+		{"red.global.add.u32 [%rd0], 1;", BLK_SIM_ATOMIC},
+		{"shfl.sync.bfly.b32 %r3, %tid, 1, 31, -1;", BLK_SIM_EXCHANGE},
+		{"bar.warp.sync -1;", BLK_SIM_EXCHANGE},
+		{"bar.sync 0;", BLK_SIM_BARRIER},
+		{"membar.gl;", BLK_SIM_FENCE},
+		{"cp.async.wait_all;", BLK_SIM_FENCE},
+		{"cp.async.commit_group;", BLK_SIM_FENCE},
+		{"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r3, %r4}, {%tid}, {%tid}, {%tid, %tid};",
+			BLK_SIM_MATRIX},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) check_class(rows[i].line, rows[i].class);
 }
 
 /* ---- Threads that should be there ---- */
@@ -632,8 +687,8 @@ int main(void)
 		cmocka_unit_test(test_multiply), cmocka_unit_test(test_load_matrix), cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_races_in_shared_memory), cmocka_unit_test(test_races_and_named_barriers),
 		cmocka_unit_test(test_races_between_programs), cmocka_unit_test(test_scopes),
-		cmocka_unit_test(test_seeds), cmocka_unit_test(test_counters), cmocka_unit_test(test_barriers),
-		cmocka_unit_test(test_exchanges), cmocka_unit_test(test_no_end), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_targets)};
+		cmocka_unit_test(test_seeds), cmocka_unit_test(test_counters), cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_barriers), cmocka_unit_test(test_exchanges), cmocka_unit_test(test_no_end),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_targets)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
