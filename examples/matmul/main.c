@@ -41,6 +41,8 @@ static const form forms[] = {
 		BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16 to f32, split along K", "matmul_split_k", "OUT=f32",
 		" BM=64 BN=64 BK=32 SPLIT=3 num_warps=4 num_stages=3", BLK_TYPE_F16, BLK_TYPE_F32, 0x1p-24, 1},
+	{"f16, large tiles split along K", "matmul_split_k", "",
+		" BM=128 BN=128 BK=32 SPLIT=3 num_warps=8 num_stages=3", BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, stream-K", "matmul_stream_k", "", " BM=64 BN=64 BK=32 num_warps=4 num_stages=3", BLK_TYPE_F16,
 		BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, bias and GELU", "matmul_bias_gelu", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
