@@ -4,7 +4,9 @@
  *   configuration BM=64,num_warps=4
  *
  * What the request defines is bound for all of them: such a name is left out, and a configuration of which nothing is
- * left is none.  A condition sees the const parameters and options as a compile of that configuration would: defaults
+ * left is none.  Of explicit ones, which belong together as they are, only those count that say the same as the request
+ * themselves, if there are any; one that the request gives whole stands beside what others add to it, as the first of
+ * its own names.  A condition sees the const parameters and options as a compile of that configuration would: defaults
  * that depend on what is tuned are computed again. */
 #include "internal.h"
 
@@ -150,18 +152,63 @@ static bool cross(expansion *e, const axis *axes, uint32_t n)
 	return true;
 }
 
-static bool explicit_one(expansion *e, const ast *n)
+/* What an explicit configuration leaves open, and how it goes with the request. */
+typedef struct explicit_one {
+	choices open;
+	choice first;
+	bool agrees; /* what it names and the request too is the same */
+} explicit_one;
+
+/* As the request has it: const parameters are bound, options are in the function. */
+static const char *given_text(expansion *e, const ast *a)
 {
 	sema *s = e->s;
-	e->chosen.n = 0;
+	const kernel_option *o = find_parameter(e->kernel, a->text) ? NULL : kernel_option_find(a->text);
+	sval v = o ? sval_typed_int(SCALAR_I32, kernel_option_value(s, o), a->at) : scope_lookup(s, a->text, a->at);
+	return autotune_value_text(s, v);
+}
+
+static bool read_explicit(expansion *e, const ast *n, explicit_one *one)
+{
+	sema *s = e->s;
+	*one = (explicit_one){.agrees = true};
 	for (uint32_t i = 0; i < n->nkids; i++) {
 		const ast *a = n->kids[i];
-		if (!a || !a->text || !a->nkids || defined(e, a->text)) continue;
+		if (!a || !a->text || !a->nkids) continue;
 		sval v = autotune_value(s, e->kernel, a->text, a->kids[0]);
 		if (sval_is_poison(v)) return false;
-		vec_push(s->arena, &e->chosen, ((choice){a->text, v}));
+		choice c = {a->text, v};
+		if (!one->first.name) one->first = c;
+		if (defined(e, a->text))
+			one->agrees &= strcmp(given_text(e, a), autotune_value_text(s, v)) == 0;
+		else
+			vec_push(s->arena, &one->open, c);
 	}
-	return add_line(e, true);
+	return true;
+}
+
+static bool all_explicit(expansion *e)
+{
+	sema *s = e->s;
+	VEC(explicit_one) all = {0};
+	bool some_agree = false, some_open = false;
+	for (uint32_t i = 1; i < e->block->nkids; i++) {
+		const ast *k = e->block->kids[i];
+		explicit_one one;
+		if (!k || k->kind != AST_CONFIG) continue;
+		if (!read_explicit(e, k, &one)) return false;
+		vec_push(s->arena, &all, one);
+		some_agree |= one.agrees;
+		some_open |= one.agrees && one.open.n;
+	}
+	for (uint32_t i = 0; i < all.n; i++) {
+		const explicit_one *one = &all.at[i];
+		if (some_agree && !one->agrees) continue;
+		e->chosen = one->open;
+		if (!e->chosen.n && some_open && one->first.name) vec_push(s->arena, &e->chosen, one->first);
+		if (!add_line(e, true)) return false;
+	}
+	return true;
 }
 
 /* Conditions that refuse everything are a slip, unless it is the request that binds what is tuned. */
@@ -201,8 +248,5 @@ bool autotune_configurations(sema *s, const ast *block, const ast *kernel, text 
 		vec_push(s->arena, &axes, a);
 	}
 	if (!cross(&e, axes.at, axes.n)) return false;
-	for (uint32_t i = 1; i < block->nkids; i++)
-		if (block->kids[i] && block->kids[i]->kind == AST_CONFIG && !explicit_one(&e, block->kids[i]))
-			return false;
-	return some_are_left(&e);
+	return all_explicit(&e) && some_are_left(&e);
 }

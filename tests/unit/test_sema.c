@@ -171,8 +171,44 @@ static void configurations(void **state)
 	compiled_free(&c);
 	compile_request(&c, source, (blkc_define[]){{"A", "4"}}, 1, NULL, 0);
 	assert_string_equal(strstr(c.signature.at, "\nconfiguration"),
-		"\nconfiguration num_stages=2\nconfiguration num_stages=3\nconfiguration B=6\n");
+		"\nconfiguration num_stages=2\nconfiguration num_stages=3\n");
 	compiled_free(&c);
+}
+
+/* Configurations that are given whole, beside what a request defines: those that say the same, and what they leave
+ * open; where none does, what each leaves open. */
+static void explicit_configurations(void **state)
+{
+	(void)state;
+	static const char source[] = "kernel k(x: *f32, const A: i32 = 1, const D: i32 = 0, const P: bool = false) "
+				     "options(num_warps = 2) { }\n"
+				     "autotune k { config(A = 2, num_warps = 8); config(A = 2, P = true, num_warps = "
+				     "8); config(A = 1, D = 3, "
+				     "num_warps = 8); config(A = 4, num_warps = 4); }";
+	static const struct {
+		blkc_define defines[3];
+		size_t n;
+		const char *lines;
+	} cases[] = {
+		{{{"A", "2"}}, 1, "configuration num_warps=8\nconfiguration P=true,num_warps=8\n"},
+		{{{"A", "1 + 1"}, {"num_warps", "8"}}, 2, "configuration A=2\nconfiguration P=true\n"},
+		{{{"num_warps", "8"}}, 1, "configuration A=2\nconfiguration A=2,P=true\nconfiguration A=1,D=3\n"},
+		{{{"A", "4"}, {"num_warps", "4"}}, 2, NULL},
+		{{{"A", "2"}, {"num_warps", "8"}, {"P", "true"}}, 3, NULL},
+		{{{"A", "8"}}, 1,
+			"configuration num_warps=8\nconfiguration P=true,num_warps=8\nconfiguration "
+			"D=3,num_warps=8\nconfiguration num_warps=4\n"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		compiled c;
+		compile_request(&c, source, cases[i].defines, cases[i].n, NULL, 0);
+		const char *at = strstr(c.signature.at, "\nconfiguration");
+		if (cases[i].lines)
+			assert_string_equal(at ? at + 1 : "none", cases[i].lines);
+		else
+			assert_null(at);
+		compiled_free(&c);
+	}
 }
 
 static void example_of_the_language_page(void **state)
@@ -425,6 +461,7 @@ int main(void)
 		cmocka_unit_test(host_expressions),
 		cmocka_unit_test(autotune_lines),
 		cmocka_unit_test(configurations),
+		cmocka_unit_test(explicit_configurations),
 		cmocka_unit_test(example_of_the_language_page),
 		cmocka_unit_test(hints),
 		cmocka_unit_test(poison_is_silent),
