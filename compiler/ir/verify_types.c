@@ -749,8 +749,6 @@ bool ir_verify_op(const ir_op *o, text *why)
 		return conditions(o, 2, why) && barriers_and_slot(o, 0, why);
 	case IR_MBARRIERS_END: return barriers_and_slot(o, 0, why);
 	case IR_BULK_COPY: return bulk_copy(o, why);
-	case IR_CLUSTER_BARRIER:
-		return (o->attr[0] >= 0 && o->attr[0] <= 2) || ir_verify_fail(why, "half=%lld", (long long)o->attr[0]);
 	case IR_CONVERT_LAYOUT: return all_same(o, is_any, "", why);
 	case IR_ASSUME:
 		return (is_bool(type(o, 0)) && type(o, 0).rank == 0) ||

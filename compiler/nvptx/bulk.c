@@ -509,18 +509,16 @@ void lower_meet_cluster(lower *l)
 	cluster_barrier(l, "wait.aligned");
 }
 
-/* What they did in each other's memory they have waited for; and lanes of a warp come one by one. */
-void lower_leave_cluster(lower *l)
+/* What they did in each other's memory they have waited for; and lanes of a warp may come one by one. */
+void lower_cluster_arrive(lower *l, ir_op *o)
 {
+	(void)o;
 	cluster_barrier(l, "arrive.relaxed");
-	cluster_barrier(l, "wait");
 }
 
-void lower_cluster_barrier(lower *l, ir_op *o)
+void lower_leave_cluster(lower *l)
 {
-	if (o->attr[0] == 0) lower_meet_cluster(l);
-	if (o->attr[0] == 1) cluster_barrier(l, "arrive.relaxed.aligned");
-	if (o->attr[0] == 2) cluster_barrier(l, "wait.aligned");
+	cluster_barrier(l, "wait");
 }
 
 void lower_cluster_place(lower *l, ir_op *o)

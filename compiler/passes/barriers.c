@@ -276,8 +276,7 @@ static void add_ring_reads(pending *set, const ir_op *o)
 
 static void transfer(placer *p, pending *set, ir_op *o)
 {
-	bool meets = o->kind == IR_CLUSTER_BARRIER && o->attr[0] == 0;
-	if (o->kind == IR_CTA_BARRIER || meets || o->kind == IR_DEBUG_BARRIER || o->kind == IR_ASYNC_WAIT) {
+	if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER || o->kind == IR_ASYNC_WAIT) {
 		clear(set);
 		return;
 	}

@@ -78,20 +78,13 @@ void pipeline_give_back(pipeline *p, ir_builder *b, ir_value *slot, ir_value *on
 	ir_build(b, IR_MBARRIER_ARRIVE, n, args, 0, NULL, 0)->attr[0] = p->cluster;
 }
 
-/* Copies of one round into a slot, if there is such a round: counter + distance * step < hi.  In the loop of a cluster
- * the slot, that of one round ago, has to be given back by the warps of all programs: as often as they copy, so that no
- * program is spoken to when it has ended. */
+/* Copies of one round into a slot, if there is such a round: counter + distance * step < hi. */
 static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t distance, ir_value *slot, ir_value **map)
 {
 	ir_value *at = ir_binary(b, IR_ADD, widened(b, counter), constant(b, SCALAR_I64, distance * p->step));
 	ir_value *exists = ir_binary(b, IR_LT, at, p->hi);
 	ir_op *guard = ir_build(b, IR_IF, 1, &exists, 0, NULL, 2);
 	ir_builder inside = {.func = p->func, .block = guard->regions[0]};
-	if (p->cluster && p->parity) {
-		ir_value *returned[] = {p->empty, slot, p->parity};
-		pipeline_give_back(p, &inside, slot, NULL);
-		ir_build(&inside, IR_MBARRIER_WAIT, 3, returned, 0, NULL, 0)->attr[0] = 1;
-	}
 	if (p->nbulk) pipeline_copy_blocks(p, &inside, slot, map);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
@@ -180,7 +173,7 @@ void pipeline_make_rings(pipeline *p, ir_builder *b)
 		p->barriers->def->attr[0] = p->stages;
 		p->barriers->def->attr[1] = 1;
 	}
-	if (p->roles || p->cluster) {
+	if (p->roles) {
 		p->empty = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
 		p->empty->def->attr[0] = p->stages;
 		p->empty->def->attr[1] = p->func->num_warps * (p->cluster ? p->cluster : 1);
@@ -188,28 +181,6 @@ void pipeline_make_rings(pipeline *p, ir_builder *b)
 	for (unsigned i = 0; p->nbulk && p->alone && i < p->nloads; i++)
 		vec_push(p->context->arena, &p->context->notes,
 			((pass_note){.op = p->loads[i].ring->def, .why = p->alone}));
-}
-
-/* In front of the loop: the mbarriers are there in all programs, and the slots free. */
-static void meet_cluster(pipeline *p, ir_builder *b)
-{
-	ir_block *body = p->func->body;
-	pipeline_build_in_step(p, b);
-	pipeline_build_together(p, b);
-	for (ir_op *o = body->first, *next; o; o = next) { /* a loop before this one: its end stands in front */
-		next = o->next;
-		if (o->kind == IR_CLUSTER_BARRIER && o->attr[0] == 2) ir_move_before(o, body, p->loop);
-	}
-	ir_build(b, IR_CLUSTER_BARRIER, 0, NULL, 0, NULL, 0);
-}
-
-/* Behind it each says that it is through, and at its end waits for the others: until then they may bring it blocks, or
- * it them. */
-static void leave_cluster(pipeline *p, ir_builder *after)
-{
-	ir_builder end = {.func = p->func, .block = p->func->body, .before = p->func->body->last, .at = p->loop->at};
-	ir_build(after, IR_CLUSTER_BARRIER, 0, NULL, 0, NULL, 0)->attr[0] = 1;
-	ir_build(&end, IR_CLUSTER_BARRIER, 0, NULL, 0, NULL, 0)->attr[0] = 2;
 }
 
 /* The rounds before the loop; leaves in ahead[k] the carried values of the round that the loop will copy first. */
@@ -221,7 +192,6 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 	if (p->nbulk) b.before = earliest(p);
 	pipeline_make_rings(p, &b);
 	b.before = p->loop;
-	if (p->cluster) meet_cluster(p, &b);
 	for (unsigned k = 0; k < ncarried; k++) ahead[k] = ir_arg(p->loop, 3 + k);
 	for (unsigned round = 0; round < p->distance; round++) {
 		ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues);
@@ -235,8 +205,7 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 		counter = ir_binary(&b, IR_ADD, counter, ir_arg(p->loop, 2));
 	}
 	b.at = p->loop->at;
-	if (p->nbulk && !p->cluster)
-		ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0); /* the mbarriers are there, for all threads */
+	if (p->nbulk) ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0); /* the mbarriers are there, for all threads */
 }
 
 /* From the conversion or wgmma back to the load, as far as nobody uses them any more. */
@@ -384,7 +353,7 @@ static void rewrite(pipeline *p)
 		wait(&top, distance - 1, products != NULL);
 	else { /* the products of one round ago are done, for all threads: their slot is free */
 		if (p->nwaits) ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->nwaits;
-		if (!p->cluster) ir_build(p->nwaits ? &filling : &top, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+		ir_build(p->nwaits ? &filling : &top, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	}
 	map[counter->id] =
 		ir_binary(&filling, IR_ADD, counter, constant(&filling, SCALAR_I32, (int64_t)distance * p->step));
@@ -401,21 +370,13 @@ static void rewrite(pipeline *p)
 	pipeline_read_rings(p, slot);
 	if (products && !all_bulk) wait(&after, 0, false); /* all have met: all products have been waited for */
 	if (p->nbulk) ir_build(&after, IR_MBARRIERS_END, 1, &p->barriers, 0, NULL, 0);
-	if (p->empty) ir_build(&after, IR_MBARRIERS_END, 1, &p->empty, 0, NULL, 0);
 	ir_build(&after, IR_RING_END, 0, NULL, 0, NULL, 0);
-	if (p->cluster) leave_cluster(p, &after);
 }
 
 static void try_loop(pipeline *p, ir_op *loop)
 {
 	const pipeline b = *p;
-	*p = (pipeline){.context = b.context,
-		.func = b.func,
-		.loop = loop,
-		.body = loop->regions[0],
-		.used = b.used,
-		.meets = b.meets,
-		.has_roles = b.has_roles};
+	*p = (pipeline){.context = b.context, .func = b.func, .loop = loop, .body = loop->regions[0], .used = b.used};
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
 	if (!pipeline_fits(p)) return;

@@ -65,7 +65,6 @@ typedef struct pipeline {
 	 * slots are given back to all of them. */
 	uint32_t cluster;
 	ir_value *in_step, *empty; /* empty: what slots are given back by; with a producer without a cluster too */
-	bool meets, has_roles;     /* of the function so far: a loop has a barrier of the cluster, or a producer */
 } pipeline;
 
 /* ---- pipeline_fit.c ---- */

@@ -15,7 +15,8 @@
  * What a loop around counts is another number of the neighbour's too: it began elsewhere and made the same steps.
  *
  * Programs in step wait for each other's slots, so none may wait for another in any other way: no `while` in the
- * function.  And all of them come by: only loops and branches that are the same for all stand around. */
+ * function.  And all of them come by: only loops and branches that are the same for all stand around.  What another
+ * program gives back comes to be known here a little later, which only a producer warp has the time to wait for. */
 #include "bulk.h"
 #include "pipeline.h"
 
@@ -121,7 +122,6 @@ static const char *around(neighbours *n)
 {
 	const pipeline *p = n->p;
 	for (const ir_op *o = p->loop->block->parent; o; o = o->block->parent) {
-		if (!p->roles) return "the loop is in another one or a branch, and no producer warp makes its copies";
 		if (o->kind == IR_IF) {
 			if (same_value(n, ir_arg(o, 0)) != SAME)
 				return "it depends on the program whether the loop runs";
@@ -140,12 +140,10 @@ static const char *loop_unshared(neighbours *n)
 {
 	pipeline *p = n->p;
 	bool waits = false;
-	if (!p->context->target->wgmma) return "the target's programs share no copies";
+	if (!p->roles) return "no producer warp makes its copies";
 	if (p->func->num_ctas > BULK_SHARES) return "clusters have 8 programs at most";
-	if (p->nbulk < p->nloads) return "not all loads of the loop are by tensor maps";
 	ir_walk(p->func->body, find_waiting, &waits);
 	if (waits) return "a `while` may wait for other programs";
-	if (!p->roles && p->has_roles) return "another loop of the kernel has other warps for its copies";
 	for (unsigned i = 0; i < 2; i++)
 		if (!can_ask(n, ir_arg(p->loop, i)))
 			return "the loop's rounds depend on more than arithmetic, or on a loop around";
@@ -180,7 +178,6 @@ void pipeline_find_cluster(pipeline *p)
 		shared |= !s->unshared;
 	}
 	if (shared) p->func->cluster = p->cluster = p->func->num_ctas;
-	p->meets |= shared && !p->roles;
 }
 
 /* ---- asking ---- */

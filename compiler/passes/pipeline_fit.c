@@ -385,7 +385,6 @@ bool pipeline_fits(pipeline *p)
 		return false;
 	}
 	pipeline_find_cluster(p);
-	p->has_roles |= p->roles;
 	bool all_bulk = p->nbulk == p->nloads;
 	p->overlaps = p->nwaits && (all_bulk || p->stages >= OVERLAP_STAGES);
 	p->distance = p->stages - 1 - (p->overlaps && !all_bulk);

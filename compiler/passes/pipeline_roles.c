@@ -98,10 +98,9 @@ const char *pipeline_refuses_roles(pipeline *p)
 	if (!p->context->target->wgmma) return "only sm_90a hands registers over";
 	if (f->num_warps != 4 && f->num_warps != 8) return "it goes with 4 or 8 warps";
 	if (f->maxnreg) return "maxnreg is given";
-	if (p->meets) return "programs of a cluster share the copies of another loop";
 	if (p->nbulk < p->nloads) return "not all loads of the loop are by tensor maps";
 	if (!multiplies(p)) return "no wgmma is in the loop";
-	if (!inside_a_loop(p->loop) && !falls_out_of_step(p))
+	if (!inside_a_loop(p->loop) && !falls_out_of_step(p) && f->num_ctas == 1)
 		return "no loop is around this one, and nothing to compute between products";
 	needs n = {.p = p, .seen = ARENA_ARRAY(p->context->arena, bool, f->nvalues)};
 	need_control(&n, p->loop);
