@@ -15,12 +15,13 @@ typedef struct phi_set {
 	unsigned n;
 } phi_set;
 
-static phi_set new_phis(lower *l, unsigned n, ir_value *const *like)
+/* `first`: what goes in, or null; a sum with registers of its own stays in them. */
+static phi_set new_phis(lower *l, unsigned n, ir_value *const *like, const tile *first)
 {
 	phi_set p = {ARENA_ARRAY(l->arena, tile, n), n};
 	for (unsigned i = 0; i < n; i++) {
-		p.at[i] = lower_new_tile(l, like[i]);
-		for (uint32_t r = 0; r < p.at[i].n; r++)
+		p.at[i] = first && first[i].sum ? first[i] : lower_new_tile(l, like[i]);
+		for (uint32_t r = 0; r < p.at[i].n && !p.at[i].sum; r++)
 			p.at[i].at[r] = LLVMBuildPhi(l->builder, lower_type(l, like[i]->type), "");
 	}
 	return p;
@@ -32,7 +33,7 @@ static void feed(lower *l, const phi_set *p, unsigned i, tile v, LLVMBasicBlockR
 		lower_fail(l, NULL, "a carried value changes its layout");
 		return;
 	}
-	for (uint32_t r = 0; r < v.n; r++) LLVMAddIncoming(p->at[i].at[r], &v.at[r], &from, 1);
+	for (uint32_t r = 0; r < v.n && !v.sum; r++) LLVMAddIncoming(p->at[i].at[r], &v.at[r], &from, 1);
 }
 
 static LLVMBasicBlockRef new_block(lower *l)
@@ -63,7 +64,7 @@ static void lower_if(lower *l, ir_op *o)
 	LLVMBasicBlockRef then = new_block(l), other = new_block(l), after = new_block(l);
 	LLVMBuildCondBr(l->builder, lower_arg(l, o, 0).at[0], then, other);
 	enter(l, after);
-	phi_set p = new_phis(l, o->nresults, o->results);
+	phi_set p = new_phis(l, o->nresults, o->results, NULL);
 	for (unsigned i = 0; i < 2; i++) {
 		enter(l, i ? other : then);
 		lower_block(l, o->regions[i]);
@@ -133,7 +134,7 @@ static void lower_for(lower *l, ir_op *o)
 	for (unsigned k = 0; k < o->nresults; k++) {
 		const ir_op *next = ir_arg(body->last, k)->def;
 		first[k] = lower_arg(l, o, 3 + k);
-		if (next && next->kind == IR_WGMMA) first[k] = lower_wgmma_start(l, first[k]);
+		if (next && next->kind == IR_WGMMA) first[k] = lower_wgmma_start(l, o, k, first[k]);
 	}
 	LLVMBuildCondBr(l->builder, t.any, loop, after);
 
@@ -141,7 +142,7 @@ static void lower_for(lower *l, ir_op *o)
 	LLVMValueRef i = LLVMBuildPhi(l->builder, type, ""), left = LLVMBuildPhi(l->builder, type, "");
 	LLVMAddIncoming(i, &lo, &before, 1);
 	LLVMAddIncoming(left, &t.count, &before, 1);
-	phi_set carried = new_phis(l, o->nresults, o->results);
+	phi_set carried = new_phis(l, o->nresults, o->results, first);
 	for (unsigned k = 0; k < carried.n; k++) feed(l, &carried, k, first[k], before);
 	tile counter = lower_new_tile(l, body->args[0]);
 	counter.at[0] = i;
@@ -158,7 +159,7 @@ static void lower_for(lower *l, ir_op *o)
 	lower_set_unroll(l, LLVMBuildCondBr(l->builder, more, loop, after), o->attr[1]);
 
 	enter(l, after);
-	phi_set results = new_phis(l, o->nresults, o->results);
+	phi_set results = new_phis(l, o->nresults, o->results, first);
 	for (unsigned k = 0; k < results.n; k++) {
 		feed(l, &results, k, first[k], before);
 		feed(l, &results, k, lower_arg(l, body->last, k), end);
@@ -173,7 +174,7 @@ static void lower_while(lower *l, ir_op *o)
 	LLVMBuildBr(l->builder, head);
 
 	enter(l, head);
-	phi_set carried = new_phis(l, before->nargs, before->args);
+	phi_set carried = new_phis(l, before->nargs, before->args, NULL);
 	for (unsigned k = 0; k < carried.n; k++) {
 		feed(l, &carried, k, lower_arg(l, o, k), from);
 		lower_set(l, before->args[k], carried.at[k]);

@@ -22,10 +22,12 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>
 
-/* One LLVM value a register of the layout; a scalar is one. */
+/* One LLVM value a register of the layout; a scalar is one.  Or, of a sum that nothing but products sees, registers
+ * that LLVM knows nothing of: %sumS_0, .. (wgmma.c). */
 typedef struct tile {
 	LLVMValueRef *at;
 	uint32_t n;
+	uint32_t sum; /* S, from 1 */
 } tile;
 
 enum { LOWER_TID_BITS = 10 };
@@ -70,6 +72,7 @@ typedef struct lower {
 	LLVMValueRef smem;        /* the CTA's dynamic shared memory; null until used */
 	unsigned shared_align;    /* bytes that its first address is a multiple of */
 	uint32_t nmaps, next_map; /* tensor maps: parameters behind the user's; those that have been lowered */
+	uint32_t nsums;           /* that have registers of their own */
 	LLVMValueRef warpgroup;   /* lower_warpgroup()'s answer */
 	LLVMValueRef warp;        /* lower_warp()'s */
 	enum { EVERYBODY, CONSUMERS, PRODUCER } role; /* whose code is made; the producer is one thread */
@@ -230,7 +233,8 @@ LLVMValueRef lower_round_tf32(lower *, LLVMValueRef f32); /* i32 */
 
 /* ---- wgmma.c ---- */
 void lower_wgmma(lower *, ir_op *);
-tile lower_wgmma_start(lower *, tile sum);
+/* What a loop whose k-th carried value is a sum starts it with. */
+tile lower_wgmma_start(lower *, const ir_op *loop, unsigned k, tile sum);
 void lower_wgmma_wait(lower *, ir_op *);
 /* What this thread wrote to shared memory, also for those who read it the other way: wgmma and bulk copies. */
 void lower_proxy_fence(lower *);

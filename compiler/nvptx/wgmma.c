@@ -6,9 +6,11 @@
  * the sum it takes and what is added to each operand's descriptor.  Which warpgroup a thread belongs to is asked of
  * lane 0, so that the assembler sees that descriptors are the same in a warp.
  *
- * The sum goes in and out of every instruction as tied registers, and through the wait that makes it everybody's: so
- * nothing can use it before.  What a thread wrote to shared memory itself needs a fence between the two ways into it,
- * and a barrier, before the instruction reads it. */
+ * What an operation emits is one piece of inline asm, from the fence to the commit.  A sum that is in flight round a
+ * loop has registers by name, which are set in front of the loop and read behind the wait that makes it everybody's:
+ * LLVM sees neither phis nor operands, of which there would be hundreds, and nobody can use it before.  Any other goes
+ * in and out, and through its wait, as tied registers.  What a thread wrote to shared memory itself needs a fence
+ * between the two ways into it, and a barrier, before the instruction reads it. */
 #include "lower.h"
 
 #include "../passes/scratch.h"
@@ -18,11 +20,9 @@
 
 typedef struct source { /* an operand */
 	wgmma_operand *o;
-	LLVMValueRef low; /* i32: the descriptor's low word for this warpgroup's first row or column, k = 0 */
-	tile registers;   /* or: the first operand's elements, */
+	unsigned input; /* of the asm; i32: where this warpgroup's first row or column begins, in 16 bytes */
+	tile registers; /* or: the first operand's elements, whose words are four inputs an instruction, rows first */
 	uint32_t register_of[32];
-	LLVMValueRef (*word)[4]; /* and its words, by instruction: row / 64 * steps of k + step; null: another warp's */
-	uint32_t words;
 } source;
 
 typedef struct product {
@@ -32,7 +32,23 @@ typedef struct product {
 	source a, b;
 	tile sum;
 	uint32_t register_of[32];
+	text code, constraints;
+	VEC(LLVMValueRef) inputs; /* beside the sum */
 } product;
+
+/* Registers of the sum that are operands of the asm, in and out. */
+static uint32_t operands_of(const tile *sum)
+{
+	return sum->sum ? 0 : sum->n;
+}
+
+static void put_sum(text *out, const tile *sum, uint32_t r)
+{
+	if (sum->sum)
+		text_printf(out, "%%sum%u_%u", sum->sum, r);
+	else
+		text_printf(out, "$%u", r);
+}
 
 static const uint32_t ADDRESS = 0x3ffff; /* above: the rank in a cluster */
 
@@ -65,6 +81,14 @@ static LLVMValueRef group_offset(product *p, const source *s, unsigned dim)
 	return sum;
 }
 
+/* The number that the asm has for one more input. */
+static unsigned add_input(product *p, LLVMValueRef v)
+{
+	text_puts(&p->constraints, ",r");
+	vec_push(p->l->arena, &p->inputs, v);
+	return 2 * operands_of(&p->sum) + p->inputs.n - 1;
+}
+
 static void open_shared(product *p, source *s, const ir_op *o, unsigned dim)
 {
 	lower *l = p->l;
@@ -78,7 +102,7 @@ static void open_shared(product *p, source *s, const ir_op *o, unsigned dim)
 	LLVMValueRef at = LLVMBuildPtrToInt(l->builder, lower_shared_address(l, first), l->i32, "");
 	at = LLVMBuildAnd(l->builder, at, lower_i32(l, ADDRESS), "");
 	at = LLVMBuildLShr(l->builder, at, lower_i32(l, 4), "");
-	s->low = LLVMBuildOr(l->builder, at, lower_i32(l, (int64_t)(wgmma_descriptor(&s->o->tile) & 0xffffffff)), "");
+	s->input = add_input(p, at);
 }
 
 static void store_operand(product *p, const source *s, const ir_op *o)
@@ -119,11 +143,6 @@ static void fragment(product *p, uint32_t row, uint32_t k, LLVMValueRef out[4])
 	}
 }
 
-static LLVMValueRef *fragment_at(const product *p, uint32_t row, uint32_t k)
-{
-	return p->a.word[row / 64 * (p->plan.k / p->plan.form->k) + k / p->plan.form->k];
-}
-
 /* Coordinates of dimension `dim` that warps step. */
 static uint32_t by_warps(const layout *y, unsigned dim)
 {
@@ -132,18 +151,20 @@ static uint32_t by_warps(const layout *y, unsigned dim)
 	return bits;
 }
 
-/* Before the fence: behind it nobody may write what an instruction reads. */
-static void open_registers(product *p)
+static void open_registers(product *p, uint32_t rows)
 {
 	source *s = &p->a;
-	uint32_t rows = UINT32_C(1) << (p->y->lg[0] - 6);
 	s->registers = lower_value(p->l, s->o->value);
 	lower_index_registers(s->o->value->layout, s->register_of);
-	s->words = rows * (p->plan.k / p->plan.form->k);
-	s->word = arena_alloc(p->l->arena, s->words * sizeof *s->word);
-	for (uint32_t row = 0; row < 64 * rows; row += 64)
-		for (uint32_t k = 0; k < p->plan.k && !(row & by_warps(p->y, 0)); k += p->plan.form->k)
-			fragment(p, row, k, fragment_at(p, row, k));
+	for (uint32_t row = 0; row < rows; row += 64)
+		for (uint32_t k = 0; k < p->plan.k && !(row & by_warps(p->y, 0)); k += p->plan.form->k) {
+			LLVMValueRef word[4];
+			fragment(p, row, k, word);
+			for (unsigned i = 0; i < 4; i++) {
+				unsigned at = add_input(p, word[i]);
+				if (!row && !k && !i) s->input = at;
+			}
+		}
 }
 
 /* ---- instructions ---- */
@@ -157,23 +178,27 @@ static const char *types_of(product *p)
 	return arena_printf(p->l->arena, p->plan.form->types, kind[0], kind[1]);
 }
 
-static LLVMValueRef descriptor(product *p, const source *s, uint32_t other, uint32_t k)
+/* The descriptor of what begins at (other, k), in the asm's register `name`; each from the operand's beginning, so that
+ * nothing of one has to be kept for the next. */
+static void put_descriptor(product *p, const source *s, const char *name, uint32_t other, uint32_t k)
 {
-	lower *l = p->l;
-	LLVMValueRef low =
-		LLVMBuildAdd(l->builder, s->low, lower_i32(l, wgmma_tile_offset(&s->o->tile, other, k) >> 4), "");
-	uint64_t high = wgmma_descriptor(&s->o->tile) >> 32 << 32;
-	return LLVMBuildOr(
-		l->builder, LLVMBuildZExt(l->builder, low, l->i64, ""), LLVMConstInt(l->i64, high, false), "");
+	uint64_t whole = wgmma_descriptor(&s->o->tile) + (wgmma_tile_offset(&s->o->tile, other, k) >> 4);
+	text_printf(&p->code, "add.s32 low, $%u, %u;\n\tcvt.u64.u32 %s, low;\n\tor.b64 %s, %s, %llu;\n\t", s->input,
+		(unsigned)whole, name, name, name, (unsigned long long)(whole >> 32 << 32));
 }
 
-static void put_registers(text *out, unsigned first, unsigned n)
+static void put_registers(product *p, uint32_t row, uint32_t column)
 {
-	for (unsigned i = 0; i < n; i++) text_printf(out, "%s$%u", i ? ", " : "{", first + i);
-	text_puts(out, "}");
+	for (unsigned i = 0; i < p->plan.shape.n / 2; i++) {
+		text_puts(&p->code, i ? ", " : "{");
+		put_sum(&p->code, &p->sum,
+			register_at(p->y, p->register_of, row + 8 * (i >> 1 & 1), column + 8 * (i >> 2) + (i & 1)));
+	}
+	text_puts(&p->code, "}, ");
 }
 
-/* An asm whose first n operands are registers, tied in to out; `args` has room for them in front. */
+/* An asm whose first n operands are registers, tied in to out; `args` has room for them in front, and `constraints` of
+ * the others begin with a comma. */
 static void tied(lower *l, const char *code, unsigned n, LLVMValueRef *sum, unsigned more, LLVMValueRef *args,
 	const char *constraints)
 {
@@ -185,73 +210,84 @@ static void tied(lower *l, const char *code, unsigned n, LLVMValueRef *sum, unsi
 		text_printf(&all, "%s=%c", i ? "," : "", types[i] == l->f32 ? 'f' : 'r');
 	}
 	for (unsigned i = 0; i < n; i++) text_printf(&all, ",%u", i);
-	text_puts(&all, constraints);
-	LLVMTypeRef result = n == 1 ? types[0] : LLVMStructTypeInContext(l->context, types, n, false);
+	text_puts(&all, n ? constraints : constraints + 1);
+	LLVMTypeRef result = !n ? l->none : n == 1 ? types[0] : LLVMStructTypeInContext(l->context, types, n, false);
 	LLVMValueRef made = lower_asm(l, code, all.at, result, n + more, args, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 	for (unsigned i = 0; i < n; i++) sum[i] = n == 1 ? made : LLVMBuildExtractValue(l->builder, made, i, "");
 }
 
-/* One instruction: the part of the sum from (row, column) on, for k from `k` on. */
-static void multiply(product *p, uint32_t row, uint32_t column, uint32_t k)
+/* One instruction: the part of the sum from (row, column) on, for k from `k` on; `held_at`: the input that is the first
+ * operand's first word for it, if that comes from registers. */
+static void multiply(product *p, uint32_t row, uint32_t column, uint32_t k, unsigned held_at)
 {
-	lower *l = p->l;
 	const wgmma_plan *plan = &p->plan;
-	unsigned n = plan->shape.n / 2, more = 0;
 	bool held = p->a.o->place == WGMMA_REGISTERS, turns = plan->form->turns;
-	LLVMValueRef *sum = ARENA_ARRAY(l->arena, LLVMValueRef, n), *args = ARENA_ARRAY(l->arena, LLVMValueRef, n + 8);
-	uint32_t *at = ARENA_ARRAY(l->arena, uint32_t, n);
-	for (unsigned i = 0; i < n; i++) {
-		at[i] = register_at(p->y, p->register_of, row + 8 * (i >> 1 & 1), column + 8 * (i >> 2) + (i & 1));
-		sum[i] = p->sum.at[at[i]];
-	}
-	text code = {.arena = l->arena};
-	text_printf(&code, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s ", plan->shape.n, plan->form->k, types_of(p));
-	put_registers(&code, 0, n);
-	text_puts(&code, ", ");
-	if (held) {
-		memcpy(args + n, fragment_at(p, row, k), sizeof *p->a.word);
-		put_registers(&code, 2 * n, more = 4);
-	} else {
-		args[n] = descriptor(p, &p->a, row, k);
-		text_printf(&code, "$%u", 2 * n);
-		more = 1;
-	}
-	args[n + more] = descriptor(p, &p->b, column, k);
-	text_printf(&code, ", $%u, %d%s", 2 * n + more, plan->sum || k > 0, plan->form->scales ? ", 1, 1" : "");
-	if (turns && !held) text_printf(&code, ", %d", p->a.o->tile.fast != p->a.o->tile.k);
-	if (turns) text_printf(&code, ", %d", p->b.o->tile.fast != p->b.o->tile.k);
-	text_puts(&code, ";");
-	tied(l, code.at, n, sum, more + 1, args, held ? ",r,r,r,r,l" : ",l,l");
-	for (unsigned i = 0; i < n; i++) p->sum.at[at[i]] = sum[i];
+	text *code = &p->code;
+	if (!held) put_descriptor(p, &p->a, "first", row, k);
+	put_descriptor(p, &p->b, "second", column, k);
+	text_printf(code, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s ", plan->shape.n, plan->form->k, types_of(p));
+	put_registers(p, row, column);
+	if (held) text_printf(code, "{$%u, $%u, $%u, $%u}", held_at, held_at + 1, held_at + 2, held_at + 3);
+	text_printf(
+		code, "%s, second, %d%s", held ? "" : "first", plan->sum || k > 0, plan->form->scales ? ", 1, 1" : "");
+	if (turns && !held) text_printf(code, ", %d", p->a.o->tile.fast != p->a.o->tile.k);
+	if (turns) text_printf(code, ", %d", p->b.o->tile.fast != p->b.o->tile.k);
+	text_puts(code, ";\n\t");
 }
 
-/* A sum as it goes into a loop, as registers that nobody knows to be zeros: constants would be written twice, for the
- * loop, and for what comes behind it where it has no round. */
-tile lower_wgmma_start(lower *l, tile sum)
+static void multiply_all(product *p, const ir_type *sum)
 {
-	tile out = {ARENA_ARRAY(l->arena, LLVMValueRef, sum.n), sum.n};
-	memcpy(out.at, sum.at, sum.n * sizeof sum.at[0]);
-	tied(l, "", out.n, out.at, 0, ARENA_ARRAY(l->arena, LLVMValueRef, out.n), "");
-	return out;
+	unsigned held_at = p->a.input;
+	for (uint32_t row = 0; row < sum->dim[0]; row += 64) {
+		if (row & by_warps(p->y, 0)) continue;
+		for (uint32_t column = 0; column < sum->dim[1]; column += p->plan.shape.n)
+			for (uint32_t k = 0, i = 0; k < p->plan.k && !(column & by_warps(p->y, 1));
+				k += p->plan.form->k, i++)
+				multiply(p, row, column, k, held_at + 4 * i);
+		held_at += 4 * (p->plan.k / p->plan.form->k);
+	}
 }
 
-/* The registers of the product go through it, so that one that holds a constant (a sum that starts as zeros, a factor
- * that is all zeros) has it before: LLVM would set it in front of the instruction that reads it, which is too late. */
-static void fence(product *p)
+/* Whether only products of the loop, one after the other, and the wait behind it see the k-th carried value: the
+ * pipeline pass leaves no other sum in flight. */
+static bool only_products(const ir_op *loop, unsigned k)
 {
-	lower *l = p->l;
-	VEC(LLVMValueRef *) held = {0};
-	for (uint32_t i = 0; p->plan.sum && i < p->sum.n; i++) vec_push(l->arena, &held, &p->sum.at[i]);
-	for (uint32_t i = 0; i < 4 * p->a.words; i++)
-		if (p->a.word[i / 4][i % 4]) vec_push(l->arena, &held, &p->a.word[i / 4][i % 4]);
-	if (!held.n) {
-		lower_asm(l, "wgmma.fence.sync.aligned;", "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
-		return;
+	const ir_block *body = loop->regions[0];
+	const ir_value *v = body->args[1 + k];
+	const ir_use *out = loop->results[k]->uses;
+	while (v != ir_arg(body->last, k)) {
+		wgmma_plan plan;
+		ir_op *o = v->uses ? v->uses->user : NULL;
+		if (!o || v->uses->next || o->kind != IR_WGMMA || o->block != body) return false;
+		if (!wgmma_parts(o, &plan) || plan.sum != v) return false;
+		v = ir_result(o);
 	}
-	LLVMValueRef *all = ARENA_ARRAY(l->arena, LLVMValueRef, held.n);
-	for (uint32_t i = 0; i < held.n; i++) all[i] = *held.at[i];
-	tied(l, "wgmma.fence.sync.aligned;", held.n, all, 0, ARENA_ARRAY(l->arena, LLVMValueRef, held.n), "");
-	for (uint32_t i = 0; i < held.n; i++) *held.at[i] = all[i];
+	return v->uses && !v->uses->next && out && !out->next && out->user->kind == IR_WGMMA_WAIT;
+}
+
+tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
+{
+	if (!only_products(loop, k)) lower_fail(l, loop, "a sum in flight that others see");
+	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(l->builder);
+	sum.sum = ++l->nsums;
+	LLVMPositionBuilderBefore(l->builder, LLVMGetBasicBlockTerminator(l->entry));
+	lower_asm(l, arena_printf(l->arena, ".reg .b32 %%sum%u_<%u>;", sum.sum, sum.n), "", l->none, 0, NULL,
+		LOWER_ASM_EFFECT);
+	LLVMPositionBuilderAtEnd(l->builder, here);
+	VEC(LLVMValueRef) in = {0};
+	for (uint32_t r = 0; r < sum.n; r++) {
+		text_printf(&code, "%smov.b32 %%sum%u_%u, ", r ? "\n\t" : "", sum.sum, r);
+		if (LLVMIsNull(sum.at[r])) {
+			text_puts(&code, "0;");
+			continue;
+		}
+		text_printf(&code, "$%u;", in.n);
+		text_printf(&constraints, "%s%c", in.n ? "," : "", LLVMTypeOf(sum.at[r]) == l->f32 ? 'f' : 'r');
+		vec_push(l->arena, &in, sum.at[r]);
+	}
+	lower_asm(l, code.at, in.n ? constraints.at : "", l->none, in.n, in.at, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+	return sum;
 }
 
 void lower_wgmma(lower *l, ir_op *o)
@@ -265,27 +301,49 @@ void lower_wgmma(lower *l, ir_op *o)
 	}
 	source *s[] = {&p->a, &p->b};
 	if (l->shared_align < WGMMA_ALIGN) l->shared_align = WGMMA_ALIGN;
+	p->code.arena = p->constraints.arena = l->arena;
+	p->sum = lower_new_tile(l, result);
+	if (p->plan.sum) {
+		tile in = lower_value(l, p->plan.sum);
+		memcpy(p->sum.at, in.at, in.n * sizeof in.at[0]);
+		p->sum.sum = in.sum;
+	} else {
+		LLVMValueRef none = LLVMGetPoison(lower_type(l, ir_element(result->type)));
+		for (uint32_t r = 0; r < p->sum.n; r++) p->sum.at[r] = none;
+	}
+	lower_index_registers(p->y, p->register_of);
 	for (unsigned i = 0; i < 2; i++) {
 		s[i]->o = &p->plan.operand[i];
 		if (s[i]->o->place == WGMMA_SCRATCH) store_operand(p, s[i], o);
-		if (s[i]->o->place == WGMMA_REGISTERS) open_registers(p);
+		if (s[i]->o->place == WGMMA_REGISTERS) open_registers(p, result->type.dim[0]);
 	}
 	if (p->plan.scratch_bytes) barrier_of_proxies(l);
 	for (unsigned i = 0; i < 2; i++)
 		if (s[i]->o->place != WGMMA_REGISTERS) open_shared(p, s[i], o, i);
-	lower_index_registers(p->y, p->register_of);
-	p->sum = lower_new_tile(l, result);
-	for (uint32_t r = 0; r < p->sum.n; r++)
-		p->sum.at[r] = p->plan.sum ? lower_value(l, p->plan.sum).at[r]
-					   : LLVMGetPoison(lower_type(l, ir_element(result->type)));
-	fence(p);
-	for (uint32_t row = 0; row < result->type.dim[0]; row += 64)
-		for (uint32_t column = 0; column < result->type.dim[1]; column += p->plan.shape.n) {
-			if (row & by_warps(p->y, 0) || column & by_warps(p->y, 1)) continue;
-			for (uint32_t k = 0; k < p->plan.k; k += p->plan.form->k) multiply(p, row, column, k);
-		}
-	lower_asm(l, "wgmma.commit_group.sync.aligned;", "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+	text_puts(&p->code, "{\n\t.reg .b32 low;\n\t.reg .b64 first, second;\n\twgmma.fence.sync.aligned;\n\t");
+	multiply_all(p, &result->type);
+	text_puts(&p->code, "wgmma.commit_group.sync.aligned;\n\t}");
+	uint32_t n = operands_of(&p->sum);
+	LLVMValueRef *args = ARENA_ARRAY(l->arena, LLVMValueRef, n + p->inputs.n);
+	memcpy(args + n, p->inputs.at, p->inputs.n * sizeof *args);
+	tied(l, p->code.at, n, p->sum.at, p->inputs.n, args, p->constraints.at);
 	lower_set(l, result, p->sum);
+}
+
+/* What stands in registers of its own, after `code`. */
+static void give_back(lower *l, const char *code, uint32_t sum, LLVMTypeRef type, tile out)
+{
+	text all = {.arena = l->arena}, constraints = {.arena = l->arena};
+	text_puts(&all, code);
+	LLVMTypeRef *types = ARENA_ARRAY(l->arena, LLVMTypeRef, out.n);
+	for (uint32_t r = 0; r < out.n; r++) {
+		types[r] = type;
+		text_printf(&all, "\n\tmov.b32 $%u, %%sum%u_%u;", r, sum, r);
+		text_printf(&constraints, "%s=%c", r ? "," : "", type == l->f32 ? 'f' : 'r');
+	}
+	LLVMTypeRef result = LLVMStructTypeInContext(l->context, types, out.n, false);
+	LLVMValueRef made = lower_asm(l, all.at, constraints.at, result, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+	for (uint32_t r = 0; r < out.n; r++) out.at[r] = LLVMBuildExtractValue(l->builder, made, r, "");
 }
 
 void lower_wgmma_wait(lower *l, ir_op *o)
@@ -295,7 +353,10 @@ void lower_wgmma_wait(lower *l, ir_op *o)
 	for (unsigned i = 0; i < o->nargs; i++) {
 		tile in = lower_arg(l, o, i), out = lower_new_tile(l, o->results[i]);
 		memcpy(out.at, in.at, in.n * sizeof in.at[0]);
-		tied(l, code, out.n, out.at, 0, ARENA_ARRAY(l->arena, LLVMValueRef, out.n), "");
+		if (in.sum)
+			give_back(l, code, in.sum, lower_type(l, o->results[i]->type), out);
+		else
+			tied(l, code, out.n, out.at, 0, ARENA_ARRAY(l->arena, LLVMValueRef, out.n), "");
 		lower_set(l, o->results[i], out);
 	}
 }
