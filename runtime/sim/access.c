@@ -49,10 +49,10 @@ static bool places(sim_warp *w, const sim_instr *in, uint32_t mask, bool writes,
 		at[i] = sim_memory(w, in, i, (sim_space)in->space, address[i], bytes, writes, &shadow[i]);
 		if (!at[i]) return false;
 	}
-	sim_order_programs(w, (sim_scope)in->scope, false, in->releases);
+	sim_order_programs(w, mask, (sim_scope)in->scope, false, in->releases);
 	if (w->program->launch->counts) sim_count_access(w, in, mask, address, writes);
 	if (!sim_races(w, in, mask, at, bytes, !writes, writes, in->is_volatile)) return false;
-	sim_order_programs(w, (sim_scope)in->scope, in->acquires, false);
+	sim_order_programs(w, mask, (sim_scope)in->scope, in->acquires, false);
 	return true;
 }
 

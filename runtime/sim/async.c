@@ -137,17 +137,17 @@ bool sim_step_copy_commit(sim_warp *w, const sim_instr *in, uint32_t mask)
 	return true;
 }
 
-/* All groups but the last `offset`; mode 1: everything, committed or not. */
+/* Of these lanes all groups but the last `offset`; mode 1: everything, committed or not. */
 bool sim_step_copy_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	uint32_t done = 0, kept = 0;
-	(void)mask;
 	if ((uint64_t)in->offset < w->group) done = w->group - (uint32_t)in->offset;
 	for (uint32_t k = 0; k < w->ncopies; k++) {
-		if (in->mode || w->copies[k].group < done) {
-			if (!land(w, &w->copies[k], w->copies[k].lanes)) return false;
-		} else
-			w->copies[kept++] = w->copies[k];
+		sim_pending *c = &w->copies[k];
+		uint32_t now = in->mode || c->group < done ? c->lanes & mask : 0;
+		if (now && !land(w, c, now)) return false;
+		c->lanes &= ~now;
+		if (c->lanes) w->copies[kept++] = *c;
 	}
 	w->ncopies = kept;
 	return true;

@@ -124,8 +124,7 @@ static bool lane(sim_warp *w, const sim_instr *in, unsigned i, unsigned k, uint6
 
 bool sim_step_fence(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	(void)mask;
-	sim_order_programs(w, (sim_scope)in->scope, true, true);
+	sim_order_programs(w, mask, (sim_scope)in->scope, true, true);
 	return true;
 }
 
@@ -135,13 +134,14 @@ bool sim_step_atomic(sim_warp *w, const sim_instr *in, uint32_t mask)
 	if (!sim_addresses(w, in, in->a, in->wide[1], in->offset, mask, address)) return false;
 	if (w->program->launch->counts) w->program->counters.atomic_lanes += (uint64_t)__builtin_popcount(mask);
 	unsigned first = (unsigned)__builtin_ctz(mask);
-	sim_order_programs(w, (sim_scope)in->scope, false, in->releases);
+	const uint32_t all = mask;
+	sim_order_programs(w, all, (sim_scope)in->scope, false, in->releases);
 	for (; mask; mask &= mask - 1) {
 		unsigned i = (unsigned)__builtin_ctz(mask);
 		for (unsigned k = 0; k < in->nregs; k++)
 			if (!lane(w, in, i, k, address[i] + k * in->bytes)) return false;
 	}
-	sim_order_programs(w, (sim_scope)in->scope, in->acquires, false);
+	sim_order_programs(w, all, (sim_scope)in->scope, in->acquires, false);
 	if (in->d == UINT32_MAX) return true;
 	return sim_looks_around(w, in, address[first], sim_register_read(sim_at(w, in->d), in->wide[0], first));
 }

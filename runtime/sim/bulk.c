@@ -71,7 +71,7 @@ static bool is_readable(const sim_bulk *b)
 		uint32_t offset = sim_bulk_piece(b, b->from, i).shared;
 		at[b->lane] = p->shared + offset;
 		if (!sim_races(b->w, b->in, UINT32_C(1) << b->lane, at, 16, true, false, false) ||
-			!sim_proxied(b->w, b->in, b->lane, offset, 16))
+			!sim_proxied(b->w, b->in, b->lane, offset, 16, false))
 			return false;
 	}
 	return true;
@@ -89,6 +89,18 @@ static bool touch_global(const sim_bulk *b, const sim_piece *q)
 	at[b->lane] = (uint8_t *)(uintptr_t)(q->global + q->low);
 	if (b->kind != BULK_STORE) return sim_races(b->w, b->in, lane, at, n, true, false, false);
 	return sim_races_of(b->w, b->in, lane, at, n, reduces, true, reduces, SIM_CLOCK_COPIES + b->w->index, b->clock);
+}
+
+/* What it reads or writes in global memory the engine sees as threads of this launch have left it. */
+static bool is_seen(const sim_bulk *b)
+{
+	for (uint32_t i = 0; i < pieces(b); i++) {
+		const sim_piece q = sim_bulk_piece(b, 0, i);
+		if (q.high > q.low && !sim_proxied_global(b->w, b->in, b->lane, q.global + q.low, q.high - q.low,
+					      b->kind == BULK_STORE))
+			return false;
+	}
+	return true;
 }
 
 static const sim_range *range_of(const sim_bulk *b)
@@ -314,6 +326,12 @@ static bool find_mbarriers(sim_bulk *b, const sim_program *owner)
 	return true;
 }
 
+static bool take_piece(const sim_bulk *b, sim_program *p, uint32_t offset, uint32_t engine, uint32_t clock)
+{
+	return (p != b->w->program || sim_proxied(b->w, b->in, b->lane, offset, 16, true)) &&
+	       sim_races_async(b->w, b->in, b->lane, p, offset, 16, true, engine, clock);
+}
+
 /* The destinations may be written, and are nobody's until the copy lands. */
 static bool take_places(const sim_bulk *b)
 {
@@ -324,9 +342,7 @@ static bool take_places(const sim_bulk *b)
 		const sim_mbarrier *bar = sim_mbarrier_find(p, b->bar);
 		uint32_t engine = SIM_CLOCK_MBARRIER + (uint32_t)(bar - p->mbarriers);
 		for (uint32_t i = 0; i < pieces(b); i++)
-			if (!sim_races_async(b->w, b->in, b->lane, p, sim_bulk_piece(b, b->to, i).shared, 16, true,
-				    engine, bar->clock))
-				return false;
+			if (!take_piece(b, p, sim_bulk_piece(b, b->to, i).shared, engine, bar->clock)) return false;
 		claim(p, b, 1);
 	}
 	return true;
@@ -380,7 +396,7 @@ static bool begin(sim_warp *w, const sim_instr *in, unsigned lane)
 {
 	sim_cluster *c = w->program->cluster;
 	sim_bulk b = {.w = w, .in = in, .lane = lane, .kind = in->mode, .group = w->bulk_groups[lane]};
-	if (!find_all(&b)) return false;
+	if (!find_all(&b) || (b.kind != BULK_SHARE && !is_seen(&b))) return false;
 	if (b.kind != BULK_LOAD) {
 		if (!is_readable(&b)) return false;
 		hold(w->program, &b, 1);
@@ -439,6 +455,6 @@ bool sim_step_bulk_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		hold(w->program, b, -1);
 		forget(c, i);
 	}
-	if (written) w->known[SIM_CLOCK_COPIES + w->index] = w->bulk_clock;
+	if (written) sim_order_engine(w, mask, SIM_CLOCK_COPIES + w->index, w->bulk_clock);
 	return true;
 }

@@ -174,8 +174,7 @@ static void pass(sim_cluster *c)
 	c->events++;
 	for (uint32_t i = 0; i < c->n; i++) {
 		sim_program *p = c->programs[i];
-		uint32_t all = p->nwarps == 32 ? SIM_ALL : (UINT32_C(1) << p->nwarps) - 1;
-		sim_order_barrier(p, all);
+		sim_order_phase(p, &c->told[i], &c->arriving[i]);
 		for (uint32_t k = 0; k < p->nwarps; k++)
 			if (p->warps[k].state == WARP_AT_CLUSTER) p->warps[k].state = WARP_READY;
 	}
@@ -199,7 +198,10 @@ bool sim_step_cluster_arrive(sim_warp *w, const sim_instr *in, uint32_t mask)
 		return sim_report(w, in, (unsigned)__builtin_ctz(w->cluster_lanes & mask), NULL,
 			"a thread arrives twice at the cluster's barrier and has not waited there");
 	w->cluster_lanes |= mask;
-	sim_order_cluster(w, false, true);
+	if (in->releases) {
+		sim_order_release(w, mask, &p->cluster->arriving[p->rank]);
+		sim_order_programs(w, mask, SCOPE_CLUSTER, false, true);
+	}
 	w->cluster_passed = p->cluster->passed;
 	if (w->alive & ~w->cluster_lanes) return true;
 	p->cluster->arrived[p->rank] |= UINT32_C(1) << w->index;
@@ -218,7 +220,8 @@ bool sim_step_cluster_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 			"a thread waits at the cluster's barrier and has not arrived there");
 	if (c->passed > w->cluster_passed) {
 		w->cluster_lanes &= ~mask;
-		sim_order_cluster(w, true, false);
+		sim_order_acquire(w, mask, &c->told[w->program->rank]);
+		sim_order_programs(w, mask, SCOPE_CLUSTER, true, false);
 		return true;
 	}
 	w->pc--; /* asks again */
@@ -328,8 +331,10 @@ void sim_cluster_start(sim_cluster *c, const uint32_t id[3])
 	uint32_t x = sim_cluster_extent(l, 0), y = sim_cluster_extent(l, 1), z = sim_cluster_extent(l, 2);
 	c->events = c->passed = c->steps = 0;
 	c->time = 1;
-	memset(c->released, 0, sizeof c->released);
-	memset(c->acquired, 0, sizeof c->acquired);
+	for (uint32_t i = 0; i < c->n; i++) {
+		c->released[i].n = 0;
+		c->arriving[i] = c->told[i] = (sim_knowledge){0};
+	}
 	c->asks = false;
 	c->ncopies = 0;
 	memset(c->arrived, 0, sizeof c->arrived);

@@ -258,6 +258,17 @@ static bool atomics(parser *p, bool returns)
 	return decode_add(p, SIM_STEP, &proto) != NULL;
 }
 
+/* fence.proxy.async{.global, .shared::cta, .shared::cluster}; mode: which, a bit each */
+static bool fences_proxies(parser *p)
+{
+	sim_instr in = {.step = sim_step_proxy_fence, .mode = (1 << PROXY_COUNT) - 1};
+	if (p->nparts > 3) {
+		if (p->nparts != 4 || !decode_space(p->parts[3], &in)) return decode_unknown(p);
+		in.mode = 1 << (in.space == SPACE_GLOBAL ? PROXY_GLOBAL : PROXY_SHARED);
+	}
+	return decode_add(p, SIM_STEP, &in) != NULL;
+}
+
 bool decode_access(parser *p)
 {
 	static const char *const nothing[] = {"prefetch", "prefetchu", "discard", "applypriority", NULL};
@@ -269,7 +280,7 @@ bool decode_access(parser *p)
 	if (strcmp(first, "fence") == 0 && p->nparts > 2) {
 		if (strcmp(p->parts[1], "mbarrier_init") == 0) return decode_simple(p, sim_step_mbarrier_fence);
 		if (strcmp(p->parts[1], "proxy") == 0)
-			return strncmp(p->parts[2], "async", 5) != 0 || decode_simple(p, sim_step_proxy_fence);
+			return strncmp(p->parts[2], "async", 5) != 0 || fences_proxies(p);
 	}
 	if (strcmp(first, "fence") == 0 || strcmp(first, "membar") == 0) {
 		sim_instr *in = decode_new(p, SIM_STEP);

@@ -3,22 +3,25 @@
 
 #include <string.h>
 
-/* barrier.cluster.arrive{.release}{.aligned}, barrier.cluster.wait{.acquire}{.aligned} */
+/* barrier.cluster.arrive{.release, .relaxed}{.aligned}, barrier.cluster.wait{.acquire}{.aligned} */
 static bool barriers(parser *p)
 {
-	bool aligned = false, arrives = strcmp(p->parts[2], "arrive") == 0;
+	bool aligned = false, relaxed = false, arrives = strcmp(p->parts[2], "arrive") == 0;
 	if (!arrives && strcmp(p->parts[2], "wait") != 0) return decode_unknown(p);
 	for (size_t i = 3; i < p->nparts; i++) {
 		const char *s = p->parts[i];
 		if (strcmp(s, "aligned") == 0)
 			aligned = true;
-		else if (strcmp(s, "release") != 0 && strcmp(s, "acquire") != 0 && strcmp(s, "relaxed") != 0)
+		else if (arrives && strcmp(s, "relaxed") == 0)
+			relaxed = true;
+		else if (strcmp(s, arrives ? "release" : "acquire") != 0)
 			return decode_unknown(p);
 	}
 	sim_instr *in = decode_new(p, SIM_STEP);
 	if (!in) return false;
 	in->step = arrives ? sim_step_cluster_arrive : sim_step_cluster_wait;
 	in->exchanges = aligned;
+	in->releases = arrives && !relaxed;
 	return true;
 }
 

@@ -12,13 +12,17 @@ static bool is(const parser *p, size_t i, const char *s)
 static bool modifiers(parser *p, size_t from, sim_instr *in)
 {
 	in->space = SPACE_GENERIC;
+	in->scope = SCOPE_CTA;
+	in->acquires = in->releases = true;
 	for (size_t i = from; i < p->nparts; i++) {
 		const char *s = p->parts[i];
-		if (decode_space(s, in) || is(p, i, "b64") || is(p, i, "cta") || is(p, i, "cluster") ||
-			is(p, i, "acquire") || is(p, i, "release"))
+		if (decode_space(s, in) || is(p, i, "b64") || is(p, i, "cta") || is(p, i, "acquire") ||
+			is(p, i, "release"))
 			continue;
 		if (is(p, i, "relaxed"))
-			in->is_volatile = true;
+			in->acquires = in->releases = false;
+		else if (is(p, i, "cluster"))
+			in->scope = SCOPE_CLUSTER;
 		else if (is(p, i, "parity"))
 			in->exchanges = true;
 		else if (is(p, i, "noComplete"))

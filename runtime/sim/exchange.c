@@ -14,13 +14,15 @@ static bool members(sim_warp *w, const sim_instr *in, uint32_t mask)
 	if (absent)
 		return sim_report(w, in, first, hint, "an exchange names lane %d, which %s", __builtin_ctz(absent),
 			absent & ~w->alive & -absent ? "has ended" : "is elsewhere");
-	sim_order_warp(w);
 	return true;
 }
 
+/* The only one of these that orders what lanes do in memory. */
 bool sim_step_warp_sync(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	return members(w, in, mask);
+	if (!members(w, in, mask)) return false;
+	sim_order_warp(w);
+	return true;
 }
 
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR, SHUFFLE_INDEX }; /* ORDER decode_warp.c */

@@ -1,7 +1,8 @@
 /* mbarriers: objects in shared memory that count arrivals and bytes, phase by phase.
  *
  * Their state lies beside the memory, which is undefined and may not be written while they live.  An arrival hands over
- * what its thread did and knew; who sees the phase end has it.  A state is the phase's number and what was pending. */
+ * what its thread (its lane, not its warp) did and knew; who sees the phase end has it.  A state is the phase's number
+ * and what was pending. */
 #include "access.h"
 
 #include <inttypes.h>
@@ -63,12 +64,12 @@ sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_instr *in, unsigned lane, u
 			"no mbarrier is at offset %" PRIu64 " of shared memory", offset);
 		return NULL;
 	}
-	if (*owner == w->program && b->maker != w->index && b->made >= w->known[b->maker]) {
+	if (*owner == w->program && !sim_knows(w, UINT32_C(1) << lane, b->maker, b->made)) {
 		char where[320];
 		sim_place(w->program->code, b->made_at, where, sizeof where);
 		sim_report(w, in, lane, "a barrier stands between an mbarrier's init and its use by other warps",
 			"the mbarrier at offset %" PRIu64 " is used, which thread %u may not have made yet, at %s",
-			offset, SIM_LANES * b->maker, where);
+			offset, b->maker, where);
 		return NULL;
 	}
 	return *owner == w->program || sim_mbarrier_is_shared(w, in, lane, b) ? b : NULL;
@@ -99,7 +100,7 @@ static bool make(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offse
 		.expected = count,
 		.pending = count,
 		.clock = clock,
-		.maker = w->index,
+		.maker = SIM_LANES * w->index + lane,
 		.made = w->clock,
 		.passed = p->cluster->passed,
 		.made_at = in};
@@ -129,9 +130,8 @@ static void advance(sim_program *p, sim_mbarrier *b)
 	b->phase++;
 	b->clock++;
 	b->pending = b->expected;
-	for (uint32_t k = 0; k < p->nclocks; k++)
-		if (b->arriving[k] > b->told[k]) b->told[k] = b->arriving[k];
-	if (engine < SIM_CLOCKS) b->told[engine] = b->clock;
+	sim_order_phase(p, &b->told, &b->arriving);
+	if (engine < SIM_CLOCKS) b->told.clock[engine] = b->clock;
 	p->cluster->events++;
 }
 
@@ -144,10 +144,10 @@ bool sim_mbarrier_arrive(sim_warp *w, const sim_instr *in, unsigned lane, sim_pr
 			count, b->offset, b->phase, b->pending, b->expected);
 	if (!completes && count == b->pending)
 		return sim_report(w, in, lane, NULL, "an arrival that is not to complete a phase (.noComplete) does");
-	if (p == w->program)
-		sim_order_release(w, b->arriving);
-	else
-		sim_order_cluster(w, false, true);
+	if (in->releases && p == w->program)
+		sim_order_release(w, UINT32_C(1) << lane, &b->arriving);
+	else if (in->releases)
+		sim_order_programs(w, UINT32_C(1) << lane, (sim_scope)in->scope, false, true);
 	b->last = in;
 	b->pending -= count;
 	p->cluster->events++;
@@ -217,6 +217,14 @@ bool sim_step_mbarrier(sim_warp *w, const sim_instr *in, uint32_t mask)
 	return true;
 }
 
+/* Lanes have seen its phase end. */
+static void listen(sim_warp *w, const sim_instr *in, uint32_t lanes, const sim_mbarrier *b)
+{
+	if (!in->acquires) return;
+	sim_order_acquire(w, lanes, &b->told);
+	sim_order_programs(w, lanes, (sim_scope)in->scope, true, false);
+}
+
 bool sim_step_mbarrier_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	uint64_t address[SIM_LANES];
@@ -228,13 +236,14 @@ bool sim_step_mbarrier_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 	const sim_mbarrier *b = NULL;
 	sim_program *p = NULL;
 	uint64_t last = 0;
-	bool fresh = true;
+	uint32_t told = 0;
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		if (!b || address[i] != last) {
+			if (told) listen(w, in, told, b);
 			if (!(b = sim_mbarrier_at(w, in, i, address[i], &p))) return false;
 			last = address[i];
-			fresh = true;
+			told = 0;
 		}
 		if (p != w->program)
 			return sim_report(
@@ -245,10 +254,9 @@ bool sim_step_mbarrier_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 			return sim_report(w, in, i, NULL, "a wait for the parity %" PRIu64, which);
 		if (!ended) continue;
 		over |= UINT32_C(1) << i;
-		if (fresh) sim_order_acquire(w, b->told);
-		if (fresh) sim_order_cluster(w, true, false);
-		fresh = false;
+		told |= UINT32_C(1) << i;
 	}
+	if (told) listen(w, in, told, b);
 	sim_write_predicate(w, in->e, mask, over, 0);
 	if (over == mask) return true;
 	w->waits = in;
@@ -286,27 +294,25 @@ bool sim_step_copies_arrive(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 /* ---- Fences ---- */
 
-void sim_mbarriers_publish(sim_warp *w)
+static void make_known(sim_warp *w, uint32_t lanes)
 {
 	sim_program *p = w->program;
 	for (uint32_t i = 0; i < p->nmbarriers; i++)
-		if (p->mbarriers[i].maker == w->index || p->mbarriers[i].made < w->known[p->mbarriers[i].maker])
-			p->mbarriers[i].published = true;
+		for (uint32_t m = lanes; m && !p->mbarriers[i].published; m &= m - 1)
+			p->mbarriers[i].published = sim_knows(w, m & -m, p->mbarriers[i].maker, p->mbarriers[i].made);
 }
 
 bool sim_step_mbarrier_fence(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	(void)in, (void)mask;
-	sim_mbarriers_publish(w);
+	(void)in;
+	make_known(w, mask);
 	return true;
 }
 
 bool sim_step_proxy_fence(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	(void)in;
-	for (uint32_t m = mask; m; m &= m - 1) w->fenced[__builtin_ctz(m)] = w->clock + 1;
-	for (uint32_t k = 0; k < w->program->nclocks; k++)
-		if (k != w->index) w->proxied[k] = w->known[k];
-	sim_mbarriers_publish(w);
+	for (int which = 0; which < PROXY_COUNT; which++)
+		if (in->mode >> which & 1) sim_order_proxies(w, mask, (sim_proxy)which);
+	if (in->mode >> PROXY_SHARED & 1) make_known(w, mask);
 	return true;
 }

@@ -193,7 +193,8 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 		w->steps = 0;
 		w->clock = 0;
 		w->ncopies = w->group = 0;
-		memset(w->known, 0, sizeof w->known);
+		memset(&w->known, 0, sizeof w->known);
+		w->learners = 0;
 		memset(w->fenced, 0, sizeof w->fenced);
 		memset(w->proxied, 0, sizeof w->proxied);
 		w->seen = w->idle = 0;
@@ -219,8 +220,9 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 
 static void release(sim_program *p, uint32_t id)
 {
-	sim_order_barrier(p, p->barriers[id].warps);
-	p->barriers[id].arrived = p->barriers[id].warps = 0;
+	sim_barrier *b = &p->barriers[id];
+	sim_order_barrier(p, b->warps, b->tells ? &p->told[id] : NULL);
+	*b = (sim_barrier){0};
 	p->counters.barriers++;
 	p->cluster->events++;
 	for (uint32_t k = 0; k < p->nwarps; k++)
@@ -246,12 +248,17 @@ bool sim_step_barrier(sim_warp *w, const sim_instr *in, uint32_t mask)
 		return sim_report(w, in, first, NULL, "barrier %u is for %u threads here and for %u elsewhere", id,
 			threads, SIM_LANES * b->expected);
 	b->expected = threads / SIM_LANES;
-	b->warps |= UINT32_C(1) << w->index;
+	if (in->exchanges) { /* bar.arrive */
+		if (!b->tells) memset(&p->told[id], 0, sizeof p->told[id]);
+		b->tells = true;
+		sim_order_release(w, mask, &p->told[id]);
+	} else
+		b->warps |= UINT32_C(1) << w->index;
 	if (++b->arrived == b->expected) {
 		release(p, id);
 		return true;
 	}
-	if (in->exchanges) return true; /* bar.arrive */
+	if (in->exchanges) return true;
 	w->state = WARP_AT_BARRIER;
 	w->barrier = (uint8_t)id;
 	return false;

@@ -1,12 +1,13 @@
 /* Races: two threads touch the same bytes, one of them writes, and nothing puts one before the other.
  *
  * Every 4 bytes of shared memory and of buffers that a kernel may write have a cell: who wrote last, who read last.
- * What orders two accesses is known by clocks.  A warp's clock advances when its lanes synchronise and when it leaves a
- * barrier, and it knows of every other warp the clock up to which it has been told (by barriers); so an access is
- * before this one if its warp's clock then is less than what this warp knows of it.  Programs are ordered by atomics
- * and fences: a release of one after its access, an acquire of the other after that.  Readers are summed up in one mark
- * with flags. Where the summary cannot tell, nothing is said: a report is never wrong about programs that synchronise
- * by barriers and by acquire and release.
+ * What orders two accesses is known by clocks.  A warp's clock advances when its lanes synchronise, when it leaves a
+ * barrier, and when some of its lanes tell others what they did; it knows of every other warp the clock up to which all
+ * its lanes have been told (by barriers), and beside that what single lanes have done and been told since; so an access
+ * is before this one if its warp's clock then is less than what this lane knows of it.  Programs are ordered by atomics
+ * and fences: a release of one that knows of the access, an acquire of the other after that.  Readers are summed up in
+ * one mark with flags. Where the summary cannot tell, nothing is said: a report is never wrong about programs that
+ * synchronise by barriers and by acquire and release.
  *
  * What goes on beside the threads has clocks of its own: a warpgroup's matrix engine, and each mbarrier, whose phases
  * are what the copies that it counts are ordered by.  Threads and these engines see shared memory through different
@@ -39,8 +40,8 @@ bool sim_races_begin(sim_launch *l)
 	atomic_init(&l->time, 1);
 	if (programs > MAX_PROGRAMS) return true; /* too many to tell apart: only shared memory is watched */
 	l->released = calloc(programs, sizeof *l->released);
-	l->acquired = calloc(programs, sizeof *l->acquired);
-	if (!l->released || !l->acquired) return false;
+	l->fenced = calloc(programs, sizeof *l->fenced);
+	if (!l->released || !l->fenced) return false;
 	for (size_t i = 0; i < l->nranges; i++) {
 		sim_range *r = &l->ranges[i];
 		if (r->parameter < 0 || r->read_only) continue;
@@ -61,8 +62,10 @@ void sim_races_end(sim_launch *l)
 		}
 		free(r->pages);
 	}
+	uint64_t programs = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+	for (uint64_t i = 0; l->released && i < programs; i++) free(atomic_load(&l->released[i]));
 	free((void *)l->released);
-	free((void *)l->acquired);
+	free((void *)l->fenced);
 }
 
 /* Made when it is first needed; null: no memory for it, so it is not watched. */
@@ -81,70 +84,202 @@ static sim_page *page_of(const sim_range *r, uint64_t offset)
 
 /* ---- Order ---- */
 
-/* Lanes of a warp have met. */
+/* What some lanes of a warp did is added to what others of it did in the same while: of both together up to the later
+ * clock, which may be more than is known. */
+static void join_lanes(const sim_program *p, sim_knowledge *to, const sim_knowledge *from)
+{
+	for (uint32_t k = 0; k < p->nwarps; k++) {
+		if (from->until[k] <= to->clock[k]) continue;
+		if (to->until[k] <= to->clock[k]) to->lanes[k] = 0;
+		to->lanes[k] |= from->lanes[k];
+		if (from->until[k] > to->until[k]) to->until[k] = from->until[k];
+		to->some = true;
+	}
+}
+
+static void join(const sim_program *p, sim_knowledge *to, const sim_knowledge *from)
+{
+	for (uint32_t k = 0; k < p->nclocks; k++)
+		if (from->clock[k] > to->clock[k]) to->clock[k] = from->clock[k];
+	if (from->cluster > to->cluster) to->cluster = from->cluster;
+	if (from->launch > to->launch) to->launch = from->launch;
+	if (__builtin_expect(from->some, 0)) join_lanes(p, to, from);
+}
+
+/* Where what these lanes are told is kept. */
+static sim_knowledge *pupil(sim_warp *w, uint32_t lanes)
+{
+	if (!(w->alive & ~lanes)) return &w->known;
+	if (!w->learners) memset(&w->learned, 0, sizeof w->learned);
+	w->learners |= lanes;
+	return &w->learned;
+}
+
+static void share_learned(sim_warp *w)
+{
+	if (__builtin_expect(w->learners != 0, 0)) join(w->program, &w->known, &w->learned);
+	w->learners = 0;
+}
+
+/* The lanes of a warp have met. */
 void sim_order_warp(sim_warp *w)
 {
-	w->clock++;
+	share_learned(w);
+	w->known.clock[w->index] = ++w->clock;
 }
 
 /* The warps of a mask have met at a barrier. */
-void sim_order_barrier(sim_program *p, uint32_t warps)
+void sim_order_barrier(sim_program *p, uint32_t warps, const sim_knowledge *told)
 {
-	uint32_t clock = 0, known[SIM_CLOCKS] = {0};
+	uint32_t clock = 0;
+	bool all = (uint32_t)__builtin_popcount(warps) == p->nwarps;
+	sim_knowledge known = {0};
 	for (uint32_t m = warps; m; m &= m - 1) {
-		const sim_warp *w = &p->warps[__builtin_ctz(m)];
+		sim_warp *w = &p->warps[__builtin_ctz(m)];
+		share_learned(w);
 		if (w->clock > clock) clock = w->clock;
-		for (uint32_t k = 0; k < p->nclocks; k++)
-			if (w->known[k] > known[k]) known[k] = w->known[k];
+		join(p, &known, &w->known);
 	}
+	if (told) join(p, &known, told);
 	clock++;
-	for (uint32_t m = warps; m; m &= m - 1) known[__builtin_ctz(m)] = clock;
+	for (uint32_t m = warps; m; m &= m - 1) known.clock[__builtin_ctz(m)] = clock;
+	if (all) known.some = false;
 	for (uint32_t m = warps; m; m &= m - 1) {
 		sim_warp *w = &p->warps[__builtin_ctz(m)];
 		w->clock = clock;
-		memcpy(w->known, known, p->nclocks * sizeof known[0]);
+		memcpy(w->known.clock, known.clock, p->nclocks * sizeof known.clock[0]);
+		w->known.cluster = known.cluster;
+		w->known.launch = known.launch;
+		if (known.some) w->known = known;
 	}
-	if ((uint32_t)__builtin_popcount(warps) == p->nwarps)
+	if (all)
 		p->all_met = clock;
 	else
 		p->some_met = true;
 }
 
-/* Arrives at an mbarrier: what it knows, and that it has done all so far. */
-void sim_order_release(sim_warp *w, uint32_t *told)
+/* Lanes arrive at an mbarrier, or their like: what they know, and that they have done all so far. */
+void sim_order_release(sim_warp *w, uint32_t lanes, sim_knowledge *told)
 {
-	for (uint32_t k = 0; k < w->program->nclocks; k++)
-		if (w->known[k] > told[k]) told[k] = w->known[k];
-	told[w->index] = ++w->clock;
+	const sim_program *p = w->program;
+	uint32_t k = w->index;
+	join(p, told, &w->known);
+	if (w->learners & lanes) join(p, told, &w->learned);
+	w->clock++;
+	if (told->until[k] <= told->clock[k]) told->lanes[k] = 0;
+	told->lanes[k] |= lanes;
+	told->until[k] = w->clock;
+	if (told->lanes[k] == SIM_ALL)
+		told->clock[k] = w->clock;
+	else
+		told->some = true;
 }
 
-/* Has seen a phase of it end. */
-void sim_order_acquire(sim_warp *w, const uint32_t *told)
+/* Lanes have seen a phase of it end. */
+void sim_order_acquire(sim_warp *w, uint32_t lanes, const sim_knowledge *told)
 {
-	for (uint32_t k = 0; k < w->program->nclocks; k++)
-		if (told[k] > w->known[k]) w->known[k] = told[k];
+	join(w->program, pupil(w, lanes), told);
 	w->program->some_met = true;
 }
 
-void sim_order_cluster(sim_warp *w, bool acquires, bool releases)
+void sim_order_engine(sim_warp *w, uint32_t lanes, uint32_t engine, uint32_t clock)
 {
-	const sim_program *p = w->program;
-	sim_cluster *c = p->cluster;
-	if (c->n == 1 || (!acquires && !releases)) return;
-	c->time++;
-	if (releases) c->released[p->rank] = c->time;
-	if (acquires) c->acquired[p->rank] = c->time;
+	sim_knowledge *k = pupil(w, lanes);
+	if (clock > k->clock[engine]) k->clock[engine] = clock;
 }
 
-void sim_order_programs(sim_warp *w, sim_scope scope, bool acquires, bool releases)
+void sim_order_phase(const sim_program *p, sim_knowledge *told, const sim_knowledge *arriving)
 {
-	sim_launch *l = w->program->launch;
-	if ((!acquires && !releases) || scope == SCOPE_CTA) return;
-	sim_order_cluster(w, acquires, releases);
-	if (!l->released || (scope == SCOPE_CLUSTER && w->program->cluster->n == 1)) return;
+	join(p, told, arriving);
+}
+
+/* In another program these are read meanwhile. */
+static void publish(_Atomic uint32_t *at, uint32_t v)
+{
+	atomic_store_explicit(at, v, memory_order_relaxed);
+}
+
+static uint32_t seen(_Atomic uint32_t *at)
+{
+	return atomic_load_explicit(at, memory_order_relaxed);
+}
+
+/* Told to the programs of the launch.  No memory for it: then nothing is said of this program. */
+static void release_to_launch(sim_warp *w, uint32_t lanes)
+{
+	const sim_program *p = w->program;
+	sim_launch *l = p->launch;
+	sim_released *r = atomic_load(&l->released[p->number]);
+	sim_knowledge mine = {0};
+	if (!r && !(r = calloc(1, sizeof *r))) return;
+	for (uint32_t k = 0; k < p->nwarps; k++) {
+		mine.lanes[k] = seen(&r->lanes[k]);
+		mine.until[k] = seen(&r->until[k]);
+	}
+	for (uint32_t k = 0; k < SIM_CLOCK_MBARRIER; k++) mine.clock[k] = seen(&r->clock[k]);
+	sim_order_release(w, lanes, &mine);
+	for (uint32_t k = 0; k < SIM_CLOCK_MBARRIER; k++) publish(&r->clock[k], mine.clock[k]);
+	for (uint32_t k = 0; k < p->nwarps; k++) {
+		publish(&r->lanes[k], mine.lanes[k]);
+		publish(&r->until[k], mine.until[k]);
+	}
+	atomic_store(&l->released[p->number], r);
+}
+
+static void release_to_cluster(sim_warp *w, uint32_t lanes)
+{
+	const sim_cluster *c = w->program->cluster;
+	sim_releases *r = &w->program->cluster->released[w->program->rank];
+	sim_knowledge *k = &r->at[r->n % SIM_RELEASES];
+	if (r->n)
+		*k = r->at[(r->n - 1) % SIM_RELEASES];
+	else
+		memset(k, 0, sizeof *k);
+	sim_order_release(w, lanes, k);
+	r->time[r->n++ % SIM_RELEASES] = c->time;
+}
+
+void sim_order_programs(sim_warp *w, uint32_t lanes, sim_scope scope, bool acquires, bool releases)
+{
+	sim_program *p = w->program;
+	sim_cluster *c = p->cluster;
+	sim_launch *l = p->launch;
+	if ((!acquires && !releases) || scope == SCOPE_CTA || (scope == SCOPE_CLUSTER && c->n == 1)) return;
+	if (c->n > 1) {
+		c->time++;
+		if (releases) release_to_cluster(w, lanes);
+		if (acquires) pupil(w, lanes)->cluster = c->time;
+	}
+	if (!l->released) return;
+	if (releases) release_to_launch(w, lanes);
 	uint32_t now = atomic_fetch_add(&l->time, 1) + 1;
-	if (releases) atomic_store(&l->released[w->program->number], now);
-	if (acquires) atomic_store(&l->acquired[w->program->number], now);
+	if (acquires) pupil(w, lanes)->launch = now;
+}
+
+/* What these lanes did and know of is fenced between the proxies. */
+void sim_order_proxies(sim_warp *w, uint32_t lanes, sim_proxy which)
+{
+	const sim_program *p = w->program;
+	sim_knowledge *k = &w->proxied[which];
+	w->clock++;
+	for (uint32_t m = lanes; m; m &= m - 1) w->fenced[which][__builtin_ctz(m)] = w->clock;
+	join(p, k, &w->known);
+	if (w->learners & lanes) join(p, k, &w->learned);
+	if (which == PROXY_GLOBAL && p->launch->fenced)
+		atomic_store(&p->launch->fenced[p->number], atomic_fetch_add(&p->launch->time, 1) + 1);
+}
+
+static bool holds(const sim_knowledge *k, uint32_t thread, uint32_t clock)
+{
+	uint32_t from = thread / SIM_LANES;
+	return clock < k->clock[from] ||
+	       (k->some && from < SIM_MAX_WARPS && k->lanes[from] >> thread % SIM_LANES & 1 && clock < k->until[from]);
+}
+
+bool sim_knows(const sim_warp *w, uint32_t lanes, uint32_t thread, uint32_t clock)
+{
+	if (holds(&w->known, thread, clock) || (w->learners & lanes && holds(&w->learned, thread, clock))) return true;
+	return thread / SIM_LANES == w->index && lanes == UINT32_C(1) << thread % SIM_LANES;
 }
 
 /* Which program of the cluster a mark is of. */
@@ -155,25 +290,64 @@ static uint32_t rank_of(const sim_cluster *c, const sim_mark *m)
 	return rank;
 }
 
-static bool is_before(const sim_warp *w, const sim_mark *m, uint32_t thread, bool shared)
+/* When these lanes have listened to other programs last. */
+static uint32_t listened(const sim_warp *w, uint32_t lanes, bool shared)
+{
+	uint32_t known = shared ? w->known.cluster : w->known.launch;
+	uint32_t learned = !(w->learners & lanes) ? 0 : shared ? w->learned.cluster : w->learned.launch;
+	return learned > known ? learned : known;
+}
+
+/* Its program had told the cluster of it at a time; of older releases than are kept the last is taken. */
+static bool was_told(const sim_releases *r, const sim_mark *m, uint32_t time)
+{
+	uint32_t kept = r->n < SIM_RELEASES ? r->n : SIM_RELEASES;
+	for (uint32_t i = 0; i < kept; i++) {
+		uint32_t at = (r->n - 1 - i) % SIM_RELEASES;
+		if (r->time[at] <= time || (i == SIM_RELEASES - 1 && r->n > SIM_RELEASES))
+			return holds(&r->at[at], m->thread, m->clock);
+	}
+	return false;
+}
+
+/* Its program has told others of it; of the launch's releases only the last is known. */
+static bool is_told(const sim_warp *w, const sim_mark *m, bool shared, uint32_t time)
+{
+	const sim_cluster *c = w->program->cluster;
+	if (shared) return was_told(&c->released[rank_of(c, m)], m, time);
+	sim_released *r = atomic_load(&w->program->launch->released[m->program - 1]);
+	uint32_t from = m->thread / SIM_LANES;
+	if (!r) return false;
+	return from >= SIM_CLOCK_MBARRIER || m->clock < seen(&r->clock[from]) ||
+	       (from < SIM_MAX_WARPS && seen(&r->lanes[from]) >> m->thread % SIM_LANES & 1 &&
+		       m->clock < seen(&r->until[from]));
+}
+
+/* Something that this warp knows of single lanes of its own. */
+static bool knows_own_lanes(const sim_warp *w)
+{
+	return (w->known.some && w->known.lanes[w->index]) || (w->learners && w->learned.lanes[w->index]);
+}
+
+/* Lanes of a warp, one of them `thread` (or an engine that they tell what to do), come behind it. */
+static bool is_before(const sim_warp *w, const sim_mark *m, uint32_t lanes, uint32_t thread, bool shared)
 {
 	const sim_program *p = w->program;
-	const sim_launch *l = p->launch;
-	const sim_cluster *c = p->cluster;
-	if (shared && (m->program != p->number + 1 || m->flags & MARK_PROGRAMS)) {
-		if (c->acquired[p->rank] <= m->time) return false;
-		return m->flags & MARK_PROGRAMS || c->released[rank_of(c, m)] > m->time;
-	}
 	if (m->program != p->number + 1 || m->flags & MARK_PROGRAMS) {
-		if (!l->released || atomic_load(&l->acquired[p->number]) <= m->time) return false;
-		return m->flags & MARK_PROGRAMS || atomic_load(&l->released[m->program - 1]) > m->time;
+		if (!shared && !p->launch->released) return false;
+		uint32_t time = listened(w, lanes, shared);
+		if (time <= m->time) return false;
+		return m->flags & MARK_PROGRAMS || is_told(w, m, shared, time);
 	}
-	if (m->clock < p->all_met && m->thread < SIM_LANES * SIM_MAX_WARPS) return true;
-	/* Of several warpgroups' engines only the last one's clock is known here. */
-	if (m->flags & MARK_WARPS) return p->some_met || m->thread >= SIM_LANES * SIM_MAX_WARPS;
 	uint32_t warp = m->thread / SIM_LANES;
-	if (m->thread == thread && warp < SIM_CLOCK_GROUP && !(m->flags & MARK_LANES)) return true;
-	return warp == w->index ? m->clock < w->clock : m->clock < w->known[warp];
+	if (m->clock < p->all_met && warp < SIM_MAX_WARPS) return true;
+	/* Of several readers only the last one is known, and where some warps meet without the others the earlier ones
+	 * may be done or not. */
+	if (m->flags & MARK_WARPS && !p->some_met && warp < SIM_MAX_WARPS) return false;
+	if (m->thread == thread && warp < SIM_CLOCK_GROUP)
+		return !(m->flags & MARK_LANES) || m->flags & MARK_WARPS || m->clock < w->known.clock[warp] ||
+		       knows_own_lanes(w);
+	return sim_knows(w, lanes, m->thread, m->clock);
 }
 
 /* ---- Accesses ---- */
@@ -235,9 +409,9 @@ static bool is_split(const sim_mark *m)
 }
 
 /* The mark of several readers since the last write, `mine` the latest of them. */
-static sim_mark merged(const sim_warp *w, const sim_mark *m, sim_mark mine, bool shared)
+static sim_mark merged(const sim_warp *w, const sim_mark *m, sim_mark mine, uint32_t lanes, bool shared)
 {
-	if (!m->program || is_before(w, m, mine.thread, shared)) return mine;
+	if (!m->program || is_before(w, m, lanes, mine.thread, shared)) return mine;
 	mine.bytes |= m->bytes;
 	mine.flags = (mine.flags & m->flags & MARK_ATOMIC) | (m->flags & ~MARK_ATOMIC);
 	if (m->program != mine.program)
@@ -247,13 +421,13 @@ static sim_mark merged(const sim_warp *w, const sim_mark *m, sim_mark mine, bool
 	return mine;
 }
 
-static void mark_read(
-	sim_warp *w, sim_cell *c, const sim_mark *mine, const sim_range *r, sim_program *owner, uint64_t offset)
+static void mark_read(sim_warp *w, sim_cell *c, const sim_mark *mine, uint32_t lanes, const sim_range *r,
+	sim_program *owner, uint64_t offset)
 {
 	sim_mark *m = &c->read, *part;
 	if (!is_split(m)) {
-		if (!m->program || m->bytes == mine->bytes || is_before(w, m, mine->thread, !r)) {
-			*m = merged(w, m, *mine, !r);
+		if (!m->program || m->bytes == mine->bytes || is_before(w, m, lanes, mine->thread, !r)) {
+			*m = merged(w, m, *mine, lanes, !r);
 			return;
 		}
 		part = parts_of(owner, r, offset);
@@ -262,7 +436,7 @@ static void mark_read(
 	}
 	part = parts_of(owner, r, offset);
 	for (unsigned i = 0; part && i < 4; i++)
-		if (mine->bytes >> i & 1) part[i] = merged(w, &part[i], *mine, !r);
+		if (mine->bytes >> i & 1) part[i] = merged(w, &part[i], *mine, lanes, !r);
 }
 
 /* Readers of bytes that are written now have had their turn. */
@@ -292,6 +466,7 @@ static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, 
 	bool atomic, const sim_range *r, sim_program *owner, uint64_t offset, uint32_t thread, uint32_t clock)
 {
 	const sim_program *p = w->program;
+	uint32_t lanes = UINT32_C(1) << lane;
 	uint32_t time = r ? atomic_load_explicit(&p->launch->time, memory_order_relaxed) : p->cluster->time;
 	size_t pc = (size_t)(in - p->code->code);
 	sim_mark mine = {.program = p->number + 1,
@@ -303,27 +478,23 @@ static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, 
 		.clock = clock,
 		.time = time};
 	const sim_mark *m = &c->write;
-	if (m->program && m->bytes & bytes && !both_atomic(m, &mine) && !is_before(w, m, thread, !r) &&
+	if (m->program && m->bytes & bytes && !both_atomic(m, &mine) && !is_before(w, m, lanes, thread, !r) &&
 		!(writes && r && same_statement(w, in, m)))
 		return report(w, in, lane, m, writes, true, r, owner, offset);
 	m = &c->read;
-	if (writes && m->program && m->bytes & bytes && !both_atomic(m, &mine) && !is_before(w, m, thread, !r))
+	if (writes && m->program && m->bytes & bytes && !both_atomic(m, &mine) && !is_before(w, m, lanes, thread, !r))
 		return report(w, in, lane, m, true, false, r, owner, offset);
 	if (writes && is_split(m) && (m = parts_of(owner, r, offset)))
 		for (unsigned i = 0; i < 4; i++, m++)
-			if (bytes >> i & 1 && m->program && !both_atomic(m, &mine) && !is_before(w, m, thread, !r))
+			if (bytes >> i & 1 && m->program && !both_atomic(m, &mine) &&
+				!is_before(w, m, lanes, thread, !r))
 				return report(w, in, lane, m, true, false, r, owner, offset);
 	if (writes) {
 		c->write = mine;
 		forget_reads(c, bytes, r, owner, offset);
 	}
-	if (reads && !writes) mark_read(w, c, &mine, r, owner, offset); /* an atomic's mark is there already */
+	if (reads && !writes) mark_read(w, c, &mine, lanes, r, owner, offset); /* an atomic's mark is there already */
 	return true;
-}
-
-static void lock(sim_page *page)
-{
-	while (atomic_flag_test_and_set_explicit(&page->busy, memory_order_acquire)) sched_yield();
 }
 
 /* What is under way there lets it be written. */
@@ -362,20 +533,27 @@ bool sim_races_async(sim_warp *w, const sim_instr *in, unsigned lane, sim_progra
 	return true;
 }
 
+/* What a thread of the program wrote at a mark is fenced: by the thread, or by this warp when it knew of the write. */
+static bool is_fenced(const sim_warp *w, const sim_mark *m, sim_proxy which)
+{
+	const sim_program *p = w->program;
+	uint32_t from = m->thread / SIM_LANES;
+	return from >= p->nwarps || p->warps[from].fenced[which][m->thread % SIM_LANES] > m->clock ||
+	       holds(&w->proxied[which], m->thread, m->clock);
+}
+
 /* What the engine reads was written before, and is seen by it, for all four warps. */
 static bool is_readable(sim_warp *leader, const sim_instr *in, uint32_t offset, const sim_mark *m)
 {
 	sim_program *p = leader->program;
-	uint32_t from = m->thread / SIM_LANES;
-	bool proxied = from >= SIM_CLOCK_GROUP || m->program != p->number + 1 ||
-		       p->warps[from].fenced[m->thread % SIM_LANES] > m->clock;
+	bool proxied = m->program != p->number + 1;
 	for (uint32_t k = 0; k < 4; k++) {
 		sim_warp *w = leader + k;
-		if (!is_before(w, m, SIM_LANES * w->index, true))
+		if (!is_before(w, m, SIM_ALL, SIM_LANES * w->index, true))
 			return report(w, in, 0, m, false, true, NULL, p, offset);
-		proxied = proxied || m->clock < w->proxied[from];
+		proxied = proxied || is_fenced(w, m, PROXY_SHARED);
 	}
-	return proxied || sim_proxied(leader, in, 0, offset, 4);
+	return proxied || sim_proxied(leader, in, 0, offset, 4, false);
 }
 
 bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *offsets, uint32_t n, uint32_t clock)
@@ -402,29 +580,76 @@ bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *of
 			}
 			m = &c->read;
 			mine.flags = 0;
-			if (m->program && m->thread != mine.thread && !is_before(leader, m, mine.thread, true))
+			if (m->program && m->thread != mine.thread && !is_before(leader, m, SIM_ALL, mine.thread, true))
 				mine.flags = MARK_WARPS;
 			c->read = mine;
 		}
 	return true;
 }
 
-bool sim_proxied(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offset, uint64_t bytes)
+static bool report_proxies(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mark *m, const char *what,
+	uint64_t offset, bool writes)
+{
+	const sim_program *p = w->program;
+	const sim_launch *l = p->launch;
+	uint64_t n = m->program - 1;
+	char where[320], who[160];
+	sim_place(p->code, &p->code->code[m->pc], where, sizeof where);
+	if (n == p->number)
+		snprintf(who, sizeof who, "thread %u", m->thread);
+	else
+		snprintf(who, sizeof who, "program (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")", n % l->grid[0],
+			n / l->grid[0] % l->grid[1], n / l->grid[0] / l->grid[1]);
+	return sim_report(w, in, lane,
+		"fence.proxy.async stands behind the store (of every thread that stores) and in front of the "
+		"barrier",
+		"%s at offset %" PRIu64
+		" is %s by an asynchronous engine; %s wrote it at %s, and no fence.proxy.async is "
+		"between",
+		what, offset, writes ? "written" : "read", who, where);
+}
+
+/* Where there is no order at all that is a race, which is reported elsewhere. */
+bool sim_proxied(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offset, uint64_t bytes, bool writes)
 {
 	sim_program *p = w->program;
 	for (uint64_t end = offset + bytes; offset < end; offset += 4) {
 		const sim_mark *m = &p->cells[offset / 4].write;
-		uint32_t from = m->thread / SIM_LANES;
-		if (m->program != p->number + 1 || from >= p->nwarps) continue;
-		if (p->warps[from].fenced[m->thread % SIM_LANES] > m->clock || m->clock < w->proxied[from]) continue;
-		char where[320];
-		sim_place(p->code, &p->code->code[m->pc], where, sizeof where);
-		return sim_report(w, in, lane,
-			"fence.proxy.async stands behind the store (of every thread that stores) and in front of the "
-			"barrier",
-			"shared memory at offset %" PRIu64 " is read by an asynchronous engine; thread %u wrote it at "
-			"%s, and no fence.proxy.async is between",
-			offset, m->thread, where);
+		if (m->program == p->number + 1 && !is_fenced(w, m, PROXY_SHARED) &&
+			is_before(w, m, UINT32_C(1) << lane, SIM_LANES * w->index + lane, true))
+			return report_proxies(w, in, lane, m, "shared memory", offset, writes);
+	}
+	return true;
+}
+
+/* What another program wrote is fenced by this one when it had listened to others since, or by that one. */
+static bool is_fenced_in_launch(const sim_warp *w, const sim_mark *m)
+{
+	const sim_launch *l = w->program->launch;
+	if (m->program == w->program->number + 1) return is_fenced(w, m, PROXY_GLOBAL);
+	return m->thread / SIM_LANES >= SIM_MAX_WARPS || w->proxied[PROXY_GLOBAL].launch > m->time ||
+	       seen(&l->fenced[m->program - 1]) > m->time;
+}
+
+static void lock(sim_page *page)
+{
+	while (atomic_flag_test_and_set_explicit(&page->busy, memory_order_acquire)) sched_yield();
+}
+
+bool sim_proxied_global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t address, uint64_t bytes, bool writes)
+{
+	const sim_range *r = sim_range_find(w->program->launch, address);
+	if (!r || !r->pages) return true;
+	uint64_t offset = address - r->base;
+	for (uint64_t end = offset + bytes; offset < end; offset += 4 - (offset & 3)) {
+		sim_page *page = page_of(r, offset);
+		if (!page) continue;
+		lock(page);
+		const sim_mark m = page->cells[offset % PAGE_BYTES / 4].write;
+		atomic_flag_clear_explicit(&page->busy, memory_order_release);
+		if (m.program && !is_fenced_in_launch(w, &m) &&
+			is_before(w, &m, UINT32_C(1) << lane, SIM_LANES * w->index + lane, false))
+			return report_proxies(w, in, lane, &m, w->program->launch->names[r->parameter], offset, writes);
 	}
 	return true;
 }

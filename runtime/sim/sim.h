@@ -88,6 +88,7 @@ extern const size_t sim_ncompare_ops;
 typedef enum sim_kind { SIM_ALU, SIM_COMPARE, SIM_SELECT, SIM_BRANCH, SIM_STEP } sim_kind;
 typedef enum sim_space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST, SPACE_PARAM } sim_space;
 typedef enum sim_scope { SCOPE_GPU, SCOPE_CLUSTER, SCOPE_CTA } sim_scope;
+typedef enum sim_proxy { PROXY_SHARED, PROXY_GLOBAL, PROXY_COUNT } sim_proxy; /* whose fences there are */
 typedef enum sim_rounding { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP, ROUND_AWAY } sim_rounding;
 
 struct sim_instr {
@@ -251,6 +252,26 @@ typedef struct sim_cell { /* of 4 bytes: their last writer and reader */
 
 typedef struct sim_pending sim_pending; /* async.c: one that is under way */
 
+/* What is known of others (race.c). */
+typedef struct sim_knowledge {
+	uint32_t clock[SIM_CLOCKS];                          /* what each of them did before that */
+	uint32_t lanes[SIM_MAX_WARPS], until[SIM_MAX_WARPS]; /* and of a warp's lanes what these did before that */
+	bool some;                                           /* some such lanes are known of */
+	uint32_t cluster, launch; /* when others' programs were listened to last: by `time` of both */
+} sim_knowledge;
+
+/* What a program has told the others of its cluster, and when: its last releases, each with what came before. */
+enum { SIM_RELEASES = 8 };
+typedef struct sim_releases {
+	sim_knowledge at[SIM_RELEASES];
+	uint32_t time[SIM_RELEASES], n;
+} sim_releases;
+
+/* What a program has told all others of the launch, who may be on other threads of the host. */
+typedef struct sim_released {
+	_Atomic uint32_t clock[SIM_CLOCK_MBARRIER], lanes[SIM_MAX_WARPS], until[SIM_MAX_WARPS];
+} sim_released;
+
 typedef enum sim_state { WARP_READY, WARP_AT_BARRIER, WARP_AT_GROUP, WARP_AT_CLUSTER, WARP_ENDED } sim_state;
 
 typedef struct sim_flight { /* a product that the warp has not waited for */
@@ -284,11 +305,11 @@ typedef struct sim_mbarrier {
 	uint32_t offset;       /* in shared memory */
 	uint32_t expected, pending, phase;
 	int64_t bytes;
-	uint32_t clock;                                  /* phases over, of all barriers that were here */
-	uint32_t maker, made;                            /* who made it: the warp, and its clock then */
-	uint64_t passed;                                 /* how often the cluster's barrier had been passed then */
-	const sim_instr *made_at, *last;                 /* last: who arrived or announced bytes */
-	uint32_t arriving[SIM_CLOCKS], told[SIM_CLOCKS]; /* what those who arrive know; of all phases that are over */
+	uint32_t clock;                  /* phases over, of all barriers that were here */
+	uint32_t maker, made;            /* who made it: the thread, and its warp's clock then */
+	uint64_t passed;                 /* how often the cluster's barrier had been passed then */
+	const sim_instr *made_at, *last; /* last: who arrived or announced bytes */
+	sim_knowledge arriving, told;    /* what those who arrive know; of all phases that are over */
 } sim_mbarrier;
 
 typedef struct sim_program sim_program;
@@ -309,13 +330,15 @@ struct sim_warp {
 	uint64_t steps;
 	sim_pending *copies;
 	uint32_t ncopies, copies_room, group; /* group: the number of the one that is open */
-	uint32_t clock, known[SIM_CLOCKS];    /* race.c: its own, and what it knows of the others' */
-	uint32_t fenced[SIM_LANES];           /* its clock behind each lane's last fence of the proxies */
-	uint32_t proxied[SIM_CLOCKS];         /* what it knew of others at its own last fence */
-	uint64_t seen;                        /* the cluster's events when it last waited in vain */
-	uint32_t idle;                        /* how often it has since */
-	const sim_instr *waits;               /* where */
-	uint32_t cluster_lanes;               /* that have arrived at the cluster's barrier */
+	uint32_t clock;                       /* race.c: its own */
+	sim_knowledge known, learned;         /* what all lanes know, what only `learners` do, until all meet */
+	uint32_t learners;
+	uint32_t fenced[PROXY_COUNT][SIM_LANES]; /* its clock at each lane's last fence of the proxies */
+	sim_knowledge proxied[PROXY_COUNT];      /* what it knew at its own last fence */
+	uint64_t seen;                           /* the cluster's events when it last waited in vain */
+	uint32_t idle;                           /* how often it has since */
+	const sim_instr *waits;                  /* where */
+	uint32_t cluster_lanes;                  /* that have arrived at the cluster's barrier */
 	uint64_t cluster_passed;
 	/* warpgroup.c: */
 	bool watch; /* it has fenced once: which registers are touched matters */
@@ -333,7 +356,8 @@ struct sim_warp {
 
 typedef struct sim_barrier {
 	uint32_t arrived, expected; /* warps */
-	uint32_t warps;             /* those that have arrived, one bit each */
+	uint32_t warps;             /* those that wait there, one bit each */
+	bool tells;                 /* some have arrived and gone on: program's `told` */
 } sim_barrier;
 
 struct sim_program { /* what one thread of the host simulates; kept from program to program */
@@ -364,6 +388,7 @@ struct sim_program { /* what one thread of the host simulates; kept from program
 	uint64_t random;
 	uint64_t shared_bytes;
 	sim_barrier barriers[SIM_BARRIERS];
+	sim_knowledge told[SIM_BARRIERS]; /* by those who arrive there and do not wait */
 	uint64_t steps;
 };
 
@@ -372,15 +397,16 @@ struct sim_cluster {              /* programs that one thread of the host simula
 	sim_launch *launch;
 	sim_program *programs[SIM_CLUSTER];
 	uint32_t n;
-	uint32_t arrived[SIM_CLUSTER]; /* warps at the cluster's barrier */
-	uint64_t passed;               /* times that all were */
-	uint64_t events;               /* what may let one who waits go on */
-	uint32_t time, released[SIM_CLUSTER],
-		acquired[SIM_CLUSTER]; /* race.c: of its shared memory; each program's, when last */
-	uint64_t steps, limit;         /* taken; at which it has hung, for each program */
-	uint64_t resumed;              /* its steps when its turn began */
-	bool news, asks;               /* a look in this turn was not in vain; all of the last turn's were */
-	uint32_t looks, patience;      /* in vain in this turn; how many it has */
+	uint32_t arrived[SIM_CLUSTER];                          /* warps at the cluster's barrier */
+	uint64_t passed;                                        /* times that all were */
+	uint64_t events;                                        /* what may let one who waits go on */
+	uint32_t time;                                          /* race.c: of acquires and releases */
+	sim_releases released[SIM_CLUSTER];                     /* what each program has told the others */
+	sim_knowledge arriving[SIM_CLUSTER], told[SIM_CLUSTER]; /* of the cluster's barrier, as an mbarrier's */
+	uint64_t steps, limit;                                  /* taken; at which it has hung, for each program */
+	uint64_t resumed;                                       /* its steps when its turn began */
+	bool news, asks;          /* a look in this turn was not in vain; all of the last turn's were */
+	uint32_t looks, patience; /* in vain in this turn; how many it has */
 	sim_bulk *copies;
 	uint32_t ncopies, copies_room;
 };
@@ -398,11 +424,13 @@ struct sim_launch {
 	sim_range *ranges; /* by address */
 	size_t nranges;
 	uint64_t shared_bytes, step_limit;
-	_Atomic uint64_t next;                       /* cluster to be started */
-	bool counts;                                 /* fills in `counters` */
-	bool json;                                   /* how a problem is written */
-	uint64_t seed;                               /* of the order of warps; 0: as they are numbered */
-	_Atomic uint32_t time, *released, *acquired; /* race.c: of each program, when last; null: too many */
+	_Atomic uint64_t next;             /* cluster to be started */
+	bool counts;                       /* fills in `counters` */
+	bool json;                         /* how a problem is written */
+	uint64_t seed;                     /* of the order of warps; 0: as they are numbered */
+	_Atomic uint32_t time;             /* race.c: of acquires, releases and fences of the proxies */
+	_Atomic(sim_released *) *released; /* what each program has told others; null: too many programs */
+	_Atomic uint32_t *fenced;          /* when a thread of it fenced the proxies of global memory last */
 	_Atomic bool stopped;
 	pthread_mutex_t lock; /* of what follows */
 	sim_problem problem;
@@ -431,9 +459,18 @@ sim_program *sim_shared_owner(sim_warp *, const sim_instr *, unsigned lane, uint
 bool sim_races_begin(sim_launch *); /* false: out of memory; either way sim_races_end() frees */
 void sim_races_end(sim_launch *);
 void sim_order_warp(sim_warp *);
-void sim_order_barrier(sim_program *, uint32_t warps);
-void sim_order_programs(sim_warp *, sim_scope, bool acquires, bool releases);
-void sim_order_cluster(sim_warp *, bool acquires, bool releases);
+void sim_order_barrier(sim_program *, uint32_t warps, const sim_knowledge *told); /* told: null, or by others */
+void sim_order_programs(sim_warp *, uint32_t lanes, sim_scope, bool acquires, bool releases);
+void sim_order_proxies(sim_warp *, uint32_t lanes, sim_proxy);
+/* What lanes did and knew; what they are told. */
+void sim_order_release(sim_warp *, uint32_t lanes, sim_knowledge *told);
+void sim_order_acquire(sim_warp *, uint32_t lanes, const sim_knowledge *told);
+/* What an engine did before `clock` is known to these lanes, who have waited for it. */
+void sim_order_engine(sim_warp *, uint32_t lanes, uint32_t engine, uint32_t clock);
+/* What is told to this barrier's next phase becomes what it tells. */
+void sim_order_phase(const sim_program *, sim_knowledge *told, const sim_knowledge *arriving);
+/* One of these lanes knows what a thread (or engine) did at a clock. */
+bool sim_knows(const sim_warp *, uint32_t lanes, uint32_t thread, uint32_t clock);
 /* An access of each lane's `bytes`; false: a race, which has been reported. */
 bool sim_races(sim_warp *, const sim_instr *, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes, bool reads,
 	bool writes, bool atomic);
@@ -446,10 +483,9 @@ bool sim_races_async(sim_warp *, const sim_instr *, unsigned lane, sim_program *
 	bool writes, uint32_t engine, uint32_t clock);
 /* The reads of a warpgroup's matrix engine: n pieces of 16 bytes. */
 bool sim_races_product(sim_warp *leader, const sim_instr *, const uint32_t *offsets, uint32_t n, uint32_t clock);
-/* False: what is read was written by a thread, with no fence between the proxies; reported. */
-bool sim_proxied(sim_warp *, const sim_instr *, unsigned lane, uint64_t offset, uint64_t bytes);
-void sim_order_acquire(sim_warp *, const uint32_t *told);
-void sim_order_release(sim_warp *, uint32_t *told);
+/* False: what an engine reads or writes there was written by a thread, with no fence between the proxies; reported. */
+bool sim_proxied(sim_warp *, const sim_instr *, unsigned lane, uint64_t offset, uint64_t bytes, bool writes);
+bool sim_proxied_global(sim_warp *, const sim_instr *, unsigned lane, uint64_t address, uint64_t bytes, bool writes);
 
 /* counters.c */
 void sim_count_access(sim_warp *, const sim_instr *, uint32_t mask, const uint64_t address[SIM_LANES], bool writes);
@@ -485,7 +521,6 @@ bool sim_mbarrier_is_shared(sim_warp *, const sim_instr *, unsigned lane, const 
 bool sim_mbarrier_arrive(
 	sim_warp *, const sim_instr *, unsigned lane, sim_program *, sim_mbarrier *, uint32_t count, bool completes);
 void sim_mbarrier_bytes(sim_program *, sim_mbarrier *, int64_t more); /* announced: > 0, or come */
-void sim_mbarriers_publish(sim_warp *);
 /* bulk.c */
 bool sim_bulk_land_one(sim_cluster *); /* false: none is under way, or a problem was reported */
 void sim_bulk_end(sim_cluster *);      /* all programs have ended */

@@ -323,7 +323,7 @@ bool sim_step_product_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		for (uint32_t k = 0; k < m->nunits; k++) w->flying[0][m->units[k]]--;
 		for (uint32_t k = 0; m->a_in_registers && k < 4; k++) w->flying[1][f.in->regs[k]]--;
 		release(p, &p->groups[group], f.ticket, w->index % 4);
-		w->known[SIM_CLOCK_GROUP + group] = f.ticket + 1;
+		sim_order_engine(w, mask, SIM_CLOCK_GROUP + group, f.ticket + 1);
 	}
 	w->nflights = kept;
 	return true;

@@ -340,6 +340,10 @@ static void test_copies(void **state)
 		RUNS(zeros);
 		for (uint32_t i = 0; i < 32; i++) assert_int_equal(zeros.out[i], i < 4 ? 8 * i + 3 : 0);
 	}
+	sim_case others = {
+		.body = COPY_SETUP COPY("") "setp.lt.u32 %p1, %tid, 16;\n@%p1 cp.async.wait_all;\nld.shared.b32 "
+					    "%r5, [%r2];\n" STORE("%r5")};
+	REPORTS(others, "an undefined value is stored", "thread 16"); /* a wait is for its thread's copies */
 	sim_case overtaken = {.body = COPY_SETUP COPY("") "bar.sync 0;\nst.shared.b32 [%r2], 3;\ncp.async.wait_all;\n"};
 	REPORTS(overtaken, "written while a copy into it is under way", "a wait for the copy");
 	sim_case outside = {.in_bytes = 100, .body = COPY_SETUP COPY("")};
@@ -401,6 +405,27 @@ static void test_races_and_named_barriers(void **state)
 			     "64;\nbra.uni END;\n"
 			     "THIRD:\nsub.s32 %r4, %r2, 128;\nst.shared.b32 [%r4], %tid;\nEND:\n";
 	REPORTS(c, "a race on shared memory at offset 128");
+	/* Warp 0 arrives and goes on: the others have what it did before, it has nothing of theirs. */
+	static const struct {
+		const char *first, *behind, *second;
+		bool good;
+	} arrivals[] = {{"st.shared.b32 [%r2], 1;\n", "", "ld.shared.b32 %r5, [%r4];\n", true},
+		{"st.shared.b32 [%r2], 1;\n", "st.shared.b32 [%r2], 2;\n", "ld.shared.b32 %r5, [%r4];\n", false},
+		{"", "st.shared.b32 [%r4], 2;\n", "", false}};
+	for (size_t i = 0; i < sizeof arrivals / sizeof arrivals[0]; i++)
+		for (unsigned seed = 0; seed < 4; seed++) {
+			char body[2048];
+			snprintf(body, sizeof body,
+				"%s%ssetp.ge.u32 %%p1, %%tid, 32;\n@%%p1 bra SECOND;\n%sbarrier.cta.arrive 1, "
+				"64;\n%sbra.uni "
+				"END;\nSECOND:\nst.shared.b32 [%%r2], 5;\nbarrier.cta.sync 1, 64;\n%sEND:\n",
+				SHARED_MINE, OTHER_WARP, arrivals[i].first, arrivals[i].behind, arrivals[i].second);
+			c = (sim_case){.threads = 64, .options = {.seed = seed}, .body = body};
+			if (arrivals[i].good)
+				RUNS(c);
+			else
+				REPORTS(c, "a race on shared memory");
+		}
 }
 
 static void test_races_between_programs(void **state)
@@ -431,6 +456,38 @@ static void test_races_between_programs(void **state)
 #define PASSES(store, load, behind)                                                                                    \
 	"setp.ne.b32 %p1, %tid, 0;\n@%p1 ret;\nsetp.eq.b32 %p3, %cta, 1;\n@%p3 bra LOOK;\n" SAYS(                      \
 		store) "ret;\n" HEARS(load) behind "ld.global.b32 %r2, [%out+8];\nst.global.b32 [%out+12], %r2;\n"
+
+/* A release hands over what its thread did and knows, an acquire is its thread's: others of the program need a barrier.
+ */
+static void test_threads_of_programs(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *there, *here, *says; /* null: nothing */
+	} cases[] = {{"bar.sync 0;\n", "bar.sync 0;\n", NULL}, {"", "bar.sync 0;\n", "a race on out at offset 8"},
+		{"bar.sync 0;\n", "", "a race on out at offset 8"}};
+	for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); i++) {
+		bool lanes = i & 1; /* of one warp, else of two */
+		char body[2048], there[64], here[64];
+		snprintf(there, sizeof there, "%s",
+			lanes && *cases[i / 2].there ? "bar.warp.sync -1;\n" : cases[i / 2].there);
+		snprintf(here, sizeof here, "%s",
+			lanes && *cases[i / 2].here ? "bar.warp.sync -1;\n" : cases[i / 2].here);
+		snprintf(body, sizeof body,
+			"setp.eq.b32 %%p1, %%tid, 0;\nsetp.eq.b32 %%p4, %%tid, %d;\nsetp.eq.b32 %%p3, %%cta, 1;\n"
+			"@%%p3 bra SECOND;\n@%%p1 st.global.b32 [%%out+8], 7;\n%s@%%p4 st.release.gpu.global.b32 "
+			"[%%out], "
+			"1;\nret;\nSECOND:\n@!%%p1 bra HEARD;\nLOOK:\nld.acquire.gpu.global.b32 %%r1, "
+			"[%%out];\nsetp.eq.b32 "
+			"%%p2, %%r1, 0;\n@%%p2 bra LOOK;\nHEARD:\n%s@%%p4 ld.global.b32 %%r2, [%%out+8];\n",
+			lanes ? 5 : 32, there, here);
+		sim_case c = {.threads = 64, .programs = 2, .body = body};
+		if (cases[i / 2].says)
+			REPORTS(c, cases[i / 2].says);
+		else
+			RUNS(c);
+	}
+}
 
 static void test_scopes(void **state)
 {
@@ -686,9 +743,9 @@ int main(void)
 		cmocka_unit_test(test_misuse), cmocka_unit_test(test_undefined), cmocka_unit_test(test_undefined_bits),
 		cmocka_unit_test(test_multiply), cmocka_unit_test(test_load_matrix), cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_races_in_shared_memory), cmocka_unit_test(test_races_and_named_barriers),
-		cmocka_unit_test(test_races_between_programs), cmocka_unit_test(test_scopes),
-		cmocka_unit_test(test_seeds), cmocka_unit_test(test_counters), cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_barriers), cmocka_unit_test(test_exchanges), cmocka_unit_test(test_no_end),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_targets)};
+		cmocka_unit_test(test_races_between_programs), cmocka_unit_test(test_threads_of_programs),
+		cmocka_unit_test(test_scopes), cmocka_unit_test(test_seeds), cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_classes), cmocka_unit_test(test_barriers), cmocka_unit_test(test_exchanges),
+		cmocka_unit_test(test_no_end), cmocka_unit_test(test_refused), cmocka_unit_test(test_targets)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,83 @@ static void test_lanes_of_a_warp(void **state)
 	free(h);
 }
 
+/* The writers are warp 0, the readers warp 1: `store` is what the first does, `load` the second, between them an
+ * mbarrier of one arrival. */
+#define LANES(store, load)                                                                                             \
+	INIT("1")                                                                                                      \
+	"and.b32 %r1, %tid, 31;\nmad.lo.s32 %r2, %r1, 4, %smem;\nxor.b32 %r6, %r2, 4;\nsetp.eq.b32 %p4, %r1, 0;\n"     \
+	"setp.eq.b32 %p5, %r1, 3;\nsetp.ge.u32 %p2, %tid, 32;\n@%p2 bra READER;\n" store "ret;\nREADER:\n" load
+#define ONE "@%p4 mbarrier.arrive.shared.b64 _, [%smem];\n"
+#define WRITE "st.shared.b32 [%r2+64], %tid;\n"
+#define READ "ld.shared.b32 %r5, [%r6+64];\n"
+#define SYNC "bar.warp.sync -1;\n"
+#define SHUFFLE "shfl.sync.bfly.b32 %r20, %r1, 1, 31, -1;\n"
+#define ALL WAIT("FULL", "0", "0")
+/* Lane 0 waits for all. */
+#define FIRST(at) "@!%p4 bra SEEN;\n" WAIT("LANE", at, "0") "SEEN:\n"
+
+/* One lane arrives for what others of its warp did, or is told what others need to know: a bar.warp.sync must stand
+ * between; other exchanges order nothing in memory. */
+static void test_arrivals_of_one_lane(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		static const char *const right[] = {
+			LANES(WRITE SYNC ONE, ALL READ),
+			LANES(WRITE SYNC ONE, FIRST("0") SYNC READ),
+			LANES("@%p4 st.shared.b32 [%smem+64], 1;\n" ONE, ALL "ld.shared.b32 %r5, [%smem+64];\n"),
+			LANES("@%p4 st.shared.b32 [%smem+64], 1;\n" ONE,
+				FIRST("0") "@%p4 ld.shared.b32 %r5, [%smem+64];\n"),
+			LANES(READ SYNC ONE, ALL WRITE),
+			/* from lane 3 to lane 0 to the other warp */
+			LANES("@%p4 mbarrier.init.shared.b64 [%smem+8], 1;\n" SYNC
+			      "@%p5 st.shared.b32 [%smem+64], 1;\n@%p5 mbarrier.arrive.shared.b64 _, "
+			      "[%smem+8];\n" FIRST("8") ONE,
+				ALL "ld.shared.b32 %r5, [%smem+64];\n"),
+		};
+		for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+			hopper *h = with(64, seed, right[i]);
+			RUNS(h);
+			free(h);
+		}
+		static const char *const wrong[] = {
+			LANES(WRITE ONE, ALL READ), LANES(WRITE SHUFFLE ONE, ALL READ),
+			LANES(WRITE SYNC ONE, FIRST("0") READ), LANES(WRITE SYNC ONE, FIRST("0") SHUFFLE READ),
+			LANES(READ ONE, ALL WRITE),
+			LANES(WRITE SYNC ONE "@%p4 st.shared.b32 [%smem+64], 1;\n", ALL READ), /* behind it */
+		};
+		for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+			REPORTS(with(64, seed, wrong[i]), "a race on shared memory");
+		/* the third warp is told by one of the second's lanes: by the one that knows, or another */
+		for (int other = 0; other < 2; other++) {
+			hopper *h = with(96, seed, INIT("1"));
+			hopper_add(h,
+				"@%%p1 mbarrier.init.shared.b64 [%%smem+8], 1;\nbar.sync 0;\nand.b32 %%r1, %%tid, "
+				"31;\nsetp.eq.b32 %%p4, %%r1, 0;\nsetp.eq.b32 %%p5, %%r1, %d;\n",
+				other ? 3 : 0);
+			hopper_add(h, "%s",
+				"setp.ge.u32 %p2, %tid, 64;\n@%p2 bra THIRD;\nsetp.ge.u32 %p2, %tid, 32;\n@%p2 bra "
+				"SECOND;\n@%p4 st.shared.b32 [%smem+64], 1;\n" ONE "ret;\nSECOND:\n" FIRST(
+					"0") "@%p5 mbarrier.arrive.shared.b64 _, [%smem+8];\nret;\nTHIRD:\n" WAIT("ALL",
+					"8", "0") "ld.shared.b32 %r5, [%smem+64];\n");
+			if (!other) {
+				RUNS(h);
+				free(h);
+			} else
+				REPORTS(h, "a race on shared memory at offset 64", "written by thread 0");
+		}
+		REPORTS(with(64, seed,
+				LANES(WRITE SYNC "@%p4 mbarrier.arrive.relaxed.cta.shared.b64 _, [%smem];\n",
+					ALL READ)),
+			"a race on shared memory");
+		REPORTS(with(64, seed,
+				LANES(WRITE SYNC ONE, "FULL:\nmbarrier.try_wait.parity.relaxed.cta.shared.b64 %p9, "
+						      "[%smem], 0;\n@!%p9 bra "
+						      "FULL;\n" READ)),
+			"a race on shared memory");
+	}
+}
+
 static void test_states_and_counts(void **state)
 {
 	(void)state;
@@ -208,7 +285,7 @@ static void test_elect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_hand_over), cmocka_unit_test(test_lanes_of_a_warp),
-		cmocka_unit_test(test_states_and_counts), cmocka_unit_test(test_misuse),
-		cmocka_unit_test(test_copies_arrive), cmocka_unit_test(test_elect)};
+		cmocka_unit_test(test_arrivals_of_one_lane), cmocka_unit_test(test_states_and_counts),
+		cmocka_unit_test(test_misuse), cmocka_unit_test(test_copies_arrive), cmocka_unit_test(test_elect)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

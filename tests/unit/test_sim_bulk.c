@@ -111,13 +111,105 @@ static void test_reduction(void **state)
 		hopper *h = with(seed,
 			"mad.lo.s32 %r1, %tid, 4, %smem;\nst.shared.b32 [%r1], %tid;\nmad.wide.u32 %rd1, %tid, 4, "
 			"%out;\n"
-			"st.global.b32 [%rd1], 100;\n" FENCE "bar.sync 0;\nsetp.eq.b32 %p1, %tid, 0;\n"
+			"st.global.b32 [%rd1], 100;\nfence.proxy.async;\nbar.sync 0;\nsetp.eq.b32 %p1, %tid, 0;\n"
 			"@%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%out], [%smem], 256;\n"
 			"@%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.max.s32 [%out], [%smem], 16;\n" DONE);
 		RUNS(h);
 		for (uint32_t i = 0; i < 64; i++)
 			assert_int_equal(((const uint32_t *)(const void *)h->out)[i], 100 + i);
 		free(h);
+	}
+}
+
+/* ---- Two proxies ---- */
+
+#define FILL "mad.wide.u32 %rd1, %tid, 16, %out;\nst.global.v4.b32 [%rd1], {%tid, %tid, %tid, %tid};\n"
+#define LOAD_OUT                                                                                                       \
+	EXPECT("512")                                                                                                  \
+	"@%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%smem+1024], [%out+32], 512, "            \
+	"[%smem];\n" WAIT
+#define STORE_OUT "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%out+16], [%smem+2048], 512;\n"
+#define FILL_SHARED(at) "mad.lo.s32 %r1, %tid, 16, %smem;\nst.shared.v4.b32 [%r1+" at "], {%tid, %tid, %tid, %tid};\n"
+#define ALL "fence.proxy.async;\n"
+#define GLOBAL "fence.proxy.async.global;\n"
+
+static void test_proxies(void **state)
+{
+	(void)state;
+	static const char *const right[] = {
+		/* what threads have stored, by a fence of theirs or of the one that copies */
+		INIT FILL ALL "bar.sync 0;\n" LOAD_OUT,
+		INIT FILL GLOBAL "bar.sync 0;\n" LOAD_OUT,
+		INIT FILL "bar.sync 0;\n" GLOBAL LOAD_OUT,
+		INIT FILL "bar.sync 0;\n@%p1 " ALL LOAD_OUT,
+		INIT FILL FILL_SHARED("2048") ALL "bar.sync 0;\n" STORE_OUT DONE,
+		INIT FILL_SHARED("1024") FENCE "bar.sync 0;\n" EXPECT("512") LOAD WAIT,
+		INIT FILL_SHARED("1024") "bar.sync 0;\n@%p1 " FENCE EXPECT("512") LOAD WAIT,
+		/* of the copy's writes its end is enough */
+		INIT EXPECT("512") LOAD WAIT FILL_SHARED("1024"),
+		INIT FILL_SHARED("2048") FENCE "bar.sync 0;\n" STORE_OUT DONE ".loc 1 2 1\nbar.sync 0;\n" FILL,
+		INIT FILL_SHARED("2048") FENCE "bar.sync 0;\n" STORE_OUT DONE
+					       ".loc 1 2 1\n@%p1 st.global.b32 [%out+16], 1;\n",
+		/* and of what it read */
+		INIT "mad.lo.s32 %r1, %tid, 16, %smem;\n" EXPECT("512") LOAD WAIT
+		"ld.shared.b32 %r2, [%r1+1024];\nbar.sync 0;\n" EXPECT("512") LOAD
+		"AGAIN:\nmbarrier.try_wait.parity.shared.b64 %p9, [%smem], 1;\n@!%p9 bra AGAIN;\n",
+	};
+	static const struct {
+		const char *body, *says;
+	} wrong[] = {
+		{INIT FILL "bar.sync 0;\n" LOAD_OUT,
+			"out at offset 32 is read by an asynchronous engine; thread 2 wrote it"},
+		{INIT FILL FENCE "bar.sync 0;\n" LOAD_OUT, "no fence.proxy.async is between"},
+		{INIT GLOBAL FILL "bar.sync 0;\n" LOAD_OUT, "no fence.proxy.async is between"},
+		{INIT "@%p1 " ALL FILL "bar.sync 0;\n" LOAD_OUT, "no fence.proxy.async is between"},
+		{INIT FILL FILL_SHARED("2048") FENCE "bar.sync 0;\n" STORE_OUT DONE,
+			"out at offset 16 is written by an asynchronous engine; thread 1 wrote it"},
+		{INIT FILL_SHARED("1024") "bar.sync 0;\n" EXPECT("512") LOAD WAIT,
+			"shared memory at offset 1024 is written by an asynchronous engine; thread 0 wrote it"},
+		{INIT FILL_SHARED("1024") GLOBAL "bar.sync 0;\n" EXPECT("512") LOAD WAIT,
+			"no fence.proxy.async is between"},
+		{INIT FILL_SHARED("1024") FENCE EXPECT("512") LOAD WAIT, "a race on shared memory"},
+		{INIT FILL_SHARED("2048") FENCE "bar.sync 0;\n" STORE_OUT "@%p1 cp.async.bulk.commit_group;\n@%p1 "
+						"cp.async.bulk.wait_group.read 0;\n.loc 1 2 "
+						"1\n@%p1 st.global.b32 [%out+16], 1;\n",
+			"a race on out at offset 16"},
+		/* who has not met the thread that waited */
+		{INIT FILL_SHARED("2048") FENCE "bar.sync 0;\n" STORE_OUT DONE ".loc 1 2 1\n" FILL, "a race on out"},
+	};
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+			hopper *h = with(seed, right[i]);
+			RUNS(h);
+			free(h);
+		}
+		for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+			REPORTS(with(seed, wrong[i].body), wrong[i].says);
+	}
+}
+
+/* Another program's stores: fenced there, or here behind the acquire. */
+static void test_proxies_of_programs(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *there, *here;
+		bool fenced;
+	} cases[] = {{"", "", false}, {ALL, "", true}, {"", ALL, true}, {GLOBAL, "", true}, {FENCE, FENCE, false}};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		hopper *h = with(0, INIT);
+		h->programs = 2;
+		hopper_add(h, "setp.eq.b32 %%p2, %%cta, 1;\n@%%p2 bra SECOND;\n%s%s%s", FILL, cases[i].there,
+			"bar.sync 0;\n@%p1 st.release.gpu.global.b32 [%out+2048], 1;\nret;\nSECOND:\n@!%p1 ret;\n"
+			"LOOK:\nld.acquire.gpu.global.b32 %r1, [%out+2048];\nsetp.eq.b32 %p3, %r1, 0;\n@%p3 bra "
+			"LOOK;\n");
+		hopper_add(h, "%s%s", cases[i].here, LOAD_OUT);
+		memset(h->out, 0, 4096);
+		if (cases[i].fenced) {
+			RUNS(h);
+			free(h);
+		} else
+			REPORTS(h, "out at offset 32 is read by an asynchronous engine; program (0, 0, 0) wrote it at");
 	}
 }
 
@@ -456,6 +548,7 @@ static void test_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_linear), cmocka_unit_test(test_reduction),
+		cmocka_unit_test(test_proxies), cmocka_unit_test(test_proxies_of_programs),
 		cmocka_unit_test(test_boxes), cmocka_unit_test(test_maps), cmocka_unit_test(test_matrix_kernel),
 		cmocka_unit_test(test_faults)};
 	return cmocka_run_group_tests(tests, NULL, NULL);

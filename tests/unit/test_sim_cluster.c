@@ -38,6 +38,7 @@ static hopper *with(uint32_t cluster, uint64_t seed, const char *body)
 	return h;
 }
 
+#define FENCE "fence.mbarrier_init.release.cluster;\n"
 #define MEET "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
 /* %rd1: this thread's word of `out`; %r1: its word of shared memory; %r2: the program's rank. */
 #define SETUP                                                                                                          \
@@ -150,6 +151,102 @@ static void test_barrier(void **state)
 	free(h);
 }
 
+/* The cluster's barrier orders what each thread did in front of its own arrival, unless that is a relaxed one, and what
+ * it does behind its own wait. */
+static void test_order(void **state)
+{
+	(void)state;
+	static const struct {
+		uint32_t cluster;
+		const char *body;
+		bool good;
+	} cases[] = {
+#define WRITES "st.shared.b32 [%r1+1024], %tid;\n"
+#define READS "ld.shared::cluster.b32 %r7, [%r5+1024];\n"
+#define READS_OWN "xor.b32 %r9, %r1, 128;\nld.shared.b32 %r7, [%r9+1024];\n" /* another warp's */
+#define ARRIVE "barrier.cluster.arrive.aligned;\n"
+#define RELAXED "barrier.cluster.arrive.relaxed.aligned;\n"
+#define PASS "barrier.cluster.wait.aligned;\n"
+		{2, WRITES ARRIVE PASS READS MEET, true},
+		{2, WRITES "barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n" READS MEET, true},
+		{2, WRITES RELAXED PASS READS MEET, false},
+		{2, WRITES "fence.acq_rel.cluster;\n" RELAXED PASS READS MEET, true},
+		{2, ARRIVE WRITES PASS READS MEET, false},
+		/* one warp of a program arrives in front of its store, the other one behind */
+		{2,
+			"setp.lt.u32 %p1, %tid, 32;\n@%p1 bra FIRST;\n" WRITES ARRIVE
+			"bra.uni ON;\nFIRST:\n" ARRIVE WRITES "ON:\n" PASS READS MEET,
+			false},
+		{2,
+			"setp.lt.u32 %p1, %tid, 32;\n@%p1 bra FIRST;\n" WRITES ARRIVE
+			"bra.uni ON;\nFIRST:\n" WRITES ARRIVE "ON:\n" PASS READS MEET,
+			true},
+		/* the same in the program's own memory */
+		{1, WRITES ARRIVE PASS READS_OWN, true},
+		{2, WRITES ARRIVE PASS READS_OWN, true},
+		{2, WRITES RELAXED PASS READS_OWN, false},
+		{1, WRITES RELAXED PASS READS_OWN, false},
+		{1, ARRIVE WRITES PASS READS_OWN, false},
+		/* memory of the launch, too */
+		{2,
+			".loc 1 2 1\nst.global.b32 [%rd1], %tid;\n" ARRIVE PASS
+			".loc 1 3 1\nxor.b32 %r9, %r3, 64;\nmad.wide.u32 %rd3, %r9, 4, %out;\nld.global.b32 %r7, "
+			"[%rd3];\n",
+			true},
+		{2,
+			".loc 1 2 1\nst.global.b32 [%rd1], %tid;\n" RELAXED PASS
+			".loc 1 3 1\nxor.b32 %r9, %r3, 64;\nmad.wide.u32 %rd3, %r9, 4, %out;\nld.global.b32 %r7, "
+			"[%rd3];\n",
+			false},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		for (uint64_t seed = 0; seed < 4; seed++) {
+			hopper *h = with(cases[i].cluster, seed, SETUP "xor.b32 %r4, %r2, 1;\n");
+			if (cases[i].cluster > 1) hopper_add(h, "mapa.shared::cluster.u32 %%r5, %%r1, %%r4;\n" MEET);
+			hopper_add(h, "%s", cases[i].body);
+			bool good = hopper_run(h);
+			if (good != cases[i].good || (!good && !strstr(h->problem, "a race on")))
+				fail_msg("case %d, seed %d: %s", (int)i, (int)seed, h->problem);
+			free(h);
+		}
+}
+
+/* One writes to the other's memory and arrives at its mbarrier: at the scope of the cluster, for what its lane did. */
+static void test_remote_arrivals(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *sync, *arrive, *wait;
+		bool good;
+	} cases[] = {{"bar.warp.sync -1;\n", ".release.cluster", ".acquire.cluster", true},
+		{"", ".release.cluster", ".acquire.cluster", false},
+		{"bar.warp.sync -1;\n", "", ".acquire.cluster", false},
+		{"bar.warp.sync -1;\n", ".release.cluster", "", false},
+		{"bar.warp.sync -1;\n", ".relaxed.cluster", ".acquire.cluster", false}};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		for (uint64_t seed = 0; seed < (cases[i].good ? 4 : 1); seed++) {
+			hopper *h = with(2, seed,
+				SETUP
+				"setp.eq.b32 %p1, %tid, 0;\n@%p1 mbarrier.init.shared.b64 [%smem], 1;\n" FENCE MEET
+				"mapa.shared::cluster.u32 %r5, %r1, 1;\nmapa.shared::cluster.u32 %r6, %smem, 1;\n"
+				"setp.eq.b32 %p2, %r2, 1;\n@%p2 bra SECOND;\nsetp.ge.u32 %p3, %tid, 32;\n@%p3 bra "
+				"END;\nst.shared::cluster.b32 [%r5+1024], %tid;\n");
+			h->programs = 2;
+			hopper_add(h,
+				"%s@%%p1 mbarrier.arrive%s.shared::cluster.b64 _, [%%r6];\nbra.uni END;\nSECOND:\n"
+				"WAIT:\nmbarrier.try_wait.parity%s.shared::cta.b64 %%p9, [%%smem], 0;\n@!%%p9 bra "
+				"WAIT;\n"
+				"and.b32 %%r7, %%tid, 31;\nmad.lo.s32 %%r7, %%r7, 4, %%smem;\nld.shared.b32 %%r8, "
+				"[%%r7+1024];\n"
+				"END:\n",
+				cases[i].sync, cases[i].arrive, cases[i].wait);
+			bool good = hopper_run(h);
+			if (good != cases[i].good || (!good && !strstr(h->problem, "a race on shared memory")))
+				fail_msg("case %d, seed %d: %s", (int)i, (int)seed, h->problem);
+			free(h);
+		}
+}
+
 /* Each program loads half of the bytes for both, and frees the other's buffer by a remote arrival; three rounds. */
 #define MULTICAST(init, first, release, last)                                                                          \
 	SETUP "xor.b32 %r4, %r2, 1;\nsetp.eq.b32 %p1, %tid, 0;\n"                                                      \
@@ -169,7 +266,6 @@ static void test_barrier(void **state)
 	      "xor.b32 %r10, %r10, 1;\nadd.s32 %r11, %r11, 1;\nsetp.lt.u32 %p3, %r11, 3;\n@%p3 bra NEXT;\n"            \
 	      "st.global.b32 [%rd1], %r20;\n" last
 #define RELEASE "@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r14+8];\n"
-#define FENCE "fence.mbarrier_init.release.cluster;\n"
 
 static void test_multicast(void **state)
 {
@@ -198,6 +294,7 @@ static void test_multicast(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_registers), cmocka_unit_test(test_shared_memory),
-		cmocka_unit_test(test_barrier), cmocka_unit_test(test_multicast)};
+		cmocka_unit_test(test_barrier), cmocka_unit_test(test_order), cmocka_unit_test(test_remote_arrivals),
+		cmocka_unit_test(test_multicast)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
