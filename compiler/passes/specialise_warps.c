@@ -45,10 +45,20 @@ static bool gives_back(const ir_value *barriers)
 	return barriers->def->attr[1] > 1 && lasts(barriers);
 }
 
-static bool is_producers(const ir_op *o)
+/* Barriers in front of the roles.  Another loop may make its copies by itself, at barriers that end with it. */
+static bool is_between(const splitter *s, const ir_value *barriers)
 {
-	if (o->kind == IR_MBARRIER_WAIT) return gives_back(ir_arg(o, 0));
-	return o->kind == IR_MBARRIER_EXPECT || o->kind == IR_BULK_COPY;
+	return barriers->def && barriers->def->block == s->func->body;
+}
+
+static bool is_producers(const splitter *s, const ir_op *o)
+{
+	switch (o->kind) {
+	case IR_MBARRIER_WAIT: return is_between(s, ir_arg(o, 0)) && gives_back(ir_arg(o, 0));
+	case IR_MBARRIER_EXPECT: return is_between(s, ir_arg(o, 0));
+	case IR_BULK_COPY: return is_between(s, ir_arg(o, 2));
+	default: return false;
+	}
 }
 
 static bool is_shared(const ir_op *o)
@@ -85,12 +95,12 @@ static void fill_first(splitter *s, ir_op *roles)
 	}
 }
 
-static void drop_producers(ir_block *b)
+static void drop_producers(const splitter *s, ir_block *b)
 {
 	for (ir_op *o = b->first, *next; o; o = next) {
 		next = o->next;
-		for (unsigned r = 0; r < o->nregions; r++) drop_producers(o->regions[r]);
-		if (is_producers(o)) ir_erase(o);
+		for (unsigned r = 0; r < o->nregions; r++) drop_producers(s, o->regions[r]);
+		if (is_producers(s, o)) ir_erase(o);
 	}
 }
 
@@ -99,7 +109,7 @@ static void drop_others(splitter *s, ir_block *b)
 {
 	for (ir_op *o = b->last, *prev; o; o = prev) {
 		prev = o->prev;
-		if (!ir_has(o, IR_CONTROL | IR_TERMINATOR) && ir_has(o, IR_WRITES) && !is_producers(o)) {
+		if (!ir_has(o, IR_CONTROL | IR_TERMINATOR) && ir_has(o, IR_WRITES) && !is_producers(s, o)) {
 			ir_builder at = {.func = s->func, .block = b, .before = o, .at = o->at};
 			for (unsigned i = 0; i < o->nresults; i++) {
 				ir_value *v = ir_constant(&at, o->results[i]->type, 0);
@@ -155,7 +165,7 @@ bool pass_specialise_warps(pass_context *c, ir_func *f)
 		for (const ir_op *o = roles->regions[0]->first; r && o; o = o->next) ir_clone(&inside, o, map);
 		ir_yield(&inside, 0, NULL);
 	}
-	drop_producers(roles->regions[0]);
+	drop_producers(&s, roles->regions[0]);
 	drop_others(&s, roles->regions[1]);
 	if (f->cluster) add_cluster_arrive(&s, roles->regions[0]);
 	pressure need = pressure_estimate(c->arena, f);

@@ -88,8 +88,8 @@ typedef struct product_case {
 	const char *name;
 	bool trans_a, trans_b;
 	int bm, bn, bk, warps, stages;
-	bool mixed;                                               /* the second operand by pointers */
-	enum { A_TILE, FOR_TILES, WHILE_TILES, IF_TILES } around; /* two programs go over all tiles */
+	bool mixed;                                                           /* the second operand by pointers */
+	enum { A_TILE, FOR_TILES, WHILE_TILES, IF_TILES, LAST_ALONE } around; /* two programs go over all tiles */
 	bool apart; /* something is computed between a round's product and the next one */
 } product_case;
 
@@ -109,32 +109,41 @@ static const product_case products[] = {
 	{"apart_four", false, true, 64, 64, 32, 4, 4, false, A_TILE, true},
 	{"persistent_apart", false, false, 128, 32, 32, 8, 2, false, FOR_TILES, true},
 	{"persistent_mixed", false, false, 64, 32, 32, 4, 3, true, FOR_TILES},
+	{"persistent_then_one", false, false, 64, 32, 32, 4, 3, false, LAST_ALONE},
 };
 
-/* What stands before and behind the code for the tile at (i, j). */
-static void wrap_tile(const product_case *c, int m, char *before, const char **behind, size_t size)
+#define TILE_AT " let i = u / across * %d; let j = u %% across * %d;"
+
+/* The code for the tile at (i, j), and what stands before and behind it. */
+static void wrap_tile(const product_case *c, int m, const char *tile, char *out, size_t size)
 {
+	int at;
 	static const char *const loops[] = {[A_TILE] = "",
 		[FOR_TILES] = "for u in range(program_id(0), tiles, num_programs(0)) {",
 		[WHILE_TILES] = "var u = program_id(0); while u < tiles {",
 		[IF_TILES] =
-			"for u in range(program_id(0), tiles, num_programs(0)) { for h in range(3) { if u % 3 == h {"};
-	static const char *const ends[] = {
-		[A_TILE] = "", [FOR_TILES] = "}", [WHILE_TILES] = "u += num_programs(0); }", [IF_TILES] = "} } }"};
-	*behind = ends[c->around];
+			"for u in range(program_id(0), tiles, num_programs(0)) { for h in range(3) { if u % 3 == h {",
+		[LAST_ALONE] = "for u in range(program_id(0), tiles - 2, num_programs(0)) {"};
+	static const char *const ends[] = {[A_TILE] = "",
+		[FOR_TILES] = "}",
+		[WHILE_TILES] = "u += num_programs(0); }",
+		[IF_TILES] = "} } }",
+		[LAST_ALONE] = "}"};
 	if (c->around == A_TILE)
-		snprintf(before, size, "let i = program_id(0) * %d; let j = program_id(1) * %d;", c->bm, c->bn);
+		at = snprintf(
+			out, size, "let i = program_id(0) * %d; let j = program_id(1) * %d;\n%s", c->bm, c->bn, tile);
 	else
-		snprintf(before, size,
-			"let across = cdiv(n, %d); let tiles = cdiv(%d, %d) * across; %s "
-			"let i = u / across * %d; let j = u %% across * %d;",
-			c->bn, m, c->bm, loops[c->around], c->bm, c->bn);
+		at = snprintf(out, size,
+			"let across = cdiv(n, %d); let tiles = cdiv(%d, %d) * across; %s " TILE_AT "\n%s%s", c->bn, m,
+			c->bm, loops[c->around], c->bm, c->bn, tile, ends[c->around]);
+	if (c->around == LAST_ALONE)
+		snprintf(out + at, size - (size_t)at, "\nlet u = tiles - 2 + program_id(0);" TILE_AT "\n%s", c->bm,
+			c->bn, tile);
 }
 
 static void run_product(suite *s, const product_case *c, int m, int n, int k)
 {
-	char name[96], text[2048], b[256], before[512], grid[96];
-	const char *behind;
+	char name[96], text[2048], b[256], tile[512], tiles[1500], grid[96];
 	snprintf(name, sizeof name, "product.%s.%dx%dx%d", c->name, m, n, k);
 	if (!suite_wants(s, name)) return;
 	snprintf(b, sizeof b,
@@ -142,21 +151,21 @@ static void run_product(suite *s, const product_case *c, int m, int n, int k)
 			   "(j + r < n)[None, :])"
 			 : "B.load([t, j], [%d, %d])",
 		c->mixed ? k : c->bk, c->bn);
-	wrap_tile(c, m, before, &behind, sizeof before);
+	snprintf(tile, sizeof tile,
+		"var s = zeros([%d, %d], f32);\n"
+		"for t in range(0, min(n, 0) + %d, %d) { s = dot(A.load([i, t], [%d, %d]), %s, s%s); }\n"
+		"C.store([i, j], s);\n",
+		c->bm, c->bn, k, c->bk, c->bm, c->bk, b, c->apart ? " * (n > 0 ? 1.0 : 2.0)" : "");
+	wrap_tile(c, m, tile, tiles, sizeof tiles);
 	snprintf(grid, sizeof grid, c->around ? "2" : "cdiv(%d, %d), cdiv(n, %d)", m, c->bm, c->bn);
 	/* n is the run-time size; m and k are known, so that a stride of theirs is a constant; the loop's end is not */
 	snprintf(text, sizeof text,
 		"kernel k(z: *f32, x: *const f16, y: *const f16, n: i32) grid(%s) "
 		"options(num_warps = %d, num_stages = %d) {\n"
 		"let A = tensor(x, [%d, %d], [%d, %d]); let B = tensor(y, [%d, n], [%s]); let C = tensor(z, [%d, n]);\n"
-		"let q = arange(0, %d); let r = arange(0, %d);\n%s\n"
-		"var s = zeros([%d, %d], f32);\n"
-		"for t in range(0, min(n, 0) + %d, %d) { s = dot(A.load([i, t], [%d, %d]), %s, s%s); }\nC.store([i, "
-		"j], "
-		"s);\n%s}\n",
+		"let q = arange(0, %d); let r = arange(0, %d);\n%s}\n",
 		grid, c->warps, c->stages, m, k, c->trans_a ? 1 : k, c->trans_a ? m : 1, k, c->trans_b ? "1, " : "n, 1",
-		m, c->bk, c->bn, before, c->bm, c->bn, k, c->bk, c->bm, c->bk, b,
-		c->apart ? " * (n > 0 ? 1.0 : 2.0)" : "", behind);
+		m, c->bk, c->bn, tiles);
 	if (c->trans_b) { /* "[1, ]" becomes "[1, k]" */
 		char *at = strstr(text, "[1, ]"), rest[2048];
 		snprintf(rest, sizeof rest, "%s", at + 4);
