@@ -243,6 +243,16 @@ static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValu
 	return first;
 }
 
+/* Another store follows before anybody waits: its first commit is for both. */
+static bool commits_later(const ir_op *o)
+{
+	const ir_op *next = o->next;
+	bulk_parts p;
+	while (next && next->kind != IR_BULK_WAIT && next->kind != IR_BULK_STORE && !next->nregions) next = next->next;
+	if (!next || next->kind != IR_BULK_STORE || in_loop(o)) return false;
+	return next->attr[0] ? bulk_parts_of(ir_arg(next, 1), &p) : !o->attr[0];
+}
+
 /* Each warp for itself.  A buffer is taken again when the copy from it, one of the last `buffers` that the warp's first
  * lane began, has read it. */
 static void store_by_warps(lower *l, ir_op *o)
@@ -289,7 +299,7 @@ static void store_by_warps(lower *l, ir_op *o)
 			at[d] = LLVMBuildAdd(l->builder, index[d], lower_i32(l, step), "");
 		}
 		copy(l, rank, buffer, lower_arg(l, o, 0).at[0], at, NULL, NULL);
-		plain(l, "cp.async.bulk.commit_group;");
+		if (n + 1 < p.copies || !commits_later(o)) plain(l, "cp.async.bulk.commit_group;");
 		branch_end(l, after);
 	}
 }
@@ -318,7 +328,7 @@ void lower_bulk_store(lower *l, ir_op *o)
 	travel t = travel_of(l, o, 0, 2, o->nargs - 2u, v->type, 1, base, NULL);
 	after = thread_0_begin(l);
 	all_copies(l, o, &t);
-	plain(l, "cp.async.bulk.commit_group;");
+	if (!commits_later(o)) plain(l, "cp.async.bulk.commit_group;");
 	branch_end(l, after);
 }
 
@@ -376,8 +386,29 @@ static bool copies_tell(const ir_value *barriers)
 	return false;
 }
 
+typedef struct before {
+	const ir_op *end;
+	bool ended, used;
+} before;
+
+static void find_use(ir_op *o, void *context)
+{
+	before *b = context;
+	b->ended |= o == b->end;
+	b->used |= !b->ended && o->shared_bytes && o->kind != IR_RING && o->kind != IR_MBARRIERS;
+}
+
+/* Threads may have kept something of their own in the bytes of the rings that copies fill from here on. */
+static bool shared_was_used(const lower *l, const ir_op *o)
+{
+	before b = {.end = o};
+	ir_walk(l->func->body, find_use, &b);
+	return b.used || o->block != l->func->body;
+}
+
 void lower_mbarriers(lower *l, ir_op *o)
 {
+	bool cluster = l->func->num_ctas > 1;
 	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
 	enter_thread_0(l, o);
 	for (unsigned i = 0; i < o->attr[0]; i++) {
@@ -385,9 +416,11 @@ void lower_mbarriers(lower *l, ir_op *o)
 		lower_asm(l, arena_printf(l->arena, "mbarrier.init.shared::cta.b64 [$0], %u;", (unsigned)o->attr[1]),
 			"r", l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
-	if (l->func->num_ctas > 1)
-		plain(l, "fence.mbarrier_init.release.cluster;"); /* others of the cluster tell them, too */
-	if (copies_tell(ir_result(o))) lower_proxy_fence(l); /* of them, and of what others kept in the ring's bytes */
+	/* Copies, those of other programs too, tell them from the other side; threads that do meet this one before. */
+	if (copies_tell(ir_result(o))) {
+		if (cluster) plain(l, "fence.mbarrier_init.release.cluster;");
+		if (!cluster || shared_was_used(l, o)) lower_proxy_fence(l);
+	}
 	leave_thread_0(l, o);
 	tile out = lower_new_tile(l, ir_result(o));
 	out.at[0] = address(l, lower_i32(l, o->shared_offset));
@@ -471,14 +504,30 @@ static void find_reads(ir_op *o, void *context)
 	*(bool *)context |= o->kind == IR_RING_READ;
 }
 
+/* Lanes may have read a ring since all threads met last. */
+static bool follows_reads(const lower *l, const ir_op *o)
+{
+	bool reads = false;
+	for (;;) {
+		if (!o->prev) {
+			o = o->block->parent;
+			if (!o || o->kind != IR_IF) break;
+			continue;
+		}
+		o = o->prev;
+		if (o->kind == IR_RING_READ || o->nregions) break;
+		if (o->kind == IR_CTA_BARRIER || (o->kind == IR_WGMMA && o->shared_bytes)) return false;
+	}
+	ir_walk(l->func->body, find_reads, &reads);
+	return reads;
+}
+
 /* What all lanes did, lane 0 says (what they read themselves, behind a barrier of theirs; products they have waited for
  * together); or to each program of a cluster another lane.  That is to be no release at the cluster's scope, which
  * ptxas makes a fence of the whole GPU: what was read of the slot, wgmma has read, and waited for. */
 void lower_mbarrier_arrive(lower *l, ir_op *o)
 {
 	LLVMBuilderRef m = l->builder;
-	bool reads = false;
-	ir_walk(l->func->body, find_reads, &reads);
 	unsigned programs = o->attr[0] > 1 ? (unsigned)o->attr[0] : 1;
 	LLVMValueRef lane = LLVMBuildAnd(m, l->tid, lower_i32(l, 31), "");
 	LLVMValueRef acts = LLVMBuildICmp(m, LLVMIntULT, lane, lower_i32(l, programs), "");
@@ -488,7 +537,7 @@ void lower_mbarrier_arrive(lower *l, ir_op *o)
 		LLVMValueRef each = LLVMBuildAnd(m, lane, lower_i32(l, programs - 1), "");
 		args[2] = LLVMBuildSelect(m, lower_arg(l, o, 3).at[0], each, cluster_rank(l), "");
 	}
-	if (reads) lower_warp_barrier(l);
+	if (follows_reads(l, o)) lower_warp_barrier(l);
 	if (programs > 1)
 		lower_asm(l,
 			"{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, $0, $2;\n\t"

@@ -339,6 +339,7 @@ static bool take_places(const sim_bulk *b)
 	for (uint32_t rank = 0; rank < c->n; rank++) {
 		sim_program *p = c->programs[rank];
 		if (!(b->targets >> rank & 1)) continue;
+		if (p != b->w->program) sim_cluster_brings(b->w, b->in, rank);
 		const sim_mbarrier *bar = sim_mbarrier_find(p, b->bar);
 		uint32_t engine = SIM_CLOCK_MBARRIER + (uint32_t)(bar - p->mbarriers);
 		for (uint32_t i = 0; i < pieces(b); i++)

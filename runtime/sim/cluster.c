@@ -12,13 +12,14 @@
 #include <string.h>
 
 enum {
-	TURN = 20000,  /* instructions */
-	PATIENCE = 6,  /* questions in vain */
-	LOOKS = 64,    /* in vain at what other programs may write, before these have a turn */
-	BRIEFLY = 2,   /* the same, where the last turn was in vain */
-	GENEROUS = 8,  /* one in so many of what is news lets others go first */
-	MANY = 1024,   /* the same, where programs are to run far apart */
-	LONG = 1 << 20 /* instructions, some of them such looks */
+	TURN = 20000,   /* instructions */
+	PATIENCE = 6,   /* questions in vain */
+	LOOKS = 64,     /* in vain at what other programs may write, before these have a turn */
+	BRIEFLY = 2,    /* the same, where the last turn was in vain */
+	GENEROUS = 8,   /* one in so many of what is news lets others go first */
+	MANY = 1024,    /* the same, where programs are to run far apart */
+	LONG = 1 << 20, /* instructions, some of them such looks */
+	SLOWLY = 16     /* one turn in so many */
 };
 
 /* splitmix64 */
@@ -170,6 +171,7 @@ static void pass(sim_cluster *c)
 		for (uint32_t k = 0; k < c->programs[i]->nwarps; k++)
 			if (!(c->arrived[i] >> k & 1) && c->programs[i]->warps[k].state != WARP_ENDED) return;
 	memset(c->arrived, 0, sizeof c->arrived);
+	memcpy(c->meets, c->said, sizeof c->meets);
 	c->passed++;
 	c->events++;
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -202,6 +204,7 @@ bool sim_step_cluster_arrive(sim_warp *w, const sim_instr *in, uint32_t mask)
 		sim_order_release(w, mask, &p->cluster->arriving[p->rank]);
 		sim_order_programs(w, mask, SCOPE_CLUSTER, false, true);
 	}
+	p->cluster->said[p->rank] = ++p->cluster->time;
 	w->cluster_passed = p->cluster->passed;
 	if (w->alive & ~w->cluster_lanes) return true;
 	p->cluster->arrived[p->rank] |= UINT32_C(1) << w->index;
@@ -222,6 +225,7 @@ bool sim_step_cluster_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		w->cluster_lanes &= ~mask;
 		sim_order_acquire(w, mask, &c->told[w->program->rank]);
 		sim_order_programs(w, mask, SCOPE_CLUSTER, true, false);
+		sim_cluster_hears(w->program, c->meets);
 		return true;
 	}
 	w->pc--; /* asks again */
@@ -231,6 +235,43 @@ bool sim_step_cluster_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		sim_warp_yield(w);
 	w->waits = in;
 	return false;
+}
+
+/* ---- Blocks for another program ---- */
+
+void sim_cluster_brings(sim_warp *w, const sim_instr *in, uint32_t rank)
+{
+	sim_cluster *c = w->program->cluster;
+	c->brought[w->program->rank][rank] = ++c->time;
+	c->bringer[w->program->rank] = in;
+}
+
+void sim_cluster_hears(sim_program *p, const uint32_t *said)
+{
+	uint32_t *heard = p->cluster->heard[p->rank];
+	for (uint32_t rank = 0; rank < p->cluster->n; rank++)
+		if (said[rank] > heard[rank]) heard[rank] = said[rank];
+}
+
+/* Until the others have said something after they were brought a block, it may be on its way; then nobody may end: not
+ * the one that it is for, which bulk.c sees, nor the one whose copy it is. */
+static bool may_end(sim_warp *w)
+{
+	const sim_program *p = w->program;
+	sim_cluster *c = p->cluster;
+	if (c->n == 1) return true;
+	for (uint32_t k = 0; k < p->nwarps; k++)
+		if (p->warps[k].state != WARP_ENDED) return true;
+	for (uint32_t rank = 0; rank < c->n; rank++)
+		if (c->brought[p->rank][rank] > c->heard[p->rank][rank])
+			return sim_report(w, c->bringer[p->rank], 0,
+				"a barrier of the cluster at the end, or an mbarrier at which the other arrives when "
+				"it has read it",
+				"the program has ended and cannot know whether what it copies to program %u of the "
+				"cluster "
+				"has come",
+				rank);
+	return true;
 }
 
 /* The same place in the shared memory of another program. */
@@ -262,7 +303,10 @@ static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random)
 	if (c->steps > c->limit * c->n) return out_of_steps(w);
 	if (!w->waits || w->seen != c->events) w->idle = 0;
 	w->seen = c->events;
-	if (w->state == WARP_ENDED) pass(c);
+	if (w->state == WARP_ENDED) {
+		if (!may_end(w)) return false;
+		pass(c);
+	}
 	if (w->waits) w->idle++;
 	return true;
 }
@@ -276,6 +320,13 @@ static bool run_program(sim_cluster *c, sim_program *p)
 		if (w->state == WARP_READY && !take_turn(c, w, &p->random)) return false;
 	}
 	return true;
+}
+
+/* One program of a cluster may be slower than the others: it mostly gives its turn back. */
+static bool is_late(sim_cluster *c, uint32_t rank)
+{
+	uint64_t *random = &c->programs[0]->random;
+	return *random && rank == c->slow && sim_random(random) % SLOWLY;
 }
 
 /* Some warp may go on by itself; a barrier may have let one go since it was looked at. */
@@ -335,6 +386,10 @@ void sim_cluster_start(sim_cluster *c, const uint32_t id[3])
 		c->released[i].n = 0;
 		c->arriving[i] = c->told[i] = (sim_knowledge){0};
 	}
+	memset(c->brought, 0, sizeof c->brought);
+	memset(c->heard, 0, sizeof c->heard);
+	memset(c->said, 0, sizeof c->said);
+	memset(c->meets, 0, sizeof c->meets);
 	c->asks = false;
 	c->ncopies = 0;
 	memset(c->arrived, 0, sizeof c->arrived);
@@ -342,6 +397,8 @@ void sim_cluster_start(sim_cluster *c, const uint32_t id[3])
 		const uint32_t at[3] = {id[0] * x + i % x, id[1] * y + i / x % y, id[2] * z + i / x / y};
 		sim_program_start(c->programs[i], at);
 	}
+	uint64_t *random = &c->programs[0]->random;
+	c->slow = c->n > 1 && *random ? (uint32_t)(sim_random(random) % (c->n + 1)) : c->n; /* c->n: none is */
 }
 
 sim_outcome sim_cluster_run(sim_cluster *c, uint64_t limit)
@@ -354,7 +411,7 @@ sim_outcome sim_cluster_run(sim_cluster *c, uint64_t limit)
 	c->resumed = c->steps;
 	for (;;) {
 		for (uint32_t i = 0; i < c->n; i++)
-			if (!run_program(c, c->programs[i])) return SIM_STOPPED;
+			if (!is_late(c, i) && !run_program(c, c->programs[i])) return SIM_STOPPED;
 		if (has_ended(c)) break;
 		if (may_wait_for_others(c)) {
 			c->asks = !c->news;

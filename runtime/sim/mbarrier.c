@@ -148,6 +148,7 @@ bool sim_mbarrier_arrive(sim_warp *w, const sim_instr *in, unsigned lane, sim_pr
 		sim_order_release(w, UINT32_C(1) << lane, &b->arriving);
 	else if (in->releases)
 		sim_order_programs(w, UINT32_C(1) << lane, (sim_scope)in->scope, false, true);
+	if (p != w->program) b->heard[w->program->rank] = ++p->cluster->time;
 	b->last = in;
 	b->pending -= count;
 	p->cluster->events++;
@@ -241,6 +242,7 @@ bool sim_step_mbarrier_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		unsigned i = (unsigned)__builtin_ctz(m);
 		if (!b || address[i] != last) {
 			if (told) listen(w, in, told, b);
+			if (told) sim_cluster_hears(p, b->heard);
 			if (!(b = sim_mbarrier_at(w, in, i, address[i], &p))) return false;
 			last = address[i];
 			told = 0;

@@ -310,6 +310,7 @@ typedef struct sim_mbarrier {
 	uint64_t passed;                 /* how often the cluster's barrier had been passed then */
 	const sim_instr *made_at, *last; /* last: who arrived or announced bytes */
 	sim_knowledge arriving, told;    /* what those who arrive know; of all phases that are over */
+	uint32_t heard[SIM_CLUSTER];     /* when each program of the cluster arrived last */
 } sim_mbarrier;
 
 typedef struct sim_program sim_program;
@@ -407,6 +408,12 @@ struct sim_cluster {              /* programs that one thread of the host simula
 	uint64_t resumed;                                       /* its steps when its turn began */
 	bool news, asks;          /* a look in this turn was not in vain; all of the last turn's were */
 	uint32_t looks, patience; /* in vain in this turn; how many it has */
+	uint32_t brought[SIM_CLUSTER][SIM_CLUSTER],
+		heard[SIM_CLUSTER][SIM_CLUSTER];        /* by time: a program's copies into
+							   another, and what it has heard of it */
+	uint32_t said[SIM_CLUSTER], meets[SIM_CLUSTER]; /* at the cluster's barrier; when it was passed */
+	const sim_instr *bringer[SIM_CLUSTER];          /* each program's last copy into another */
+	uint32_t slow;                                  /* the rank of a program that has few turns */
 	sim_bulk *copies;
 	uint32_t ncopies, copies_room;
 };
@@ -509,6 +516,9 @@ void sim_cluster_start(sim_cluster *, const uint32_t id[3]);
 bool sim_looks_around(sim_warp *, const sim_instr *, uint64_t address, uint64_t value);
 /* Until it ends, seems to wait for other clusters, or the launch stops; `limit`: steps at which a program has hung. */
 sim_outcome sim_cluster_run(sim_cluster *, uint64_t limit);
+/* The warp's program copies into that one; a program knows what each of the others has said up to then. */
+void sim_cluster_brings(sim_warp *, const sim_instr *, uint32_t rank);
+void sim_cluster_hears(sim_program *, const uint32_t *said);
 uint32_t sim_cluster_extent(const sim_launch *, int dimension);
 uint64_t sim_random(uint64_t *state);
 

@@ -5,6 +5,7 @@
  * for the first launch; all launches must run clean.  Out: a line a kernel, the mutants that nothing was said about,
  * and "N passed, M failed" over mutants.
  *
+ * A line that begins with "both" is two, for sim and for sim:sm_90a; the second one counts where its code is another.
  * A line that begins with "known=N" has N mutants that nothing is said about, no more and no fewer; a remark says why.
  *
  * The one idea: a mutant is the text with one line changed (`kinds`).  It is launched with each launch's arguments, in
@@ -389,49 +390,74 @@ static void forget(subject *s)
 	options_free(&s->options);
 }
 
+typedef struct totals {
+	unsigned passed, failed, every, counter, part;
+	char *code; /* of the last line, behind its target */
+} totals;
+
+/* Behind ".target": what is the same for all targets, if it is. */
+static const char *code_of(const char *ptx)
+{
+	const char *at = strstr(ptx, "\n.target ");
+	return at ? strchr(at + 1, '\n') : ptx;
+}
+
+static void take_apart(const char *words, totals *t, bool if_new)
+{
+	char copy[4096], *rest = copy;
+	subject *s = calloc(1, sizeof *s);
+	if (!s) quit("memory");
+	snprintf(copy, sizeof copy, "%s", words);
+	unsigned known = strncmp(copy, "known=", 6) == 0 ? (unsigned)strtoul(copy + 6, &rest, 10) : 0;
+	snprintf(s->path, sizeof s->path, "kernel%u.ptx", t->part);
+	if (!prepare(s, rest)) {
+		printf("FAILED: %.200s does not run as compiled, or its results depend on the order\n", words);
+		t->failed++;
+	} else if (!if_new || strcmp(code_of(s->ptx), t->code) != 0) {
+		unsigned line = 1;
+		for (const char *at = s->ptx; *at; line++) {
+			size_t length = strcspn(at, "\n");
+			try_line(s, at, length, line, t->every, &t->counter);
+			at += length + (at[length] == '\n');
+		}
+		printf("%4u mutants, %u survive: %.200s\n", s->mutants, s->survivors, words);
+		fflush(stdout);
+	}
+	t->passed += s->mutants - s->survivors;
+	if (s->survivors > known) t->failed += s->survivors - known;
+	t->failed += t->every == 1 && s->ptx && s->mutants && s->survivors < known;
+	free(t->code);
+	t->code = strdup(s->ptx ? code_of(s->ptx) : "");
+	if (!t->code) quit("memory");
+	forget(s);
+	free(s);
+}
+
 int main(int argc, char **argv)
 {
-	char words[4096], name[256];
-	unsigned passed = 0, failed = 0, number = 0, counter = 0;
+	char words[4000], other[4096];
+	unsigned number = 0;
 	FILE *f = argc > 4 ? fopen(argv[1], "r") : NULL;
 	if (!f) {
 		fprintf(stderr, "usage: mutate FILE PART PARTS EVERY [-v]\n");
 		return 2;
 	}
-	unsigned part = (unsigned)atoi(argv[2]), parts = (unsigned)atoi(argv[3]), every = (unsigned)atoi(argv[4]);
+	totals t = {.part = (unsigned)atoi(argv[2]), .every = (unsigned)atoi(argv[4])};
+	unsigned parts = (unsigned)atoi(argv[3]);
 	verbose = argc > 5;
 	if (blk_device_open("sim", &devices[0]) || blk_device_open("sim:sm_90a", &devices[1])) quit("sim");
 	while (fgets(words, sizeof words, f)) {
 		words[strcspn(words, "\n")] = 0;
-		if (!words[0] || words[0] == '#' || number++ % parts != part) continue;
-		subject *s = calloc(1, sizeof *s);
-		if (!s) quit("memory");
-		char *rest = words;
-		unsigned known = strncmp(words, "known=", 6) == 0 ? (unsigned)strtoul(words + 6, &rest, 10) : 0;
-		snprintf(s->path, sizeof s->path, "kernel%u.ptx", part);
-		snprintf(name, sizeof name, "%.200s", words);
-		if (!prepare(s, rest)) {
-			printf("FAILED: %s does not run as compiled, or its results depend on the order\n", name);
-			failed++;
-		} else {
-			unsigned line = 1;
-			for (const char *at = s->ptx; *at; line++) {
-				size_t length = strcspn(at, "\n");
-				try_line(s, at, length, line, every, &counter);
-				at += length + (at[length] == '\n');
-			}
-			printf("%4u mutants, %u survive: %s\n", s->mutants, s->survivors, name);
-			fflush(stdout);
-		}
-		passed += s->mutants - s->survivors;
-		failed += every == 1 && s->survivors == known ? 0
-			  : s->survivors > known              ? s->survivors - known
-							      : every == 1;
-		forget(s);
-		free(s);
+		if (!words[0] || words[0] == '#' || number++ % parts != t.part) continue;
+		bool both = strncmp(words, "both ", 5) == 0;
+		take_apart(both ? words + 5 : words, &t, false);
+		if (!both) continue;
+		snprintf(other, sizeof other, "%s --device=sim:sm_90a", words + 5);
+		take_apart(other, &t, true);
 	}
 	fclose(f);
+	free(t.code);
 	for (int i = 0; i < 2; i++) blk_device_close(devices[i]);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	printf("%u passed, %u failed\n", t.passed, t.failed);
+	return t.failed != 0;
 }

@@ -286,6 +286,8 @@ static void test_multicast(void **state)
 			"whose init no fence");
 		REPORTS(with(2, seed, ".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST(FENCE, MEET, "", MEET)),
 			"wait for ever");
+		REPORTS(with(2, seed, ".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST(FENCE, MEET, RELEASE, "")),
+			"has ended");
 	}
 	REPORTS(with(2, 0, ".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST(FENCE, "bar.sync 0;\n", RELEASE, MEET)),
 		"which that may not have made yet");
