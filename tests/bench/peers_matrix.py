@@ -81,9 +81,16 @@ def sections(p):
             rows += [p.ours(FILE, names[-1], args, options(*t), check) for t in (STREAM[-1:] if p.DRY else STREAM) if t[0] < 2 * m]
         return rows + [p.tuned(FILE, name, args, {}, check, "blk tuned") for name in names]
 
+    def shown(d):
+        return " ".join(f"{k}={v}" for k, v in d.items() if v != FORM.get(k))
+
+    def by_tensors(args, d, outputs):
+        return p.ours(FILE, "matmul_tuned", args, d, outputs, label=shown(d))
+
     def both_ways(args, d, outputs):
         """With tensors and by pointers."""
-        return [p.ours(FILE, "matmul_tuned", args, d, outputs), p.ours(FILE, "matmul_tuned_pointers", args, d, outputs, who="blk pointers")]
+        there = {k: v for k, v in d.items() if k != "RIGHT"}
+        return [by_tensors(args, d, outputs), p.ours(FILE, "matmul_tuned_pointers", args, there, outputs, who="blk pointers", label=shown(d))]
 
     def product(m, n, k, before, section):
         a, b = p.fresh(m, k, dtype=HALF), p.fresh(k, n, dtype=HALF)
@@ -95,7 +102,7 @@ def sections(p):
         rows += sharing(m, n, k, c[0], a, b, check(c[0]))
         for tile in tiles_for(m, n, k):
             bm, bn, bk, w, s = tile
-            d = options(*tile)
+            d = {**FORM, **options(*tile)}
             rows += both_ways(args, d, check(c[0]))
             if p.DRY or not QUICK:
                 rows += both_ways(args, {**d, "PERSISTENT": "true"}, check(c[0]))
@@ -105,11 +112,15 @@ def sections(p):
                 rows.append(p.theirs(f"{bm} x {bn} x {bk}, {w} warps, {s} stages", tl, check(c[2])))
         for bm, down, bn, bk, w, s, group in ROWS_BELOW:
             if p.DRY or m >= bm + down and n >= bn:
-                d = {"DOWN": down, "GROUP": group, **options(bm, bn, bk, w, s)}
+                d = {**FORM, "DOWN": down, "GROUP": group, **options(bm, bn, bk, w, s)}
                 rows += both_ways(args, d, check(c[0]))
         for tile in ORDERED:
             if p.DRY or fits(m, n, k, tile):
-                rows += both_ways(args, {"GROUP": tile[5], "PERSISTENT": tile[6], **options(*tile[:5])}, check(c[0]))
+                rows += both_ways(args, {**FORM, "GROUP": tile[5], "PERSISTENT": tile[6], **options(*tile[:5])}, check(c[0]))
+        for bm, bn, right, bk, w, s, group, ctas in CLUSTERS:
+            if p.DRY or fits(m, n, k, (bm, bn)):
+                d = {**FORM, "RIGHT": right, "GROUP": group, "num_ctas": ctas, **options(bm, bn, bk, w, s)}
+                rows.append(by_tensors(args, d, check(c[0])))
         rows.append(p.tuned(FILE, "matmul_tuned", args, {}, check(c[0]), "blk tuned"))
         p.compare(section, f"matmul f16 {m} x {n} x {k}", 2 * m * n * k / 1000, kept(rows), unit="TFLOP/s", rounds=4, before=before)
 
