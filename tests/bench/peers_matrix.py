@@ -16,6 +16,10 @@ TILES = [(128, 256, 64, 8, 4), (128, 256, 64, 8, 3), (128, 128, 64, 8, 4), (128,
          (64, 128, 64, 4, 8), (64, 64, 64, 4, 8), (64, 32, 64, 4, 8), (128, 64, 64, 4, 6), (64, 64, 128, 4, 6), (64, 32, 128, 4, 8)]
 # BM, DOWN, BN, BK, num_warps, num_stages, GROUP: ours only, both ways, a second sum below the first one
 ROWS_BELOW = [(128, 64, 128, 64, 8, 5, 4), (128, 64, 128, 64, 8, 5, 8), (128, 64, 128, 64, 8, 4, 8)]
+# BM, BN, RIGHT, BK, num_warps, num_stages, GROUP, num_ctas: ours only, programs of a cluster that bring each other blocks
+CLUSTERS = [(64, 128, 32, 64, 4, 7, 16, 4), (64, 128, 32, 64, 4, 6, 16, 4), (64, 128, 0, 64, 4, 8, 16, 2)]
+# What decides a tile's form: named for each row, as the tuner would choose what is left open.
+FORM = {"DOWN": 0, "RIGHT": 0, "GROUP": 8, "PERSISTENT": "false"}
 # BM, BN, BK, num_warps, num_stages, GROUP, PERSISTENT: ours only, both ways, in another order
 ORDERED = [(128, 128, 64, 4, 6, 1, "false"), (128, 256, 64, 8, 3, 16, "true"), (128, 256, 64, 8, 3, 4, "true"), (128, 256, 64, 8, 4, 16, "true")]
 # As TILES and SPLIT, for shapes with few tiles.
