@@ -227,8 +227,10 @@ void pipeline_rewrite_for_roles(pipeline *p)
 		ir_build(&behind, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->nwaits;
 		ir_value *later = ir_binary(&behind, IR_NE, p->body->args[0], ir_arg(p->loop, 0));
 		pipeline_give_back(p, &behind, previous_slot(p, &behind, slot), later);
-		ir_value *any = ir_binary(&after, IR_LT, ir_arg(p->loop, 0), ir_arg(p->loop, 1));
-		pipeline_give_back(p, &after, previous_slot(p, &after, last), any);
+		if (inside_a_loop(p->loop)) { /* else nobody takes it any more */
+			ir_value *any = ir_binary(&after, IR_LT, ir_arg(p->loop, 0), ir_arg(p->loop, 1));
+			pipeline_give_back(p, &after, previous_slot(p, &after, last), any);
+		}
 	} else
 		pipeline_give_back(p, &bottom, slot, NULL);
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));

@@ -95,17 +95,24 @@ static bool phase_wait(const char *line, char *out)
 	return true;
 }
 
+/* "@%p3 st.global..": behind the predicate; null: there is none. */
+static const char *behind_mask(const char *line)
+{
+	const char *rest = begins(line, "@%p") ? strchr(line, ' ') : NULL;
+	return rest ? rest + strspn(rest, " \t") : NULL;
+}
+
 static bool arrival(const char *line, char *out)
 {
+	const char *rest = behind_mask(line);
+	if (rest) line = rest;
 	return (begins(line, "mbarrier.arrive") || begins(line, "mbarrier.init")) && without_line(out);
 }
 
-/* "@%p3 st.global.." */
 static bool mask(const char *line, char *out)
 {
-	const char *rest = strchr(line, ' ');
-	if (!begins(line, "@%p") || !rest) return false;
-	while (*rest == ' ' || *rest == '\t') rest++;
+	const char *rest = behind_mask(line);
+	if (!rest) return false;
 	static const char *const forms[] = {"ld.", "st.", "cp.async", "atom.", "red.", "mbarrier."};
 	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
 		if (begins(rest, forms[i])) return strcpy(out, rest), true;
