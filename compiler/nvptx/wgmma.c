@@ -6,11 +6,12 @@
  * the sum it takes and what is added to each operand's descriptor.  Which warpgroup a thread belongs to is asked of
  * lane 0, so that the assembler sees that descriptors are the same in a warp.
  *
- * What an operation emits is one piece of inline asm, from the fence to the commit.  A sum that is in flight round a
- * loop has registers by name, which are set in front of the loop and read behind the wait that makes it everybody's:
- * LLVM sees neither phis nor operands, of which there would be hundreds, and nobody can use it before.  Any other goes
- * in and out, and through its wait, as tied registers.  What a thread wrote to shared memory itself needs a fence
- * between the two ways into it, and a barrier, before the instruction reads it. */
+ * What an operation emits is one piece of inline asm, from the fence (if one in front is not for it, too) to the
+ * commit.  A sum that is in flight round a loop has registers by name, which are set in front of the loop and read
+ * behind the wait that makes it everybody's: LLVM sees neither phis nor operands, of which there would be hundreds, and
+ * nobody can use it before.  Any other goes in and out, and through its wait, as tied registers.  What a thread wrote
+ * to shared memory itself needs a fence between the two ways into it, and a barrier, before the instruction reads it.
+ */
 #include "lower.h"
 
 #include "../passes/scratch.h"
@@ -290,6 +291,22 @@ tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
 	return sum;
 }
 
+/* The operation of this kind that `o` follows with nothing but arithmetic between; null: there is none. */
+static const ir_op *follows(const ir_op *o, ir_kind kind)
+{
+	for (o = o->prev; o && o->kind != kind; o = o->prev)
+		if (!ir_has(o, IR_PURE)) return NULL;
+	return o;
+}
+
+/* Of the registers that the product takes nobody has written one since the last fence, in front of the product before:
+ * those of a sum with names only products write in a loop, and this is the round's first of this sum. */
+static bool is_fenced(const product *p, const ir_op *o)
+{
+	return follows(o, IR_WGMMA) && p->sum.sum && !p->plan.sum->def && p->a.o->place != WGMMA_REGISTERS &&
+	       p->b.o->place != WGMMA_REGISTERS;
+}
+
 void lower_wgmma(lower *l, ir_op *o)
 {
 	product *p = ARENA_NEW(l->arena, product);
@@ -320,7 +337,8 @@ void lower_wgmma(lower *l, ir_op *o)
 	if (p->plan.scratch_bytes) barrier_of_proxies(l);
 	for (unsigned i = 0; i < 2; i++)
 		if (s[i]->o->place != WGMMA_REGISTERS) open_shared(p, s[i], o, i);
-	text_puts(&p->code, "{\n\t.reg .b32 low;\n\t.reg .b64 first, second;\n\twgmma.fence.sync.aligned;\n\t");
+	text_printf(&p->code, "{\n\t.reg .b32 low;\n\t.reg .b64 first, second;\n\t%s",
+		is_fenced(p, o) ? "" : "wgmma.fence.sync.aligned;\n\t");
 	multiply_all(p, &result->type);
 	text_puts(&p->code, "wgmma.commit_group.sync.aligned;\n\t}");
 	uint32_t n = operands_of(&p->sum);
@@ -330,15 +348,22 @@ void lower_wgmma(lower *l, ir_op *o)
 	lower_set(l, result, p->sum);
 }
 
-/* What stands in registers of its own, after `code`. */
+/* A wait for as much has just been. */
+static bool is_waited_for(const ir_op *o)
+{
+	const ir_op *before = follows(o, IR_WGMMA_WAIT);
+	return before && before->attr[0] <= o->attr[0];
+}
+
+/* What stands in registers of its own, after `code`, if that is some. */
 static void give_back(lower *l, const char *code, uint32_t sum, LLVMTypeRef type, tile out)
 {
 	text all = {.arena = l->arena}, constraints = {.arena = l->arena};
-	text_puts(&all, code);
+	if (code) text_printf(&all, "%s\n\t", code);
 	LLVMTypeRef *types = ARENA_ARRAY(l->arena, LLVMTypeRef, out.n);
 	for (uint32_t r = 0; r < out.n; r++) {
 		types[r] = type;
-		text_printf(&all, "\n\tmov.b32 $%u, %%sum%u_%u;", r, sum, r);
+		text_printf(&all, "%smov.b32 $%u, %%sum%u_%u;", r ? "\n\t" : "", r, sum, r);
 		text_printf(&constraints, "%s=%c", r ? "," : "", type == l->f32 ? 'f' : 'r');
 	}
 	LLVMTypeRef result = LLVMStructTypeInContext(l->context, types, out.n, false);
@@ -354,7 +379,8 @@ void lower_wgmma_wait(lower *l, ir_op *o)
 		tile in = lower_arg(l, o, i), out = lower_new_tile(l, o->results[i]);
 		memcpy(out.at, in.at, in.n * sizeof in.at[0]);
 		if (in.sum)
-			give_back(l, code, in.sum, lower_type(l, o->results[i]->type), out);
+			give_back(l, i || is_waited_for(o) ? NULL : code, in.sum, lower_type(l, o->results[i]->type),
+				out);
 		else
 			tied(l, code, out.n, out.at, 0, ARENA_ARRAY(l->arena, LLVMValueRef, out.n), "");
 		lower_set(l, o->results[i], out);

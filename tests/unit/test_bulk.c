@@ -306,6 +306,8 @@ static void test_shared_operand(void **state)
 		assert_int_equal(count(ir, "ring_read"), 0);
 		assert_int_equal(count(ir, " = wgmma "), 2);
 		assert_int_equal(count(ir, "wgmma_wait {pending=2}"), 1);
+		assert_int_equal(count(ptx, "wgmma.fence"), 1); /* in front of both, and one wait behind them */
+		assert_int_equal(count(ptx, "wgmma.wait_group.sync.aligned 0;"), 1);
 		assert_int_equal(count(ir, "cta_barrier"), 2);        /* of the ring, and none for the stores: */
 		assert_int_equal(count(ir, "bulk_wait {read=1}"), 1); /* the second one's scratch is its own */
 		assert_int_equal(count(ir, "bulk_wait {read=0}"), 0);
@@ -319,6 +321,14 @@ static void test_shared_operand(void **state)
 		     "v = dot(A.load([64, t], [64, 64]), trans(y), v); }\nC.store([0, 0], u); C.store([64, 0], v);");
 	assert_int_equal(count(ir, "ring_read"), 0);
 	assert_int_equal(count(ir, "wgmma_wait {pending=2}"), 1);
+	/* words of an operand are written in front of the second one, too: its own fence */
+	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32",
+		ROWS " let C = tensor(c, [m, n]); var u = zeros([64, 64], f32); var v = zeros([64, 64], f32);\n"
+		     "for t in range(0, k, 64) { let y = B.load([t, 0], [64, 64]); u = dot(A.load([0, t], [64, 64]), "
+		     "y, u);\n"
+		     "v = dot(A.load([64, t], [64, 64]) * 2.0, y, v); }\nC.store([0, 0], u); C.store([64, 0], v);");
+	assert_int_equal(count(ir, " = wgmma "), 2);
+	assert_int_equal(count(ptx, "wgmma.fence"), 2);
 	/* a product, and something that takes the numbers themselves: through registers */
 	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32",
 		ROWS " let C = tensor(c, [m, n]); var u = zeros([64, 64], f32); var v = zeros([64, 64], f16);\n"
@@ -476,7 +486,8 @@ static void test_roles(void **state)
 	in_order(ir, behind, sizeof behind / sizeof behind[0]);
 	const char *roles = strstr(ir, "roles {");
 	assert_true(strstr(roles, " = div ") > strstr(roles, " = wgmma "));
-	assert_true(count(ptx, "\tmov.b32 ") < 2 * 64);
+	assert_int_equal(count(ptx, "mov.b32 %sum1_0, "), 1); /* set, and read; all are */
+	assert_true(count(ptx, "\tmov.b32 ") < 3 * 64);
 	assert_int_equal(count(ir, "mbarriers_end"), 0);
 	assert_non_null(strstr(sig, "threads 288\n"));
 	assert_int_equal(count(ptx, ".reqntid 288"), 1);
@@ -602,9 +613,10 @@ static void test_clusters(void **state)
 	assert_non_null(strstr(ir, " cluster=2 {"));
 	assert_int_equal(count(ir, "mbarriers {count=3 arrivals=8}"), 1); /* four warps of two programs */
 	const char *const order[] = {"cluster_size", "roles", " = for ", "mbarrier_wait", "wgmma_wait",
-		"mbarrier_arrive", "{programs=2}", "yield", "mbarrier_arrive", "{programs=2}", "cluster_arrive",
-		"bulk_store", "mbarrier_wait", "mbarrier_expect", "bulk_copy", "{shares=2}"};
+		"mbarrier_arrive", "{programs=2}", "yield", "cluster_arrive", "bulk_store", "mbarrier_wait",
+		"mbarrier_expect", "bulk_copy", "{shares=2}"};
 	in_order(ir, order, sizeof order / sizeof order[0]);
+	assert_int_equal(count(ir, "mbarrier_arrive"), 1); /* behind the loop nobody takes a slot */
 	assert_int_equal(count(ir, "cta_barrier"), 0);
 	assert_non_null(strstr(sig, " 64 64 ; p1 ;")); /* half of a's 128 rows; b's panels are two anyway */
 	/* nothing to ask: what one knows of itself it knows of the neighbour */
