@@ -47,12 +47,13 @@ static void print_run(const place *p, const job *j)
 
 static int print_outputs(const place *p, const job *j)
 {
-	for (size_t i = 0; i < j->n; i++) {
+	for (size_t i = 0; i < j->nbuffers; i++) {
 		array a;
-		if (!j->parameters[i].written) continue;
+		char room[RUN_NAME];
+		if (!job_may_write(j, i)) continue;
 		int status = place_download(p, j, i, &a);
 		if (status) return status;
-		print_array(j->parameters[i].name, &a);
+		if (job_wrote(j, i, &a)) print_array(job_name(j, i, room), &a);
 		array_free(&a);
 	}
 	return 0;
@@ -61,24 +62,23 @@ static int print_outputs(const place *p, const job *j)
 static int write_outputs(const place *p, const job *j)
 {
 	const options *o = j->options;
-	for (size_t k = 0; k < o->nouts; k++)
-		for (size_t i = 0; i < j->n; i++) {
-			array a;
-			char why[256];
-			if (strcmp(j->parameters[i].name, o->outs[k].name) != 0) continue;
-			int status = place_download(p, j, i, &a);
-			if (status) return status;
-			bool good = npy_write(o->outs[k].text, &a, why, sizeof why);
-			array_free(&a);
-			if (!good) {
-				fprintf(stderr, "blkrun: %s: %s\n", o->outs[k].text, why);
-				return 1;
-			}
-			if (j->types[i] == SCALAR_BF16 || scalar_is_fp8(j->types[i]))
-				fprintf(stderr, "blkrun: %s: NumPy has no %s: its bits are stored as %s\n",
-					o->outs[k].text, scalar_name(j->types[i]),
-					j->types[i] == SCALAR_BF16 ? "V2" : "u1");
+	for (size_t k = 0; k < o->nouts; k++) {
+		array a;
+		char why[256];
+		size_t i;
+		int status = job_buffer(j, o->outs[k].name, &i);
+		if (!status) status = place_download(p, j, i, &a);
+		if (status) return status;
+		bool good = npy_write(o->outs[k].text, &a, why, sizeof why);
+		array_free(&a);
+		if (!good) {
+			fprintf(stderr, "blkrun: %s: %s\n", o->outs[k].text, why);
+			return 1;
 		}
+		if (a.type == SCALAR_BF16 || scalar_is_fp8(a.type))
+			fprintf(stderr, "blkrun: %s: NumPy has no %s: its bits are stored as %s\n", o->outs[k].text,
+				scalar_name(a.type), a.type == SCALAR_BF16 ? "V2" : "u1");
+	}
 	return 0;
 }
 

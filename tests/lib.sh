@@ -39,6 +39,17 @@ suite() { # command...: a program that counts its own tests; one that dies has f
 	passed=$((passed + ${p:-0})) failed=$((failed + ${f:-1}))
 	[ "$got" = 0 ] || [ "${f:-1}" != 0 ] || failed=$((failed + 1))
 }
+npy() { # name bytes numbers...: a vector of little-endian integers
+	npy=$1 bytes=$2
+	shift 2
+	{
+		printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '<i$bytes', 'fortran_order': False, 'shape': ($#,), }"
+		for v in "$@"; do
+			# shellcheck disable=SC2059
+			for k in $(seq "$bytes"); do printf "\\$(printf %03o $((v & 255)))" && v=$((v >> 8)); done
+		done
+	} >"$npy"
+}
 have_gpu() { ls /dev/nvidia[0-9]* >/dev/null 2>&1; }
 finish() {
 	echo "$passed passed, $failed failed$([ $skipped = 0 ] || echo ", $skipped skipped")"

@@ -8,8 +8,9 @@
 static bool compare(const job *j, size_t i, const array *got, const array *want, const char *with)
 {
 	const options *o = j->options;
+	char room[RUN_NAME];
 	check_result r = check_arrays(got, want, o->rtol, o->atol);
-	printf("check %s against %s: %s, ", j->parameters[i].name, with, r.good ? "good" : "WRONG");
+	printf("check %s against %s: %s, ", job_name(j, i, room), with, r.good ? "good" : "WRONG");
 	if (r.worst == 0)
 		printf("equal\n");
 	else {
@@ -34,12 +35,12 @@ static int check_device(const place *p, const job *j, const char *device)
 	int status = device_open(device, &there);
 	if (!status) status = place_open(&other, j->options, there);
 	if (!status) status = place_run(&other, j, false);
-	for (size_t i = 0; !status && i < j->n; i++) {
+	for (size_t i = 0; !status && i < j->nbuffers; i++) {
 		array got = {0}, want = {0};
-		if (!j->parameters[i].written) continue;
+		if (!job_may_write(j, i)) continue;
 		status = place_download(p, j, i, &got);
 		if (!status) status = place_download(&other, j, i, &want);
-		if (!status) {
+		if (!status && (job_wrote(j, i, &got) || job_wrote(j, i, &want))) {
 			good = compare(j, i, &got, &want, blk_device_name(other.device)) && good;
 			any = true;
 		}
@@ -55,33 +56,31 @@ static int check_device(const place *p, const job *j, const char *device)
 static int find_checked(const job *j, const char *name, size_t *out)
 {
 	size_t found = 0;
-	for (size_t i = 0; i < j->n; i++) {
-		bool is = name ? strcmp(j->parameters[i].name, name) == 0 : j->parameters[i].written;
-		if (is && j->parameters[i].is_pointer) *out = i, found++;
-	}
+	if (name) return job_buffer(j, name, out);
+	for (size_t i = 0; i < j->nbuffers; i++)
+		if (job_may_write(j, i)) *out = i, found++;
 	if (found == 1) return 0;
-	return run_wrong("--check", name    ? "no buffer of this name"
-				    : found ? "the kernel writes several buffers; say which: --check name=file.npy"
-					    : "the kernel writes no buffer");
+	return run_wrong("--check", found ? "the kernel writes several buffers; say which: --check name=file.npy"
+					  : "the kernel writes no buffer");
 }
 
 static int check_file(const place *p, const job *j, const char *text)
 {
 	array got = {0}, want = {0};
-	char why[256], *copy = strdup(text), *equals = copy ? strchr(copy, '=') : NULL;
+	char why[256], room[RUN_NAME], *copy = strdup(text), *equals = copy ? strchr(copy, '=') : NULL;
 	const char *path = equals ? equals + 1 : copy;
 	size_t i = 0;
 	if (!copy) return run_wrong("--check", "out of memory");
 	if (equals) *equals = 0;
 	int status = find_checked(j, equals ? copy : NULL, &i);
-	if (!status && !npy_read(path, j->types[i], &want, why, sizeof why)) {
+	if (!status && !npy_read(path, j->arrays[i].type, &want, why, sizeof why)) {
 		fprintf(stderr, "blkrun: %s: %s\n", path, why);
 		status = 1;
 	}
 	if (!status) status = place_download(p, j, i, &got);
 	if (!status && (want.type != got.type || want.count != got.count)) {
 		fprintf(stderr, "blkrun: %s holds %zu elements of %s, but %s has %zu of %s\n", path, want.count,
-			scalar_name(want.type), j->parameters[i].name, got.count, scalar_name(got.type));
+			scalar_name(want.type), job_name(j, i, room), got.count, scalar_name(got.type));
 		status = 1;
 	}
 	if (!status) status = !compare(j, i, &got, &want, path);

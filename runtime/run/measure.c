@@ -15,8 +15,7 @@ void launch_cost(const place *p, const job *j, measured *m)
 	m->clause = !isnan(m->bytes);
 	if (m->clause) return;
 	m->bytes = 0;
-	for (size_t i = 0; i < j->n; i++)
-		if (j->parameters[i].is_pointer) m->bytes += (double)j->arrays[i].bytes;
+	for (size_t i = 0; i < j->nbuffers; i++) m->bytes += (double)j->arrays[i].bytes;
 }
 
 void print_rates(const measured *m, double peak)

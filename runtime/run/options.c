@@ -18,6 +18,9 @@ void options_usage(void)
 	       "seed;\n"
 	       "                                 a scalar's name may stand for an extent: f32[rows,n]\n"
 	       "  name=@x.npy                    a buffer from a NumPy file\n"
+	       "  name=to:f32[9]:randn+f32[5]    the addresses of fresh buffers, name[0], name[1], .., for an i64 or "
+	       "u64 "
+	       "buffer\n"
 	       "  -D NAME=VALUE                  a const parameter or an option (num_warps, ...)\n"
 	       "  --device=auto|cuda:N|cpu|sim   where to run (default: auto); sim and sim:sm_90a run the PTX here, "
 	       "checked\n"
@@ -97,6 +100,11 @@ static const char *parse_extents(const char **at, array *a)
 	}
 	*at = p + 1;
 	return NULL;
+}
+
+const char *parse_addresses(const char *text)
+{
+	return strncmp(text, "to:", 3) == 0 ? text + 3 : NULL;
 }
 
 const char *parse_buffer(const char *text, array *a, char kind[16], uint64_t *seed)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RUN_RANK = 8, RUN_LIST = 64 };
+enum { RUN_RANK = 8, RUN_LIST = 64, RUN_PARAMETERS = 256, RUN_BUFFERS = 1024, RUN_NAME = 160 };
 
 typedef struct array {
 	scalar type;
@@ -102,11 +102,12 @@ void sweep_point_free(sweep_point *);
 /* What the kernel gets, independent of any device. */
 typedef struct job {
 	const options *options;
-	size_t n;
-	blk_parameter parameters[256]; /* names and types of the first device's module */
-	array arrays[256];             /* inputs; data null for scalars */
-	uint64_t bits[256];            /* scalars */
-	scalar types[256];             /* element or scalar type */
+	size_t n, nbuffers;                       /* parameters; these and the buffers whose addresses some hold */
+	blk_parameter parameters[RUN_PARAMETERS]; /* names and types of the first device's module */
+	array arrays[RUN_BUFFERS];                /* inputs; data null for scalars */
+	uint64_t bits[RUN_PARAMETERS];            /* scalars */
+	scalar types[RUN_PARAMETERS];             /* element or scalar type */
+	size_t held[RUN_PARAMETERS]; /* the first of the buffers whose addresses it holds; 0: it holds none */
 } job;
 
 /* The job on one device. */
@@ -114,8 +115,8 @@ typedef struct place {
 	blk_device *device;
 	blk_module *module;
 	blk_kernel *kernel;
-	blk_buffer *buffers[256];
-	blk_arg args[256];
+	blk_buffer *buffers[RUN_BUFFERS];
+	blk_arg args[RUN_PARAMETERS];
 	blk_grid grid;
 	double ms; /* of the one launch */
 	bool launched;
@@ -128,9 +129,19 @@ int run_wrong(const char *name, const char *what);
 int device_open(const char *name, blk_device **);
 int job_make(job *, const options *, blk_kernel *);
 void job_free(job *);
+/* "x", or "x[2]" of a buffer whose address x holds; may be written to `room`. */
+const char *job_name(const job *, size_t i, char room[RUN_NAME]);
+/* The buffer of this name that is no table of addresses. */
+int job_buffer(const job *, const char *name, size_t *i);
+/* A buffer that the kernel may write, as far as is known: what it does with addresses from memory is not.  A table of
+ * addresses is none, as it says nothing beside another device's. */
+bool job_may_write(const job *, size_t i);
+/* Of one that it may: it did, as far as is known. */
+bool job_wrote(const job *, size_t i, const array *now);
 int place_open(place *, const options *, blk_device *);
-int place_run(place *, const job *, bool tune); /* uploads, tunes, launches once */
-void place_close(place *);                      /* the device stays open */
+int place_run(place *, const job *, bool tune);     /* uploads, tunes, launches once */
+blk_status place_write(const place *, const job *); /* the inputs, again */
+void place_close(place *);                          /* the device stays open */
 /* A buffer's contents after the run, in the shape of what went in. */
 int place_download(const place *, const job *, size_t i, array *out);
 
@@ -166,6 +177,8 @@ int ship_records(const char *export_or_import, const char *path); /* an exit sta
 
 /* A scalar argument from text.  Null, or a sentence on what is wrong. */
 const char *parse_scalar(const char *text, scalar type, uint64_t *bits);
+/* Behind "to:", the prefix of buffers whose addresses are meant; null: there is none. */
+const char *parse_addresses(const char *text);
 /* "f32[4,5]:randn:7".  The seed is left alone where none is given.  Null, or a sentence. */
 const char *parse_buffer(const char *text, array *, char kind[16], uint64_t *seed);
 

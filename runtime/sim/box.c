@@ -84,6 +84,7 @@ bool sim_bulk_map(sim_bulk *b, uint64_t address, const sim_range **range)
 {
 	const sim_launch *l = b->w->program->launch;
 	const tensor_map *map = NULL;
+	char name[SIM_NAME];
 	for (uint32_t i = 0; i < l->nmaps; i++)
 		if (address == (uint64_t)(uintptr_t)&l->maps[i]) map = &l->maps[i];
 	if (!map)
@@ -102,6 +103,5 @@ bool sim_bulk_map(sim_bulk *b, uint64_t address, const sim_range **range)
 	return sim_report(b->w, b->in, b->lane, "compare its shape and strides with the number of elements",
 		"the tensor of a map, %" PRIu64 " bytes, does not lie in a buffer: from offset %" PRIu64
 		" of %s, which has %" PRIu64,
-		bytes, r ? m->address - r->base : 0, r && r->parameter >= 0 ? l->names[r->parameter] : "no argument",
-		r ? r->bytes : 0);
+		bytes, r ? m->address - r->base : 0, sim_range_name(l, r, name), r ? r->bytes : 0);
 }

@@ -265,12 +265,12 @@ static bool find_global(sim_bulk *b, uint64_t address)
 
 static bool may_write(const sim_bulk *b, const sim_range *r)
 {
-	const char *const *names = b->w->program->launch->names;
+	char name[SIM_NAME];
 	return b->kind != BULK_STORE || !r->read_only ||
 	       sim_report(b->w, b->in, b->lane,
 		       "what is passed as *const must not be written while the kernel runs; pass it as *T",
 		       "%s is written by a bulk copy, which is passed as *const",
-		       r->parameter >= 0 ? names[r->parameter] : "a buffer");
+		       sim_range_name(b->w->program->launch, r, name));
 }
 
 static uint64_t address_of(const sim_bulk *b, uint32_t unit, uint8_t bytes, int64_t offset)

@@ -30,6 +30,24 @@ static void find_arguments(sim_range *r, const signature *s, const uint64_t *bit
 	r->read_only = r->parameter >= 0 && !writable;
 }
 
+/* Memory that arguments point to may hold addresses, as 64-bit integers: what they point into is the kernel's, too.
+ * What is written there is not known, so all of it may be. */
+static void find_addresses(sim_range *ranges, size_t n, const signature *s, const uint64_t *bits)
+{
+	for (uint32_t i = 0; i < s->nparameters; i++) {
+		const signature_parameter *p = &s->parameters[i];
+		bool holds = p->element == BLK_TYPE_I64 || p->element == BLK_TYPE_U64;
+		const sim_range *table = NULL;
+		if (p->code == BLK_TYPE_POINTER && holds && bits[i] % 8 == 0) table = sim_range_in(ranges, n, bits[i]);
+		uint64_t words = table ? (table->base + table->bytes - bits[i]) / 8 : 0;
+		for (uint64_t k = 0; k < words; k++) {
+			uint64_t address = ((const uint64_t *)(uintptr_t)bits[i])[k];
+			sim_range *r = (sim_range *)sim_range_in(ranges, n, address);
+			if (r && r->parameter < 0 && r->shadow) r->parameter = (int32_t)i, r->word = k + 1;
+		}
+	}
+}
+
 /* What a kernel may touch: all buffers as they are now, and its module's variables. */
 static sim_range *ranges_of(sim_device *s, const sim_code *c, const signature *sig, const uint64_t *bits, size_t *n)
 {
@@ -47,6 +65,7 @@ static sim_range *ranges_of(sim_device *s, const sim_code *c, const signature *s
 		out[(*n)++] = (sim_range){.base = v->address, .bytes = v->bytes, .defined = true, .parameter = -1};
 	}
 	if (out) qsort(out, *n, sizeof *out, by_address);
+	if (out) find_addresses(out, *n, sig, bits);
 	return out;
 }
 

@@ -8,27 +8,35 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-const sim_range *sim_range_find(const sim_launch *l, uint64_t address)
+const sim_range *sim_range_in(const sim_range *ranges, size_t n, uint64_t address)
 {
-	size_t low = 0, high = l->nranges; /* the last that begins at or before the address */
+	size_t low = 0, high = n; /* the last that begins at or before the address */
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		if (l->ranges[middle].base <= address)
+		if (ranges[middle].base <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	if (low == 0) return NULL;
-	const sim_range *r = &l->ranges[low - 1];
+	const sim_range *r = &ranges[low - 1];
 	return address - r->base < r->bytes ? r : NULL;
 }
 
-static void range_name(const sim_launch *l, const sim_range *r, char *out, size_t room)
+const sim_range *sim_range_find(const sim_launch *l, uint64_t address)
 {
-	if (r->parameter >= 0)
-		snprintf(out, room, "%s", l->names[r->parameter]);
+	return sim_range_in(l->ranges, l->nranges, address);
+}
+
+const char *sim_range_name(const sim_launch *l, const sim_range *r, char out[SIM_NAME])
+{
+	if (!r || r->parameter < 0)
+		snprintf(out, SIM_NAME, "a buffer that is no argument");
+	else if (!r->word)
+		snprintf(out, SIM_NAME, "%s", l->names[r->parameter]);
 	else
-		snprintf(out, room, "a buffer that is no argument");
+		snprintf(out, SIM_NAME, "the buffer at %s[%" PRIu64 "]", l->names[r->parameter], r->word - 1);
+	return out;
 }
 
 /* The buffer whose edge is nearest. */
@@ -52,7 +60,7 @@ static void *outside(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t a
 	const char *what = writes ? "written" : "read";
 	uint64_t distance;
 	const sim_range *r = nearest(l, address, &distance);
-	char name[128];
+	char name[SIM_NAME];
 	if (address < 4096) {
 		sim_report(w, in, lane,
 			"a pointer that was passed as null, or an address that was read from memory as 0",
@@ -61,12 +69,11 @@ static void *outside(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t a
 		sim_report(w, in, lane, "an address that comes from no argument, or an index of a wild size",
 			"%u bytes are %s at 0x%" PRIx64 ", far from every buffer", bytes, what, address);
 	} else {
-		range_name(l, r, name, sizeof name);
 		int64_t offset = (int64_t)(address - r->base);
 		sim_report(w, in, lane,
 			"compare the mask with the number of elements: the last program's tile may end behind it",
 			"%u bytes are %s outside %s, which has %" PRIu64 " bytes: at offset %" PRId64, bytes, what,
-			name, r->bytes, offset);
+			sim_range_name(l, r, name), r->bytes, offset);
 	}
 	return NULL;
 }
@@ -84,12 +91,11 @@ static uint8_t *global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t
 	}
 	if (r->bytes - (address - r->base) < bytes) return outside(w, in, lane, address, bytes, writes);
 	if (writes && r->read_only) {
-		char name[128];
-		range_name(w->program->launch, r, name, sizeof name);
+		char name[SIM_NAME];
 		sim_report(w, in, lane,
 			"what is passed as *const must not be written while the kernel runs; pass it as *T",
-			"%u bytes of %s are written, which is passed as *const: at offset %" PRIu64, bytes, name,
-			address - r->base);
+			"%u bytes of %s are written, which is passed as *const: at offset %" PRIu64, bytes,
+			sim_range_name(w->program->launch, r, name), address - r->base);
 		return NULL;
 	}
 	*shadow = r->defined ? (uint8_t *)no_shadow : r->shadow + (address - r->base);

@@ -362,7 +362,7 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 	const sim_range *r, const sim_program *owner, uint64_t offset)
 {
 	const sim_program *p = w->program;
-	char shared[80] = "shared memory";
+	char what[SIM_NAME] = "shared memory";
 	const sim_launch *l = p->launch;
 	const sim_instr *other = &p->code->code[m->pc];
 	char who[160], where[320];
@@ -376,8 +376,7 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 		snprintf(who, sizeof who, "program (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")", n % l->grid[0],
 			n / l->grid[0] % l->grid[1], n / l->grid[0] / l->grid[1]);
 	sim_place(p->code, other, where, sizeof where);
-	if (!r && owner != p)
-		snprintf(shared, sizeof shared, "shared memory of program %u of the cluster", owner->rank);
+	if (!r && owner != p) snprintf(what, sizeof what, "shared memory of program %u of the cluster", owner->rank);
 	return sim_report(w, in, lane,
 		!r && m->program != p->number + 1
 			? "a barrier of the cluster between the two is missing, or an mbarrier that one "
@@ -388,7 +387,7 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 					      : "give every program its own elements, or let them use atomics; a lock "
 						"needs acquire and release",
 		"a race on %s at offset %" PRIu64 ": it is %s here and was %s by %s at %s, in no order",
-		r ? l->names[r->parameter] : shared, offset, writes ? "written" : "read", wrote ? "written" : "read",
+		r ? sim_range_name(l, r, what) : what, offset, writes ? "written" : "read", wrote ? "written" : "read",
 		who, where);
 }
 
@@ -641,6 +640,7 @@ bool sim_proxied_global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_
 	const sim_range *r = sim_range_find(w->program->launch, address);
 	if (!r || !r->pages) return true;
 	uint64_t offset = address - r->base;
+	char name[SIM_NAME];
 	for (uint64_t end = offset + bytes; offset < end; offset += 4 - (offset & 3)) {
 		sim_page *page = page_of(r, offset);
 		if (!page) continue;
@@ -649,7 +649,8 @@ bool sim_proxied_global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_
 		atomic_flag_clear_explicit(&page->busy, memory_order_release);
 		if (m.program && !is_fenced_in_launch(w, &m) &&
 			is_before(w, &m, UINT32_C(1) << lane, SIM_LANES * w->index + lane, false))
-			return report_proxies(w, in, lane, &m, w->program->launch->names[r->parameter], offset, writes);
+			return report_proxies(
+				w, in, lane, &m, sim_range_name(w->program->launch, r, name), offset, writes);
 	}
 	return true;
 }

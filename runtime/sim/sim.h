@@ -26,6 +26,7 @@
 
 enum {
 	SIM_LANES = 32,
+	SIM_NAME = 128,         /* room for what a report calls a buffer */
 	SIM_UNIT = 64,          /* bytes: registers lie at multiples of it, and are named by the multiple */
 	SIM_SHARED_BASE = 1024, /* address of the first byte of shared memory, as on hardware: 0 points nowhere */
 	SIM_LOCAL_BASE = 64,
@@ -229,6 +230,7 @@ typedef struct sim_range { /* device memory that a kernel may touch: a buffer or
 	bool defined;    /* no bit is undefined */
 	/* of a launch: */
 	int32_t parameter;          /* the first that points into it; -1: none */
+	uint64_t word;              /* 0; or it is not the parameter that does so but its buffer's word - 1 */
 	bool read_only;             /* it is passed as *const only */
 	_Atomic(sim_page *) *pages; /* race.c: who touched what; null: not watched */
 } sim_range;
@@ -454,6 +456,8 @@ bool sim_out_of_memory(sim_launch *);
 
 /* memory.c */
 const sim_range *sim_range_find(const sim_launch *, uint64_t address); /* the one that holds it, or null */
+const sim_range *sim_range_in(const sim_range *, size_t n, uint64_t address);
+const char *sim_range_name(const sim_launch *, const sim_range *, char out[SIM_NAME]); /* for reports; returns out */
 /* Where a lane's `bytes` at an address are on the host, and their undefined bits.  Null: reported. */
 uint8_t *sim_memory(sim_warp *, const sim_instr *, unsigned lane, sim_space, uint64_t address, unsigned bytes,
 	bool writes, uint8_t **shadow);

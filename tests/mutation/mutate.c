@@ -24,7 +24,7 @@ typedef struct subject {
 	sweep_point points[MOST_LAUNCHES];
 	job *jobs[MOST_LAUNCHES];
 	place places[MOST_LAUNCHES];
-	array *outputs[MOST_LAUNCHES]; /* what the right code gives, by parameter */
+	array *outputs[MOST_LAUNCHES]; /* what the right code gives, by buffer */
 	blk_sim_counters counters[MOST_LAUNCHES];
 	blk_buffer *one[MOST_LAUNCHES]; /* that takes the place of all that are written */
 	char bears[MOST_LAUNCHES][64];  /* by variation: yes, no, or 0: nobody has asked */
@@ -219,10 +219,9 @@ static bool launch(const subject *s, size_t i, variation v, size_t order, blk_ke
 	unsigned written = 0, shared = 0;
 	bool alone = v >= PAIRS && pair_of(v).alone;
 	if (blk_sim_configure(s->device, &orders[order])) quit("options");
+	if (place_write(p, j)) quit("inputs");
 	for (size_t k = 0; k < j->n; k++) {
 		args[k] = p->args[k];
-		if (!j->parameters[k].is_pointer) continue;
-		if (blk_buffer_write(p->buffers[k], 0, j->arrays[k].data, j->arrays[k].bytes)) quit("inputs");
 		if (!may_write(j, k)) continue;
 		if (!type) type = j->parameters[k].type;
 		size_t at = place_in_one(v, written++, shared, strcmp(type, j->parameters[k].type) == 0);
@@ -255,9 +254,9 @@ static bool same_outputs(const subject *s, size_t i)
 {
 	const job *j = s->jobs[i];
 	bool same = true;
-	for (size_t k = 0; same && k < j->n; k++) {
+	for (size_t k = 0; same && k < j->nbuffers; k++) {
 		array now;
-		if (!j->parameters[k].written) continue;
+		if (!job_may_write(j, k)) continue;
 		if (place_download(&s->places[i], j, k, &now)) exit(2);
 		same = memcmp(now.data, s->outputs[i][k].data, now.bytes) == 0;
 		array_free(&now);
@@ -362,13 +361,13 @@ static bool prepare(subject *s, char *words)
 		blk_info info;
 		if (!p->launched || blk_kernel_info(p->kernel, p->args, j->n, &info)) return false;
 		if (blk_sim_count(s->device, &s->counters[i])) return false;
-		s->outputs[i] = calloc(j->n, sizeof(array));
+		s->outputs[i] = calloc(j->nbuffers, sizeof(array));
 		size_t bytes = 0;
 		for (size_t k = 0; k < j->n; k++)
 			if (may_write(j, k)) bytes = (bytes > j->arrays[k].bytes ? bytes : j->arrays[k].bytes) + SHIFT;
 		if (blk_buffer_create(s->device, bytes + DISTANCES * STEP, &s->one[i])) return false;
-		for (size_t k = 0; k < j->n; k++)
-			if (j->parameters[k].written && place_download(p, j, k, &s->outputs[i][k])) return false;
+		for (size_t k = 0; k < j->nbuffers; k++)
+			if (job_may_write(j, k) && place_download(p, j, k, &s->outputs[i][k])) return false;
 		if (i) continue;
 		s->ptx = strdup(info.ptx);
 		FILE *f = fopen(s->path, "w");
@@ -383,7 +382,7 @@ static bool prepare(subject *s, char *words)
 static void forget(subject *s)
 {
 	for (size_t i = 0; i < s->n && s->jobs[i]; i++) {
-		for (size_t k = 0; s->outputs[i] && k < s->jobs[i]->n; k++) array_free(&s->outputs[i][k]);
+		for (size_t k = 0; s->outputs[i] && k < s->jobs[i]->nbuffers; k++) array_free(&s->outputs[i][k]);
 		free(s->outputs[i]);
 		blk_buffer_free(s->one[i]);
 		place_close(&s->places[i]);

@@ -81,6 +81,46 @@ run 2 "unknown option" $add --frobnicate; says 'unknown option --frobnicate'
 run 2 "value missing" $add --out; says 'value is missing'
 status 2 "nothing" "$blkrun"
 
+# Addresses of buffers: what is shown, written and compared are the buffers, each device's own; several orders begin from the
+# same bytes of them.  The simulator knows them by their table and keeps programs apart in them.
+cat >addresses.blk <<'END'
+kernel twice(at: *const i64, n: i32) grid(1) {
+    let i = arange(0, 8);
+    let x = load(at).to(*const f32);
+    let y = load(at + 1).to(*f32);
+    store(y + i, load(y + i, mask = i < n) + 2.0 * load(x + i, mask = i < n), mask = i < n);
+}
+kernel race(at: *const u64, n: i32) grid(n) { store(load(at + 1).to(*f32), 1.0); }
+kernel number(x: *f32, n: i32) grid(1) { store(x, n.to(f32)); }
+END
+twice() { # wanted name device at more arguments...
+	w=$1 n=$2 device=$3 at=$4
+	shift 4
+	status "$w" "$n" "$blkrun" --device="$device" addresses.blk:twice at="$at" "$@"
+}
+for device in cpu sim sim:sm_90a; do
+	twice 0 "addresses on $device" $device 'to:f32[5]:arange+f32[1,5]:ones+f32[5]' n=5 --check cpu --out 'at[1]=at.npy'
+	quiet; says '^at\[1\]: f32\[1, 5\]'; says '\[0, 0\] 1  3  5  7  9$'; says '^check at\[1\] against .*: good, equal'; silent 'at[0]'; silent 'at[2]'
+	twice 0 "addresses against a file on $device" $device 'to:f32[n]:arange+f32[n]:ones' n=5 --check 'at[1]=at.npy' --bench
+	says 'check at\[1\] against at.npy: good, equal'
+done
+twice 0 "addresses in several orders" sim 'to:f32[5]:arange+f32[5]:ones' n=5 --sim-schedules=3; says '  1  3  5  7  9$'
+twice 0 "addresses over sizes" cpu 'to:f32[n]:arange+f32[n],to:f32[n]:ones+f32[n]' n=5,7 --check cpu; says '^at = to:f32\[n\]:ones'; silent WRONG
+twice 0 "seeds of addresses" cpu 'to:f32[5]:randn+f32[5]:randn' n=0 --out 'at[0]=s0.npy' --out 'at[1]=s1.npy'; quiet
+cmp -s s0.npy s1.npy && bad "two buffers of a table are filled alike" || ok
+twice 1 "an address's end" sim 'to:f32[5]:ones+f32[8]:ones' n=6; says ' read outside the buffer at at\[0\], which has 20 bytes: at offset 20$'
+status 1 "a race behind addresses" "$blkrun" --device=sim addresses.blk:race at=to:f32[1]+f32[1] n=2
+says 'a race on the buffer at at\[1\] at offset 0'
+twice 2 "no address" cpu to: n=5; says '^blkrun: at\[0\]: addresses are of fresh buffers'
+twice 2 "address of a file" cpu 'to:f32[5]+@x.npy' n=5; says '^blkrun: at\[1\]: addresses are of fresh buffers'
+twice 2 "address of no type" cpu 'to:f32[5]+f33[5]' n=5; says '^blkrun: at\[1\]: its element type is unknown'
+twice 2 "a buffer for addresses" cpu 'f32[5]' n=5; says 'but the buffer holds f32 (to: in front'
+twice 2 "addresses as a file" cpu 'to:f32[5]+f32[5]' n=5 --out at=at.npy; says 'at: it holds addresses; its buffers are at\[0\] to at\[1\]'
+twice 2 "an address too far" cpu 'to:f32[5]+f32[5]' n=5 --out 'at[2]=at.npy'; says "no parameter 'at\[2\]'"
+twice 2 "addresses and one of several" cpu 'to:f32[5]+f32[5]' n=5 --check at.npy; says 'several buffers'
+twice 2 "trials with addresses" cpu 'to:f32[5]+f32[5]' n=5 --tune; says 'at: its addresses mean nothing'
+run 2 "addresses for numbers" addresses.blk:number x=to:f32[1] n=1; says 'x: addresses (to:) need a parameter that is \*i64 or \*u64'
+
 # A warning is printed once, though the source is checked and then compiled
 echo 'kernel k(x: *f32) grid(1) { static_print("said"); store(x, 1 / 2); }' >warning.blk
 for time in first cached; do

@@ -5,18 +5,8 @@
 enter_scratch "$1"
 cp -r "$root/examples/." .
 # Four groups of matrices: one of no K, the last one of one element at the end of each buffer.
-npy() { # name bytes numbers...: a vector of little-endian integers
-	out=$1 bytes=$2
-	shift 2
-	{
-		printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '<i$bytes', 'fortran_order': False, 'shape': ($#,), }"
-		for v in "$@"; do
-			# shellcheck disable=SC2059
-			for k in $(seq "$bytes"); do printf "\\$(printf %03o $((v & 255)))" && v=$((v >> 8)); done
-		done
-	} >"$out"
-}
 npy sizes.npy 4 77 48 208 16 16 16 130 16 0 1 1 1
+npy even.npy 4 77 48 208 16 16 16 16 16 48 16 16 80 16 16 144 130 16 0 # aligned; K of one to four rounds
 npy a.npy 8 0 16016 16272 16272
 npy b.npy 8 0 9984 10240 10240
 npy c.npy 8 0 3696 3952 6032
