@@ -348,10 +348,11 @@ void lower_wgmma(lower *l, ir_op *o)
 	lower_set(l, result, p->sum);
 }
 
-/* A wait for as much has just been. */
+/* A wait for as much has just been: in front, or at the end of every round of the loop whose sum this is. */
 static bool is_waited_for(const ir_op *o)
 {
-	const ir_op *before = follows(o, IR_WGMMA_WAIT);
+	const ir_op *before = follows(o, IR_WGMMA_WAIT), *loop = before ? NULL : follows(o, IR_FOR);
+	if (loop && loop == ir_arg(o, 0)->def) before = follows(loop->regions[0]->last, IR_WGMMA_WAIT);
 	return before && before->attr[0] <= o->attr[0];
 }
 

@@ -25,7 +25,7 @@
  *       yield %p + s, %u                          if round k + distance exists { copy %ahead into r[fill] }; commit
  *     }                                           wgmma_wait {pending=1}
  *                                                 yield .., %t, .. }
- *                                               %u = wgmma_wait %t; wait for all; ring_end
+ *                                               %u = wgmma_wait %t; cta_barrier; ring_end
  *
  * A product that is still running when the next round begins reads a slot for a round longer, so copies run a round
  * less ahead (`overlaps`); without that the wait at the end of a round is for all products.  pipeline_fit.c says what
@@ -368,7 +368,9 @@ static void rewrite(pipeline *p)
 		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, mapped(map, ir_arg(end, k)));
 	if (p->nbulk) ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
 	pipeline_read_rings(p, slot);
-	if (products && !all_bulk) wait(&after, 0, false); /* all have met: all products have been waited for */
+	if (products &&
+		!all_bulk) /* all have met: each has waited for its products, and in the last round for all copies */
+		ir_build(&after, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	if (p->nbulk) ir_build(&after, IR_MBARRIERS_END, 1, &p->barriers, 0, NULL, 0);
 	ir_build(&after, IR_RING_END, 0, NULL, 0, NULL, 0);
 }
