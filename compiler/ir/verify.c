@@ -146,8 +146,7 @@ static bool check_level(verifier *v, const ir_block *b, const ir_op *o)
 		return fail_at(v, o, "stands at the tile level");
 	if (o->kind == IR_ROLES && (f->level == IR_LEVEL_TILE || b->parent || !o->next || o->next->kind != IR_RETURN))
 		return fail_at(v, o, "is not the last operation of a mapped function");
-	if ((o->kind == IR_CTA_BARRIER || o->kind == IR_CLUSTER_ARRIVE) && f->level == IR_LEVEL_TILE)
-		return fail_at(v, o, "stands at the tile level");
+	if (o->kind == IR_CTA_BARRIER && f->level == IR_LEVEL_TILE) return fail_at(v, o, "stands at the tile level");
 	if (f->level == IR_LEVEL_SCHEDULED && o->shared_bytes &&
 		(uint64_t)o->shared_offset + o->shared_bytes > f->shared_bytes)
 		return fail_at(v, o, "its scratch lies outside the shared memory");

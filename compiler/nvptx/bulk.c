@@ -558,18 +558,6 @@ void lower_meet_cluster(lower *l)
 	cluster_barrier(l, "wait.aligned");
 }
 
-/* What they did in each other's memory they have waited for; and lanes of a warp may come one by one. */
-void lower_cluster_arrive(lower *l, ir_op *o)
-{
-	(void)o;
-	cluster_barrier(l, "arrive.relaxed");
-}
-
-void lower_leave_cluster(lower *l)
-{
-	cluster_barrier(l, "wait");
-}
-
 void lower_cluster_place(lower *l, ir_op *o)
 {
 	tile out = lower_new_tile(l, ir_result(o));

@@ -286,7 +286,6 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_MBARRIER_ARRIVE] = lower_mbarrier_arrive,
 	[IR_CLUSTER_RANK] = lower_cluster_place,
 	[IR_CLUSTER_SIZE] = lower_cluster_place,
-	[IR_CLUSTER_ARRIVE] = lower_cluster_arrive,
 	[IR_ROLES] = lower_roles,
 	[IR_IF] = lower_if,
 	[IR_FOR] = lower_for,

@@ -20,7 +20,7 @@ static void set_registers(lower *l, const char *how, unsigned n)
 
 void lower_roles(lower *l, ir_op *o)
 {
-	enum { COMPUTE, OTHERS, COPY, COPIED, AFTER, BLOCKS };
+	enum { COMPUTE, OTHERS, COPY, AFTER, BLOCKS };
 	LLVMBasicBlockRef block[BLOCKS];
 	for (unsigned i = 0; i < BLOCKS; i++) block[i] = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	if (l->func->cluster) /* the mbarriers are there, for all threads */
@@ -40,16 +40,12 @@ void lower_roles(lower *l, ir_op *o)
 	LLVMPositionBuilderAtEnd(l->builder, block[OTHERS]);
 	set_registers(l, "dec", KEPT);
 	LLVMValueRef one = LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 32 * l->func->num_warps), "");
-	LLVMBuildCondBr(l->builder, one, block[COPY], block[COPIED]);
+	LLVMBuildCondBr(l->builder, one, block[COPY], block[AFTER]);
 
 	LLVMPositionBuilderAtEnd(l->builder, block[COPY]);
 	l->role = PRODUCER;
 	lower_block(l, o->regions[1]);
-	LLVMBuildBr(l->builder, block[COPIED]);
-	l->role = EVERYBODY;
-	LLVMPositionBuilderAtEnd(l->builder, block[COPIED]);
-	if (l->func->cluster) lower_cluster_arrive(l, o); /* those who compute do in their region */
 	LLVMBuildBr(l->builder, block[AFTER]);
+	l->role = EVERYBODY;
 	LLVMPositionBuilderAtEnd(l->builder, block[AFTER]);
-	if (l->func->cluster) lower_leave_cluster(l); /* others give slots back here as long as they compute */
 }

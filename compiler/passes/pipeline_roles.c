@@ -172,14 +172,16 @@ static void thread_through(thread *t, ir_op *o, ir_block *from, ir_value *start)
 	t->out = ir_add_result(f, o, type);
 }
 
-/* A value that the loop carries goes on through the loops around it; `start` stands in front of all of them. */
-static ir_value *carry_on(pipeline *p, ir_value *start)
+/* A value that the loop carries goes on through the loops around it; `start` stands in front of all of them, *behind
+ * is what comes out of them. */
+static ir_value *carry_on(pipeline *p, ir_value *start, ir_value **behind)
 {
 	ir_value *inside = pipeline_carry(p, start, NULL);
 	thread t = {.p = p, .out = p->loop->results[p->loop->nresults - 1]};
 	await(&t, p->loop);
 	for (ir_op *o = p->loop; o->block->parent; o = o->block->parent)
 		thread_through(&t, o->block->parent, o->block, start);
+	*behind = t.out;
 	return inside;
 }
 
@@ -188,6 +190,22 @@ static ir_op *outermost(const pipeline *p)
 	ir_op *o = p->loop;
 	while (o->block->parent) o = o->block->parent;
 	return o;
+}
+
+/* In a cluster a program ends when its neighbours have given all slots back: nobody speaks to it any more, and what it
+ * brought them has been read.  As if it filled each slot once more. */
+static void wait_for_neighbours(pipeline *p, ir_value *slot, ir_value *parity)
+{
+	ir_builder b = {.func = p->func, .block = p->func->body, .before = outermost(p)->next, .at = p->loop->at};
+	p->parity = parity;
+	for (unsigned i = 0; i < p->stages; i++) {
+		ir_value *other = ir_binary(&b, IR_XOR, p->parity, ir_constant_int(&b, SCALAR_I32, 1));
+		ir_value *free[] = {p->empty, slot, other};
+		ir_build(&b, IR_MBARRIER_WAIT, 3, free, 0, NULL, 0);
+		ir_value *next = pipeline_next_slot(p, &b, slot);
+		p->parity = pipeline_next_parity(p, &b, slot);
+		slot = next;
+	}
 }
 
 void pipeline_rewrite_for_roles(pipeline *p)
@@ -211,9 +229,10 @@ void pipeline_rewrite_for_roles(pipeline *p)
 	pipeline_leave_in_flight(p, &after);
 	ir_op *products = pipeline_behind_products(p);
 	ir_builder behind = {.func = p->func, .block = p->body, .before = products, .at = at};
-	ir_value *slot = carry_on(p, zero);
+	ir_value *slot_behind, *parity_behind;
+	ir_value *slot = carry_on(p, zero, &slot_behind);
 	ir_value *last = p->loop->results[p->loop->nresults - 1];
-	p->parity = carry_on(p, zero);
+	p->parity = carry_on(p, zero, &parity_behind);
 
 	ir_value *other = ir_binary(&top, IR_XOR, p->parity, ir_constant_int(&top, SCALAR_I32, 1));
 	ir_value *free[] = {empty, slot, other}, *come[] = {full, slot, p->parity};
@@ -227,7 +246,7 @@ void pipeline_rewrite_for_roles(pipeline *p)
 		ir_build(&behind, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->nwaits;
 		ir_value *later = ir_binary(&behind, IR_NE, p->body->args[0], ir_arg(p->loop, 0));
 		pipeline_give_back(p, &behind, previous_slot(p, &behind, slot), later);
-		if (inside_a_loop(p->loop)) { /* else nobody takes it any more */
+		if (inside_a_loop(p->loop) || p->cluster) { /* else nobody takes it any more, or waits for it */
 			ir_value *any = ir_binary(&after, IR_LT, ir_arg(p->loop, 0), ir_arg(p->loop, 1));
 			pipeline_give_back(p, &after, previous_slot(p, &after, last), any);
 		}
@@ -236,4 +255,5 @@ void pipeline_rewrite_for_roles(pipeline *p)
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
 	ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
 	pipeline_read_rings(p, slot);
+	if (p->cluster) wait_for_neighbours(p, slot_behind, parity_behind);
 }

@@ -130,26 +130,6 @@ static void find_return_of_slots(ir_op *o, void *context)
 	*found |= o->kind == IR_MBARRIERS && gives_back(o->results[0]);
 }
 
-static void find_arrival(ir_op *o, void *context)
-{
-	bool *found = context;
-	*found |= o->kind == IR_MBARRIER_ARRIVE;
-}
-
-/* In a cluster: that they give nothing back any more is said as early as it is so, and the end hardly waits for it. */
-static void add_cluster_arrive(const splitter *s, ir_block *b)
-{
-	ir_op *last = NULL;
-	for (ir_op *o = b->last; o && !last; o = o->prev) {
-		bool found = false;
-		find_arrival(o, &found);
-		for (unsigned r = 0; r < o->nregions; r++) ir_walk(o->regions[r], find_arrival, &found);
-		if (found) last = o;
-	}
-	ir_builder at = {.func = s->func, .block = b, .before = last ? last->next : b->first, .at = s->func->at};
-	ir_build(&at, IR_CLUSTER_ARRIVE, 0, NULL, 0, NULL, 0);
-}
-
 bool pass_specialise_warps(pass_context *c, ir_func *f)
 {
 	bool found = false;
@@ -167,7 +147,6 @@ bool pass_specialise_warps(pass_context *c, ir_func *f)
 	}
 	drop_producers(&s, roles->regions[0]);
 	drop_others(&s, roles->regions[1]);
-	if (f->cluster) add_cluster_arrive(&s, roles->regions[0]);
 	pressure need = pressure_estimate(c->arena, f);
 	bool short_of = f->num_warps > FEW_WARPS && need.lines.n && need.lines.at[0].registers > FEW_REGISTERS;
 	f->producer_warps = short_of ? 4 : 1;

@@ -221,6 +221,7 @@ bool sim_step_mbarrier(sim_warp *w, const sim_instr *in, uint32_t mask)
 /* Lanes have seen its phase end. */
 static void listen(sim_warp *w, const sim_instr *in, uint32_t lanes, const sim_mbarrier *b)
 {
+	sim_cluster_hears(w->program, b->heard);
 	if (!in->acquires) return;
 	sim_order_acquire(w, lanes, &b->told);
 	sim_order_programs(w, lanes, (sim_scope)in->scope, true, false);
@@ -242,7 +243,6 @@ bool sim_step_mbarrier_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		unsigned i = (unsigned)__builtin_ctz(m);
 		if (!b || address[i] != last) {
 			if (told) listen(w, in, told, b);
-			if (told) sim_cluster_hears(p, b->heard);
 			if (!(b = sim_mbarrier_at(w, in, i, address[i], &p))) return false;
 			last = address[i];
 			told = 0;

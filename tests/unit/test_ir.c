@@ -506,7 +506,6 @@ static void verifier_checks_levels(void **state)
 		      "bulk_store %m, %z, %i, %i {by_warps=0}",
 		"writes through *const f32");
 	check_refused("cta_barrier", "stands at the tile level");
-	check_refused("cluster_arrive", "stands at the tile level");
 	check_refused("%y = mbarriers {count=2 arrivals=1} : i32", "stands at the tile level");
 	check_refused("%y = splat %x : f32[64] " REG, "a layout at the tile level");
 #define MAPPED "level=mapped num_warps=1"
