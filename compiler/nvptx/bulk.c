@@ -279,7 +279,7 @@ static void store_by_warps(lower *l, ir_op *o)
 	LLVMValueRef lane = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, 31), "");
 	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, lane, lower_i32(l, 0), "");
 	tile all = lower_arg(l, o, 1), in = {ARENA_ARRAY(l->arena, LLVMValueRef, 1u << p.ninside), 1u << p.ninside};
-	bool taken = in_loop(o) && !waits_in_front(o);
+	bool taken = in_loop(o) && !waits_in_front(o), counts = taken || p.copies > p.buffers; /* copies, one by one */
 	for (unsigned n = 0; n < p.copies; n++) {
 		uint32_t outside = layout_spread(p.outside, p.noutside, n);
 		for (uint32_t k = 0; k < in.n; k++) in.at[k] = all.at[outside | layout_spread(p.inside, p.ninside, k)];
@@ -299,7 +299,7 @@ static void store_by_warps(lower *l, ir_op *o)
 			at[d] = LLVMBuildAdd(l->builder, index[d], lower_i32(l, step), "");
 		}
 		copy(l, rank, buffer, lower_arg(l, o, 0).at[0], at, NULL, NULL);
-		if (n + 1 < p.copies || !commits_later(o)) plain(l, "cp.async.bulk.commit_group;");
+		if (n + 1 < p.copies ? counts : !commits_later(o)) plain(l, "cp.async.bulk.commit_group;");
 		branch_end(l, after);
 	}
 }

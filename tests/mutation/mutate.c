@@ -170,7 +170,8 @@ typedef enum variation {
 	PAIRS, /* two of the first three buffers that it may write are one, at one of DISTANCES from each other; with
 		* all programs, or with one that is launched REPEATS times from one memory, so that it arrives last, too
 		*/
-	DISTANCES = 7,
+	EXACTLY = 7, /* the last distance: 2 STEP, no SHIFT, so that blocks that go by such steps lie upon each other */
+	DISTANCES,
 	VARIATIONS = PAIRS + 2 * 3 * DISTANCES
 } variation;
 typedef struct pair {
@@ -194,8 +195,8 @@ static bool may_write(const job *j, size_t k)
 static pair pair_of(variation v)
 {
 	static const unsigned who[3][2] = {{0, 1}, {0, 2}, {1, 2}};
-	unsigned k = (unsigned)v - PAIRS, distance = k / 6;
-	return (pair){who[k / 2 % 3][0], who[k / 2 % 3][1], distance ? STEP * (distance - 1) + SHIFT : 0, k % 2};
+	unsigned k = (unsigned)v - PAIRS, n = k / 6, distance = n ? STEP * (n - 1) + SHIFT : 0;
+	return (pair){who[k / 2 % 3][0], who[k / 2 % 3][1], n == EXACTLY ? 2 * STEP : distance, k % 2};
 }
 
 /* Where the k-th argument that may be written, the n-th that shares, lies in the one buffer; SIZE_MAX: not there. */

@@ -352,6 +352,14 @@ static void test_stores(void **state)
 	assert_int_equal(count(ptx, "cp.async.bulk.wait_group.read 1;"), 2); /* the third and the fourth piece */
 	assert_int_equal(count(ptx, "cp.async.bulk.wait_group.read 0;"), 1);
 	assert_int_equal(count(ptx, "bar.warp.sync"), 6);
+	/* no buffer is taken twice: one commit for both copies */
+	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
+	compile("sm_90a", all, 5, "c: *f32, a: *const f16, b: *const f16, m: i32, n: i32, k: i32",
+		ROWS " let C = tensor(c, [m, n]); var s = zeros([64, 64], f32);\n"
+		     "for t in range(0, k, 64) { s = dot(A.load([0, t], [64, 64]), B.load([t, 0], [64, 64]), s); }\n"
+		     "C.store([0, 0], s);");
+	assert_int_equal(count(ptx, "cp.async.bulk.tensor.2d.global.shared::cta"), 2);
+	assert_int_equal(count(ptx, "cp.async.bulk.commit_group"), 1);
 	/* in a loop the buffers are taken again, and the next tile may be the same one */
 	compile("sm_90a", promised, 3, PARAMETERS,
 		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"

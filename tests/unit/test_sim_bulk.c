@@ -50,6 +50,7 @@ static hopper *with(uint64_t seed, const char *body)
 	"[%smem];\n"
 #define STORE "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%out+16], [%smem+1024], 512;\n"
 #define DONE "@%p1 cp.async.bulk.commit_group;\n@%p1 cp.async.bulk.wait_group 0;\n"
+#define ALL_WAIT "@%p1 cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nsetp.eq.b32 %p2, %tid, 1;\n"
 #define FENCE "fence.proxy.async.shared::cta;\n"
 
 static void test_linear(void **state)
@@ -148,6 +149,8 @@ static void test_proxies(void **state)
 		/* of the copy's writes its end is enough */
 		INIT EXPECT("512") LOAD WAIT FILL_SHARED("1024"),
 		INIT FILL_SHARED("2048") FENCE "bar.sync 0;\n" STORE_OUT DONE ".loc 1 2 1\nbar.sync 0;\n" FILL,
+		INIT FILL_SHARED("2048") FENCE "bar.sync 0;\n" STORE_OUT ALL_WAIT
+					       "bar.warp.sync -1;\n@%p2 st.global.b32 [%out+16], 1;\n",
 		INIT FILL_SHARED("2048") FENCE "bar.sync 0;\n" STORE_OUT DONE
 					       ".loc 1 2 1\n@%p1 st.global.b32 [%out+16], 1;\n",
 		/* and of what it read */
@@ -176,6 +179,9 @@ static void test_proxies(void **state)
 			"a race on out at offset 16"},
 		/* who has not met the thread that waited */
 		{INIT FILL_SHARED("2048") FENCE "bar.sync 0;\n" STORE_OUT DONE ".loc 1 2 1\n" FILL, "a race on out"},
+		{INIT FILL_SHARED("2048") FENCE "bar.sync 0;\n" STORE_OUT ALL_WAIT
+						".loc 1 2 1\n@%p2 st.global.b32 [%out+16], 1;\n",
+			"a race on out"},
 	};
 	for (uint64_t seed = 0; seed < 4; seed++) {
 		for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
