@@ -208,7 +208,8 @@ static void tied(lower *l, const char *code, unsigned n, LLVMValueRef *sum, unsi
 	for (unsigned i = 0; i < n; i++) {
 		types[i] = LLVMTypeOf(sum[i]);
 		args[i] = sum[i];
-		text_printf(&all, "%s=%c", i ? "," : "", types[i] == l->f32 ? 'f' : 'r');
+		/* early: a factor that is a constant may be the sum's as well, but not in one register */
+		text_printf(&all, "%s=&%c", i ? "," : "", types[i] == l->f32 ? 'f' : 'r');
 	}
 	for (unsigned i = 0; i < n; i++) text_printf(&all, ",%u", i);
 	text_puts(&all, n ? constraints : constraints + 1);

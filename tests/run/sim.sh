@@ -176,7 +176,7 @@ for kernel in matmul_tensor matmul_persistent; do
 done
 sed 's/barrier.cluster.arrive.relaxed;//; s/barrier.cluster.wait;//' kernel.ptx >mutant.ptx
 # shellcheck disable=SC2086
-status 1 "a program leaves early" "$blkrun" --device=sim:sm_90a --sim-schedules=20 mutant.ptx $product; says 'which has ended'
+status 1 "a program leaves early" "$blkrun" --device=sim:sm_90a --sim-schedules=20 mutant.ptx $product; says 'has ended and cannot know'
 
 # An operand goes to shared memory in wide accesses and from there by matrix loads, whichever way it lies in memory: four warps, four
 # rounds, four copies and eight matrix loads each, none of which waits for another.
