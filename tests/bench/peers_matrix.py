@@ -3,7 +3,7 @@
 Large products are limited by power: what ran before decides the clock.  Each round of each contender therefore starts after
 the same rest (`matrix`), or after the same quarter of a second of its own work (`matrix_hot`).
 """
-import statistics, time
+import time
 
 import torch, triton
 

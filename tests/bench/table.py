@@ -93,8 +93,8 @@ def matrix_table(rows, section):
     yield "| work | blk | blk, tuner's choice | blk, pointers | cuBLAS | Triton | best blk / cuBLAS | tuner / cuBLAS | aim | pointers / cuBLAS | aim | blk's configuration |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     over = {"best": [], "tuner": []}
-    for work in list(MATRIX) + [w for w in figures if w not in MATRIX]:
-        have = figures.get(work, {})
+    for work in [w for w in MATRIX if w in figures] + [w for w in figures if w not in MATRIX]:
+        have = figures[work]
         ours, tuned, pointers, triton = (have.get(who) for who in ("blk", "blk tuned", "blk pointers", "triton"))
         cublas, best = fastest(have, "cuBLAS", "cuBLASLt"), fastest(have, "blk", "blk tuned")
         ratio = lambda r: float(cublas["ms"]) / float(r["ms"]) if cublas and r else 0
