@@ -172,6 +172,8 @@ static void pass(sim_cluster *c)
 			if (!(c->arrived[i] >> k & 1) && c->programs[i]->warps[k].state != WARP_ENDED) return;
 	memset(c->arrived, 0, sizeof c->arrived);
 	memcpy(c->meets, c->said, sizeof c->meets);
+	memcpy(c->met_relaxed, c->relaxed, sizeof c->relaxed);
+	memset(c->relaxed, 0, sizeof c->relaxed);
 	c->passed++;
 	c->events++;
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -205,12 +207,23 @@ bool sim_step_cluster_arrive(sim_warp *w, const sim_instr *in, uint32_t mask)
 		sim_order_programs(w, mask, SCOPE_CLUSTER, false, true);
 	}
 	p->cluster->said[p->rank] = ++p->cluster->time;
+	p->cluster->relaxed[p->rank] |= !in->releases;
 	w->cluster_passed = p->cluster->passed;
 	if (w->alive & ~w->cluster_lanes) return true;
 	p->cluster->arrived[p->rank] |= UINT32_C(1) << w->index;
 	p->cluster->events++;
 	pass(p->cluster);
 	return true;
+}
+
+/* What programs had done when they came to the cluster's barrier has come, if they said so there by a release. */
+static void arrivals_have_come(sim_program *p)
+{
+	const sim_cluster *c = p->cluster;
+	for (uint32_t i = 0; i < p->nmbarriers; i++)
+		for (uint32_t rank = 0; rank < c->n; rank++)
+			if (!c->met_relaxed[rank] && p->mbarriers[i].heard[rank] <= c->meets[rank])
+				p->mbarriers[i].came[rank] = 0;
 }
 
 bool sim_step_cluster_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
@@ -226,6 +239,7 @@ bool sim_step_cluster_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		sim_order_acquire(w, mask, &c->told[w->program->rank]);
 		sim_order_programs(w, mask, SCOPE_CLUSTER, true, false);
 		sim_cluster_hears(w->program, c->meets);
+		arrivals_have_come(w->program);
 		return true;
 	}
 	w->pc--; /* asks again */
@@ -253,6 +267,25 @@ void sim_cluster_hears(sim_program *p, const uint32_t *said)
 		if (said[rank] > heard[rank]) heard[rank] = said[rank];
 }
 
+/* An arrival from another program takes its time, and a later one, elsewhere, may overtake it. */
+static bool arrivals_are_known(sim_warp *w)
+{
+	const sim_program *p = w->program;
+	for (uint32_t i = 0; i < p->nmbarriers; i++) {
+		const sim_mbarrier *b = &p->mbarriers[i];
+		for (uint32_t rank = 0; rank < p->cluster->n; rank++)
+			if (b->alive && b->came[rank] > b->seen)
+				return sim_report(w, b->last, 0,
+					"a wait for that phase, or a barrier of the cluster with arrivals that are "
+					"releases",
+					"the program has ended and cannot know whether the arrival of program %u of "
+					"the "
+					"cluster at its mbarrier at offset %u has come",
+					rank, b->offset);
+	}
+	return true;
+}
+
 /* Until the others have said something after they were brought a block, it may be on its way; then nobody may end: not
  * the one that it is for, which bulk.c sees, nor the one whose copy it is. */
 static bool may_end(sim_warp *w)
@@ -271,7 +304,7 @@ static bool may_end(sim_warp *w)
 				"cluster "
 				"has come",
 				rank);
-	return true;
+	return arrivals_are_known(w);
 }
 
 /* The same place in the shared memory of another program. */
@@ -390,6 +423,8 @@ void sim_cluster_start(sim_cluster *c, const uint32_t id[3])
 	memset(c->heard, 0, sizeof c->heard);
 	memset(c->said, 0, sizeof c->said);
 	memset(c->meets, 0, sizeof c->meets);
+	memset(c->relaxed, 0, sizeof c->relaxed);
+	memset(c->met_relaxed, 0, sizeof c->met_relaxed);
 	c->asks = false;
 	c->ncopies = 0;
 	memset(c->arrived, 0, sizeof c->arrived);

@@ -148,7 +148,10 @@ bool sim_mbarrier_arrive(sim_warp *w, const sim_instr *in, unsigned lane, sim_pr
 		sim_order_release(w, UINT32_C(1) << lane, &b->arriving);
 	else if (in->releases)
 		sim_order_programs(w, UINT32_C(1) << lane, (sim_scope)in->scope, false, true);
-	if (p != w->program) b->heard[w->program->rank] = ++p->cluster->time;
+	if (p != w->program) {
+		b->heard[w->program->rank] = ++p->cluster->time;
+		b->came[w->program->rank] = b->phase + 1;
+	}
 	b->last = in;
 	b->pending -= count;
 	p->cluster->events++;
@@ -219,8 +222,9 @@ bool sim_step_mbarrier(sim_warp *w, const sim_instr *in, uint32_t mask)
 }
 
 /* Lanes have seen its phase end. */
-static void listen(sim_warp *w, const sim_instr *in, uint32_t lanes, const sim_mbarrier *b)
+static void listen(sim_warp *w, const sim_instr *in, uint32_t lanes, sim_mbarrier *b)
 {
+	b->seen = b->phase;
 	sim_cluster_hears(w->program, b->heard);
 	if (!in->acquires) return;
 	sim_order_acquire(w, lanes, &b->told);
@@ -235,7 +239,7 @@ bool sim_step_mbarrier_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 	if (w->bad[in->b] & mask)
 		return sim_report(w, in, (unsigned)__builtin_ctz(w->bad[in->b] & mask), NULL,
 			"the phase that is waited for is undefined");
-	const sim_mbarrier *b = NULL;
+	sim_mbarrier *b = NULL;
 	sim_program *p = NULL;
 	uint64_t last = 0;
 	uint32_t told = 0;

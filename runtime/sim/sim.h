@@ -313,6 +313,8 @@ typedef struct sim_mbarrier {
 	const sim_instr *made_at, *last; /* last: who arrived or announced bytes */
 	sim_knowledge arriving, told;    /* what those who arrive know; of all phases that are over */
 	uint32_t heard[SIM_CLUSTER];     /* when each program of the cluster arrived last */
+	uint32_t came[SIM_CLUSTER];      /* and in which phase, from 1 on; 0: its program knows that it has come */
+	uint32_t seen;                   /* phases that its program knows to be over */
 } sim_mbarrier;
 
 typedef struct sim_program sim_program;
@@ -411,11 +413,12 @@ struct sim_cluster {              /* programs that one thread of the host simula
 	bool news, asks;          /* a look in this turn was not in vain; all of the last turn's were */
 	uint32_t looks, patience; /* in vain in this turn; how many it has */
 	uint32_t brought[SIM_CLUSTER][SIM_CLUSTER],
-		heard[SIM_CLUSTER][SIM_CLUSTER];        /* by time: a program's copies into
-							   another, and what it has heard of it */
-	uint32_t said[SIM_CLUSTER], meets[SIM_CLUSTER]; /* at the cluster's barrier; when it was passed */
-	const sim_instr *bringer[SIM_CLUSTER];          /* each program's last copy into another */
-	uint32_t slow;                                  /* the rank of a program that has few turns */
+		heard[SIM_CLUSTER][SIM_CLUSTER];             /* by time: a program's copies into
+								another, and what it has heard of it */
+	uint32_t said[SIM_CLUSTER], meets[SIM_CLUSTER];      /* at the cluster's barrier; when it was passed */
+	bool relaxed[SIM_CLUSTER], met_relaxed[SIM_CLUSTER]; /* by an arrival that is no release, one of them */
+	const sim_instr *bringer[SIM_CLUSTER];               /* each program's last copy into another */
+	uint32_t slow;                                       /* the rank of a program that has few turns */
 	sim_bulk *copies;
 	uint32_t ncopies, copies_room;
 };

@@ -288,6 +288,16 @@ static void test_multicast(void **state)
 			"wait for ever");
 		REPORTS(with(2, seed, ".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST(FENCE, MEET, RELEASE, "")),
 			"has ended");
+		/* what comes back at last: waited for, or known by a barrier that it cannot overtake */
+		h = with(2, seed,
+			".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST(FENCE, MEET, RELEASE,
+				"@!%p1 bra END;\nLAST:\nmbarrier.try_wait.parity.shared.b64 %p9, [%smem+8], "
+				"0;\n@!%p9 bra LAST;\nEND:\n"));
+		RUNS(h);
+		free(h);
+		REPORTS(with(2, seed,
+				".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST(FENCE, MEET, RELEASE, RELAXED PASS)),
+			"cannot know whether the arrival of program");
 	}
 	REPORTS(with(2, 0, ".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST(FENCE, "bar.sync 0;\n", RELEASE, MEET)),
 		"which that may not have made yet");
