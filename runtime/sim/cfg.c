@@ -29,32 +29,27 @@ static bool ends_all(const sim_instr *in)
 	return in->kind == SIM_STEP && (in->step == sim_step_exit || in->step == sim_step_trap);
 }
 
-/* At most two successors. */
-static int successors(const graph *g, int32_t b, int32_t out[2])
+/* The block that comes k-th behind b, or -1. */
+static int32_t successor(const graph *g, int32_t b, uint32_t k)
 {
 	const sim_instr *in = last_of(g, b);
-	int32_t next = b + 1; /* behind the last block: the end */
-	int n = 0;
-	if (in->kind == SIM_BRANCH) {
-		out[n++] = g->block_of[in->target];
-		if (in->guard) out[n++] = next;
-	} else if (ends_all(in)) {
-		out[n++] = g->n;
-		if (in->guard) out[n++] = next;
-	} else
-		out[n++] = next;
-	return n;
+	uint32_t jumps = in->kind == SIM_BRANCH || ends_all(in) ? 1 : in->kind == SIM_SWITCH ? in->ntargets : 0;
+	if (k > jumps || (k == jumps && jumps && !in->guard)) return -1;
+	if (k == jumps) return b + 1; /* behind the last block: the end */
+	if (in->kind == SIM_BRANCH) return g->block_of[in->target];
+	return in->kind == SIM_SWITCH ? g->block_of[g->code->targets[in->target + (int32_t)k]] : g->n;
 }
 
 static bool allocate(graph *g)
 {
-	size_t n = g->code->n + 2;
+	size_t n = g->code->n + 2, edges = 2 * n;
+	for (size_t i = 0; i < g->code->n; i++) edges += g->code->code[i].ntargets;
 	g->block_of = calloc(n, sizeof(int32_t));
 	g->first = calloc(n, sizeof(int32_t));
 	g->order = calloc(n, sizeof(int32_t));
 	g->rank = calloc(n, sizeof(int32_t));
 	g->parent = calloc(n, sizeof(int32_t));
-	g->preds = calloc(2 * n, sizeof(int32_t));
+	g->preds = calloc(edges, sizeof(int32_t));
 	g->pred_start = calloc(n + 1, sizeof(int32_t));
 	g->stack = calloc(2 * n, sizeof(int32_t));
 	return g->block_of && g->first && g->order && g->rank && g->parent && g->preds && g->pred_start && g->stack;
@@ -67,7 +62,9 @@ static void cut_blocks(graph *g)
 	for (size_t i = 0; i < c->n; i++) {
 		const sim_instr *in = &c->code[i];
 		if (in->kind == SIM_BRANCH) g->block_of[in->target] = 1;
-		if ((in->kind == SIM_BRANCH || ends_all(in)) && i + 1 < c->n) g->block_of[i + 1] = 1;
+		for (uint32_t k = 0; k < in->ntargets; k++) g->block_of[c->targets[in->target + (int32_t)k]] = 1;
+		if ((in->kind == SIM_BRANCH || in->kind == SIM_SWITCH || ends_all(in)) && i + 1 < c->n)
+			g->block_of[i + 1] = 1;
 	}
 	for (size_t i = 0; i < c->n; i++)
 		if (g->block_of[i]) {
@@ -78,12 +75,13 @@ static void cut_blocks(graph *g)
 
 static void link_predecessors(graph *g)
 {
-	int32_t to[2];
+	int32_t to;
 	for (int32_t b = 0; b < g->n; b++)
-		for (int k = successors(g, b, to); k-- > 0;) g->pred_start[to[k] + 1]++;
+		for (uint32_t k = 0; (to = successor(g, b, k)) >= 0; k++) g->pred_start[to + 1]++;
 	for (int32_t b = 0; b <= g->n; b++) g->pred_start[b + 1] += g->pred_start[b];
 	for (int32_t b = 0; b < g->n; b++)
-		for (int k = successors(g, b, to); k-- > 0;) g->preds[g->pred_start[to[k]] + g->rank[to[k]]++] = b;
+		for (uint32_t k = 0; (to = successor(g, b, k)) >= 0; k++)
+			g->preds[g->pred_start[to] + g->rank[to]++] = b;
 	for (int32_t b = 0; b <= g->n; b++) g->rank[b] = -1;
 }
 
@@ -122,16 +120,16 @@ static int32_t meet(const graph *g, int32_t a, int32_t b)
 static void post_dominators(graph *g, int32_t done)
 {
 	bool changed = true;
-	int32_t to[2];
+	int32_t to;
 	for (int32_t b = 0; b <= g->n; b++) g->parent[b] = -1;
 	g->parent[g->n] = g->n;
 	while (changed) {
 		changed = false;
 		for (int32_t i = done - 1; i-- > 0;) {
 			int32_t b = g->order[i], best = -1;
-			for (int k = successors(g, b, to); k-- > 0;) {
-				if (g->rank[to[k]] < 0 || g->parent[to[k]] < 0) continue;
-				best = best < 0 ? to[k] : meet(g, best, to[k]);
+			for (uint32_t k = 0; (to = successor(g, b, k)) >= 0; k++) {
+				if (g->rank[to] < 0 || g->parent[to] < 0) continue;
+				best = best < 0 ? to : meet(g, best, to);
 			}
 			if (best != g->parent[b]) g->parent[b] = best, changed = true;
 		}
@@ -148,7 +146,8 @@ bool sim_code_joins(sim_code *c)
 		post_dominators(&g, number_blocks(&g));
 		for (int32_t b = 0; b < g.n; b++) {
 			sim_instr *in = (sim_instr *)last_of(&g, b);
-			if (in->kind != SIM_BRANCH || !in->guard || g.rank[b] < 0 || g.parent[b] == g.n) continue;
+			bool parts = in->kind == SIM_SWITCH || (in->kind == SIM_BRANCH && in->guard);
+			if (!parts || g.rank[b] < 0 || g.parent[b] == g.n) continue;
 			in->join = g.first[g.parent[b]];
 			c->code[in->join].joins = true;
 		}

@@ -481,10 +481,28 @@ static bool branches(parser *p)
 	const operand *o = p->operands;
 	if (p->noperands != 1 || o[0].kind != OPERAND_NAME) return decode_wrong(p, "a label was expected");
 	sim_instr *in = decode_new(p, SIM_BRANCH);
-	label *all = in ? parse_grow(p, p->uses, p->nuses, &p->uses_room, sizeof *all) : NULL;
-	if (!all) return false;
-	p->uses = all;
-	all[p->nuses++] = (label){o[0].name, o[0].length, (int32_t)p->code->n - 1};
+	return in && parse_use(p, o[0].name, o[0].length, (int32_t)p->code->n - 1, false);
+}
+
+/* brx.idx index, list; */
+static bool branches_by_index(parser *p)
+{
+	const operand *o = p->operands;
+	const target_list *list = NULL;
+	uint32_t index;
+	if (p->nparts < 2 || strcmp(p->parts[1], "idx") != 0) return decode_unknown(p);
+	if (p->noperands != 2 || o[1].kind != OPERAND_NAME) return decode_wrong(p, "an index and a list were expected");
+	for (size_t i = 0; i < p->nlists; i++)
+		if (p->lists[i].length == o[1].length && memcmp(p->lists[i].name, o[1].name, o[1].length) == 0)
+			list = &p->lists[i];
+	if (!list) return parse_fail(p, "no list of targets %.*s", (int)o[1].length, o[1].name);
+	if (!decode_unit(p, &o[0], 4, &index)) return false;
+	sim_instr *in = decode_new(p, SIM_SWITCH);
+	if (!in) return false;
+	in->a = index;
+	in->wide[1] = 4;
+	in->target = list->first;
+	in->ntargets = list->n;
 	return true;
 }
 
@@ -504,6 +522,7 @@ bool decode_statement(parser *p)
 	if (strcmp(first, "selp") == 0) return selects(p);
 	if (p->nparts > 1 && strcmp(last, "pred") == 0 && logic_of(first)) return logic(p);
 	if (strcmp(first, "bra") == 0) return branches(p);
+	if (strcmp(first, "brx") == 0) return branches_by_index(p);
 	size_t before = p->code->n;
 	if (decode_convert(p) || p->failed) return !p->failed;
 	if (decode_access(p) || p->failed) return !p->failed;

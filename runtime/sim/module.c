@@ -171,10 +171,10 @@ static bool resolve(parser *p)
 			if (p->labels[k].length == use->length &&
 				memcmp(p->labels[k].name, use->name, use->length) == 0)
 				target = p->labels[k].pc;
-		p->statement_line = p->code->code[use->pc].line;
+		p->statement_line = use->line;
 		if (target == SIM_NO_PC || (size_t)target >= p->code->n)
 			return parse_fail(p, "no label %.*s", (int)use->length, use->name);
-		p->code->code[use->pc].target = target;
+		*(use->listed ? &p->code->targets[use->pc] : &p->code->code[use->pc].target) = target;
 	}
 	p->statement_line = 0;
 	return true;
@@ -210,6 +210,7 @@ bool sim_code_parse(const char *text, const char *symbol, sim_code **out, char *
 		free(p->declarations);
 		free(p->labels);
 		free(p->uses);
+		free(p->lists);
 		free(p->rows);
 	}
 	free(p);
@@ -237,6 +238,7 @@ void sim_code_free(sim_code *c)
 	free(c->variables);
 	free(c->parameters);
 	free(c->constants);
+	free(c->targets);
 	free(c->code);
 	free(c);
 }

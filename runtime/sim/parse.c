@@ -158,8 +158,39 @@ static bool add_label(parser *p, const char *name, size_t length)
 	label *all = parse_grow(p, p->labels, p->nlabels, &p->labels_room, sizeof *all);
 	if (!all) return false;
 	p->labels = all;
-	all[p->nlabels++] = (label){name, length, (int32_t)p->code->n};
+	all[p->nlabels++] = (label){.name = name, .length = length, .pc = (int32_t)p->code->n};
 	return true;
+}
+
+bool parse_use(parser *p, const char *name, size_t length, int32_t pc, bool listed)
+{
+	label *all = parse_grow(p, p->uses, p->nuses, &p->uses_room, sizeof *all);
+	if (!all) return false;
+	p->uses = all;
+	uint32_t line = p->statement_line ? p->statement_line : p->now.line;
+	all[p->nuses++] = (label){name, length, pc, line, listed};
+	return true;
+}
+
+/* "name: .branchtargets A, B;" */
+static bool branch_targets(parser *p, const char *name, size_t length)
+{
+	sim_code *c = p->code;
+	target_list *all = parse_grow(p, p->lists, p->nlists, &p->lists_room, sizeof *all);
+	if (!all) return false;
+	p->lists = all;
+	target_list *list = &all[p->nlists++];
+	*list = (target_list){name, length, (int32_t)c->ntargets, 0};
+	do {
+		if (p->now.kind != WORD_NAME) return parse_fail(p, "a label was expected");
+		int32_t *targets = parse_grow(p, c->targets, c->ntargets, &c->targets_room, sizeof *targets);
+		if (!targets) return false;
+		c->targets = targets;
+		targets[c->ntargets] = SIM_NO_PC;
+		if (!parse_use(p, p->now.text, p->now.n, (int32_t)c->ntargets++, true) || !parse_next(p)) return false;
+		list->n++;
+	} while (parse_accept(p, ","));
+	return parse_expect(p, ";");
 }
 
 bool parse_skip(parser *p)
@@ -228,9 +259,13 @@ bool parse_body(parser *p)
 		} else {
 			const char *name = p->now.text, *after = p->at;
 			if (p->now.kind == WORD_NAME && *after == ':') {
-				add_label(p, name, p->now.n);
+				size_t length = p->now.n;
 				parse_next(p);
 				parse_expect(p, ":");
+				if (parse_accept(p, ".branchtargets"))
+					branch_targets(p, name, length);
+				else
+					add_label(p, name, length);
 			} else
 				statement(p);
 		}

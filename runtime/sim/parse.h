@@ -50,8 +50,17 @@ typedef struct declaration { /* registers, one or name0..nameN-1, of the innermo
 typedef struct label {
 	const char *name;
 	size_t length;
-	int32_t pc; /* of a use: the instruction to be patched */
+	int32_t pc;    /* of a use: the instruction to be patched, or the place in the code's targets */
+	uint32_t line; /* of a use */
+	bool listed;   /* of a use: it is one of the targets */
 } label;
+
+typedef struct target_list { /* name: .branchtargets ..; */
+	const char *name;
+	size_t length;
+	int32_t first; /* in the code's targets */
+	uint32_t n;
+} target_list;
 
 enum { PARSE_OPERANDS = 192, PARSE_FIRST = 24, PARSE_PARTS = 16, PARSE_OPCODE = 160 };
 
@@ -65,6 +74,8 @@ typedef struct parser {
 	size_t ndeclarations, declarations_room;
 	label *labels, *uses;
 	size_t nlabels, labels_room, nuses, uses_room;
+	target_list *lists;
+	size_t nlists, lists_room;
 	uint32_t depth;
 	uint32_t file, source_line; /* of the last .loc */
 	/* The statement that is being decoded. */
@@ -103,6 +114,7 @@ uint32_t parse_new_unit(parser *, uint8_t bytes);
 /* parse.c */
 bool parse_body(parser *); /* behind its opening brace, up to its end */
 bool parse_skip(parser *); /* up to the semicolon and over it */
+bool parse_use(parser *, const char *name, size_t length, int32_t pc, bool listed); /* of a label: patched at the end */
 
 /* decode.c: the statement in the parser becomes an instruction. */
 bool decode_statement(parser *);

@@ -86,7 +86,7 @@ extern const sim_compare_op sim_compare_ops[];
 extern const size_t sim_ncompare_ops;
 
 /* ---- Decoded code ---- */
-typedef enum sim_kind { SIM_ALU, SIM_COMPARE, SIM_SELECT, SIM_BRANCH, SIM_STEP } sim_kind;
+typedef enum sim_kind { SIM_ALU, SIM_COMPARE, SIM_SELECT, SIM_BRANCH, SIM_SWITCH, SIM_STEP } sim_kind;
 typedef enum sim_space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST, SPACE_PARAM } sim_space;
 typedef enum sim_scope { SCOPE_GPU, SCOPE_CLUSTER, SCOPE_CTA } sim_scope;
 typedef enum sim_proxy { PROXY_SHARED, PROXY_GLOBAL, PROXY_COUNT } sim_proxy; /* whose fences there are */
@@ -113,6 +113,7 @@ struct sim_instr {
 	int64_t bar_offset;    /* of the mbarrier that a copy tells */
 	uint32_t extra;        /* number of its sim_product, or unit of the mbarrier's address */
 	int32_t target, join;  /* of a branch: where to; where its paths meet or SIM_NO_PC */
+	uint32_t ntargets;     /* of a switch, whose `target` is the first of them in the code's; a: the index */
 	const sim_op *op;
 	union {
 		sim_lanes *lanes;
@@ -195,6 +196,8 @@ typedef struct sim_parameter {
 typedef struct sim_code {
 	sim_instr *code;
 	size_t n, room;
+	int32_t *targets; /* of switches, list by list */
+	size_t ntargets, targets_room;
 	uint32_t units;      /* of a warp's register file */
 	uint32_t predicates; /* number 0 is always true */
 	sim_constant *constants;

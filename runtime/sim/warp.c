@@ -73,6 +73,49 @@ static void branch(sim_warp *w, const sim_instr *in, uint32_t taken)
 	w->join = in->join;
 }
 
+/* Every place the lanes go to becomes a level; those whose guard is false go on behind it. */
+static bool spread(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	const int32_t *to = w->program->code->targets + in->target;
+	const uint8_t *index = sim_at(w, in->a);
+	uint32_t left = mask, first = 0;
+	int32_t next = w->pc + 1, at = next;
+	if (w->bad[in->a] & mask)
+		return sim_report(w, in, (unsigned)__builtin_ctz(w->bad[in->a] & mask),
+			"the index depends on memory or a register that nothing has written",
+			"a branch is decided by an undefined value");
+	for (uint32_t m = mask; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		uint64_t v = sim_register_read(index, 4, i);
+		if (v >= in->ntargets)
+			return sim_report(w, in, i, NULL, "a branch by index %llu into a list of %u targets",
+				(unsigned long long)v, in->ntargets);
+	}
+	while (left) {
+		uint32_t same = 0;
+		int32_t target = to[sim_register_read(index, 4, (unsigned)__builtin_ctz(left))];
+		for (uint32_t m = left; m; m &= m - 1) {
+			unsigned i = (unsigned)__builtin_ctz(m);
+			if (to[sim_register_read(index, 4, i)] == target) same |= UINT32_C(1) << i;
+		}
+		left &= ~same;
+		if (!first) { /* these go first; what waits for them lies below the others */
+			first = same;
+			at = target;
+			uint32_t other = w->active & ~mask;
+			if (first == w->active) break;
+			if (in->join != SIM_NO_PC && in->join != w->join && !push(w, w->active, in->join, w->join))
+				return false;
+			if (other && next != in->join && !push(w, other, next, in->join)) return false;
+		} else if (target != in->join && !push(w, same, target, in->join))
+			return false;
+	}
+	if (first != w->active) w->join = in->join;
+	w->active = first;
+	w->pc = at;
+	return true;
+}
+
 /* ---- Lanes that take part ---- */
 
 void sim_write_lanes(uint8_t *to, const uint8_t *from, uint8_t bytes, uint32_t mask)
@@ -213,7 +256,8 @@ static bool undefined_guard(sim_warp *w, const sim_instr *in)
 {
 	unsigned lane = (unsigned)__builtin_ctz(w->predicate_bad[in->guard] & w->active);
 	return sim_report(w, in, lane, "the condition depends on memory or a register that nothing has written",
-		"%s is decided by an undefined value", in->kind == SIM_BRANCH ? "a branch" : "what a thread does");
+		"%s is decided by an undefined value",
+		in->kind == SIM_BRANCH || in->kind == SIM_SWITCH ? "a branch" : "what a thread does");
 }
 
 static void count(sim_warp *w, const sim_instr *in, uint32_t mask)
@@ -254,6 +298,7 @@ void sim_warp_run(sim_warp *w, uint64_t budget)
 		case SIM_COMPARE: compare(w, in, mask); break;
 		case SIM_SELECT: choose(w, in, mask); break;
 		case SIM_BRANCH: branch(w, in, mask); continue;
+		case SIM_SWITCH: spread(w, in, mask); continue;
 		case SIM_STEP:
 			w->pc++;
 			if (!in->step(w, in, mask)) {

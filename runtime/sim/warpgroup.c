@@ -56,6 +56,7 @@ bool sim_registers_free(sim_warp *w, const sim_instr *in, uint32_t mask)
 		       touch(&t, in->d, true);
 	case SIM_COMPARE: return touch(&t, in->a, false) && touch(&t, in->b, false);
 	case SIM_SELECT: return touch(&t, in->a, false) && touch(&t, in->b, false) && touch(&t, in->d, true);
+	case SIM_SWITCH: return touch(&t, in->a, false);
 	case SIM_BRANCH: return true;
 	case SIM_STEP: break;
 	}

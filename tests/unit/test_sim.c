@@ -62,6 +62,44 @@ static void test_loops_meet(void **state)
 	}
 }
 
+/* A branch by index: all lanes to one place, each to its own, some to where all meet and some not at all. */
+static void test_branches_by_index(void **state)
+{
+	(void)state;
+	static const char *const indices[] = {"and.b32 %r1, %cta, 3;\n", "and.b32 %r1, %tid, 3;\n"};
+	for (int each = 0; each < 2; each++)
+		for (int guarded = 0; guarded < 2; guarded++) {
+			char body[1024];
+			snprintf(body, sizeof body,
+				"%smov.b32 %%r3, 5;\nsetp.ne.b32 %%p1, %%tid, 6;\n"
+				"LIST: .branchtargets\nA,\nB,\nMEET,\nA;\n%sbrx.idx %%r1, LIST;\n"
+				"add.s32 %%r3, %%r3, 300;\nbra.uni MEET;\n"
+				"A:\nadd.s32 %%r3, %%r1, 100;\nactivemask.b32 %%r6;\npopc.b32 %%r6, %%r6;\n"
+				"mad.lo.s32 %%r3, %%r6, 1000, %%r3;\nbra.uni MEET;\nB:\nadd.s32 %%r3, %%r3, 200;\n"
+				"MEET:\nshfl.sync.bfly.b32 %%r4, %%r3, 1, 31, -1;\n"
+				"mad.lo.s32 %%r5, %%cta, 32, %%tid;\nmad.wide.u32 %%rd0, %%r5, 4, %%out;\n"
+				"st.global.b32 [%%rd0], %%r4;\n",
+				indices[each], guarded ? "@%p1 " : "");
+			sim_case c = {.programs = 4, .options = {.counters = 1}, .body = body};
+			RUNS(c);
+			for (uint32_t i = 0; i < 128; i++) {
+				uint32_t lane = (i ^ 1) % 32, k = each ? lane % 4 : i / 32;
+				uint32_t n = each ? 16 : 32 - (uint32_t)guarded; /* lane 6 of each would go to MEET */
+				uint32_t want = k == 1 ? 205 : k == 2 ? 5 : 1000 * n + 100 + k;
+				if (guarded && lane == 6) want = 305;
+				assert_int_equal(c.out[i], want);
+			}
+		}
+	sim_case beyond = {.body = "LIST: .branchtargets A, B;\n.loc 1 9 1\nbrx.idx %tid, LIST;\nA:\nB:\n"};
+	REPORTS(beyond, "made.blk:9:", "a branch by index 2 into a list of 2 targets", "thread 2");
+	sim_case undefined = {.body = "LIST: .branchtargets A, B;\nbrx.idx %r1, LIST;\nA:\nB:\n"};
+	REPORTS(undefined, "a branch is decided by an undefined value");
+	sim_case nowhere = {.body = "LIST: .branchtargets A, B;\nbrx.idx %tid, LIST;\nA:\n"};
+	REFUSES(nowhere, "no label B");
+	sim_case unlisted = {.body = "A:\nbrx.idx %tid, A;\n"};
+	REFUSES(unlisted, "no list of targets A");
+}
+
 static void test_lanes_that_end(void **state)
 {
 	(void)state;
@@ -737,11 +775,12 @@ static void test_targets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_branches_meet), cmocka_unit_test(test_loops_meet),
-		cmocka_unit_test(test_lanes_that_end), cmocka_unit_test(test_nested_branches),
-		cmocka_unit_test(test_warps_and_barrier), cmocka_unit_test(test_spin_lock),
-		cmocka_unit_test(test_programs_that_wait), cmocka_unit_test(test_outside),
-		cmocka_unit_test(test_misuse), cmocka_unit_test(test_undefined), cmocka_unit_test(test_undefined_bits),
-		cmocka_unit_test(test_multiply), cmocka_unit_test(test_load_matrix), cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_branches_by_index), cmocka_unit_test(test_lanes_that_end),
+		cmocka_unit_test(test_nested_branches), cmocka_unit_test(test_warps_and_barrier),
+		cmocka_unit_test(test_spin_lock), cmocka_unit_test(test_programs_that_wait),
+		cmocka_unit_test(test_outside), cmocka_unit_test(test_misuse), cmocka_unit_test(test_undefined),
+		cmocka_unit_test(test_undefined_bits), cmocka_unit_test(test_multiply),
+		cmocka_unit_test(test_load_matrix), cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_races_in_shared_memory), cmocka_unit_test(test_races_and_named_barriers),
 		cmocka_unit_test(test_races_between_programs), cmocka_unit_test(test_threads_of_programs),
 		cmocka_unit_test(test_scopes), cmocka_unit_test(test_seeds), cmocka_unit_test(test_counters),
