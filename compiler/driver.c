@@ -35,6 +35,7 @@ static const pass_row tile_passes[] = {
 	{"cse", pass_cse},
 	{"licm", pass_licm},
 	{"dce", pass_dce},
+	{"start_dots", pass_start_dots},
 	{"legalise", pass_legalise},
 	{NULL, NULL},
 };

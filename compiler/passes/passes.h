@@ -33,7 +33,8 @@ bool pass_canonicalise(pass_context *,
 bool pass_cse(pass_context *, ir_func *);  /* equal pure operations become one; scoped by region */
 bool pass_licm(pass_context *, ir_func *); /* pure operations leave loops */
 bool pass_dce(pass_context *, ir_func *); /* unused pure operations and loads, unused loop-carried values and results */
-bool pass_legalise(pass_context *, ir_func *); /* refuses what has no lowering for the target */
+bool pass_start_dots(pass_context *, ir_func *); /* no dot adds to -0 where the target would begin with it */
+bool pass_legalise(pass_context *, ir_func *);   /* refuses what has no lowering for the target */
 bool pass_expand_math(
 	pass_context *, ir_func *); /* nvptx: elementary functions without an instruction become arithmetic */
 bool pass_prepare_dots(pass_context *, ir_func *); /* nvptx: dots become such as the target has instructions for */

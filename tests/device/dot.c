@@ -239,6 +239,59 @@ static void run_batches(suite *s)
 		}
 }
 
+static void *filled(scalar t, size_t n, double v)
+{
+	uint8_t *to = suite_alloc(n * scalar_bytes(t));
+	uint64_t bits = scalar_from_double(t, v);
+	for (size_t i = 0; i < n; i++) memcpy(to + i * scalar_bytes(t), &bits, scalar_bytes(t));
+	return to;
+}
+
+/* A sum starts from +0 and stays it where the products, and what it is added to, are all -0. */
+static void run_zeros(suite *s, const kind *d, int m, int k, const char *form, const char *body)
+{
+	char name[128], text[2048];
+	snprintf(name, sizeof name, "zeros.%s.%s.%dx16x%d", form, d->name, m, k);
+	if (!suite_wants(s, name)) return;
+	snprintf(text, sizeof text,
+		"kernel k(z: *%s, a: *const %s, b: *const %s, c: *const %s, n: i32) grid(1) {\n"
+		"let o = arange(0, %d)[:, None] * 16 + arange(0, 16)[None, :];\n"
+		"let x = load(a + reshape(arange(0, %d), [%d, %d])); let y = load(b + reshape(arange(0, %d), [%d, "
+		"16]));\n"
+		"var acc = load(c + o);\n%s\nstore(z + o, acc);\n}\n",
+		scalar_name(d->out), scalar_name(d->a), scalar_name(d->b), scalar_name(d->out), m, m * k, m, k, k * 16,
+		k, body);
+	size_t na = (size_t)m * (size_t)k, nb = 16 * (size_t)k, nc = 16 * (size_t)m;
+	void *a = filled(d->a, na, 0), *b = filled(d->b, nb, -1), *c = filled(d->out, nc, -0.0);
+	void *got = suite_alloc(nc * scalar_bytes(d->out));
+	size_t bytes[] = {na * scalar_bytes(d->a), nb * scalar_bytes(d->b), nc * scalar_bytes(d->out)};
+	const void *in[] = {a, b, c};
+	bool good = suite_run(s, name, text, NULL, 0, d->out, got, nc, in, bytes, 3, 3);
+	int wrong = 0;
+	for (size_t i = 0; good && i < nc; i++)
+		if (container_at(d->out, got, i) != 0 && wrong++ < 3) printf("%s: element %zu is not +0\n", name, i);
+	suite_verdict(s, good, wrong, text);
+	free(a);
+	free(b);
+	free(c);
+	free(got);
+}
+
+static void run_all_zeros(suite *s)
+{
+	static const char *const bodies[][2] = {{"added", "acc = dot(x, y OPTIONS) + acc;"},
+		{"from", "acc = dot(x, y, acc OPTIONS);"},
+		{"loop", "for i in range(0, n) { acc += dot(x, y OPTIONS); }"}};
+	for (size_t d = 0; d < sizeof kinds / sizeof kinds[0]; d++)
+		for (size_t i = 0; i < 6 && kinds[d].out != SCALAR_I32; i++) {
+			const char *text = bodies[i / 2][1], *options = strstr(text, " OPTIONS");
+			char body[256];
+			snprintf(body, sizeof body, "%.*s%s%s", (int)(options - text), text, kinds[d].options,
+				options + strlen(" OPTIONS"));
+			run_zeros(s, &kinds[d], i % 2 ? 64 : 16, i % 2 ? 32 : 1, bodies[i / 2][0], body);
+		}
+}
+
 /* A product with a loop over k and masks, on sizes that no tile divides. */
 typedef enum made { AS_LOADED, A_MADE, B_MADE, BOTH_MADE } made; /* operands that are computed from what is loaded */
 
@@ -580,6 +633,7 @@ int main(int argc, char **argv)
 	run_tiles(&s);
 	run_matrix(&s);
 	run_batches(&s);
+	run_all_zeros(&s);
 	run_loops(&s);
 	run_forms(&s);
 	return suite_close(&s);
