@@ -640,7 +640,6 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_CONST: return constant(o, why);
 	case IR_PROGRAM_ID:
 	case IR_NUM_PROGRAMS:
-	case IR_CLUSTER_RANK:
 	case IR_CLUSTER_SIZE:
 	case IR_ARANGE: return source(o, why);
 	case IR_SPLAT:

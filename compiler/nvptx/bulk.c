@@ -342,7 +342,7 @@ void lower_bulk_wait(lower *l, ir_op *o)
 static bool by_thread_0(const ir_op *o)
 {
 	return o && (o->kind == IR_MBARRIER_EXPECT || o->kind == IR_BULK_COPY || o->kind == IR_MBARRIERS ||
-			    o->kind == IR_TENSOR_MAP || (o->kind == IR_MBARRIER_WAIT && o->attr[0]));
+			    o->kind == IR_TENSOR_MAP);
 }
 
 static void enter_thread_0(lower *l, const ir_op *o)
@@ -494,9 +494,7 @@ void lower_bulk_copy(lower *l, ir_op *o)
 
 void lower_mbarrier_wait(lower *l, ir_op *o)
 {
-	if (o->attr[0]) enter_thread_0(l, o);
 	wait(l, slot_barrier(l, o, 0, 1), lower_arg(l, o, 2).at[0]);
-	if (o->attr[0]) leave_thread_0(l, o);
 }
 
 static void find_reads(ir_op *o, void *context)
@@ -547,22 +545,15 @@ void lower_mbarrier_arrive(lower *l, ir_op *o)
 		lower_asm(l, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", l->none, 2, args, LOWER_ASM_EFFECT);
 }
 
-static void cluster_barrier(lower *l, const char *what)
-{
-	lower_intrinsic(l, arena_printf(l->arena, "llvm.nvvm.barrier.cluster.%s", what), l->none, 0, NULL);
-}
-
 void lower_meet_cluster(lower *l)
 {
-	cluster_barrier(l, "arrive.aligned");
-	cluster_barrier(l, "wait.aligned");
+	lower_intrinsic(l, "llvm.nvvm.barrier.cluster.arrive.aligned", l->none, 0, NULL);
+	lower_intrinsic(l, "llvm.nvvm.barrier.cluster.wait.aligned", l->none, 0, NULL);
 }
 
-void lower_cluster_place(lower *l, ir_op *o)
+void lower_cluster_size(lower *l, ir_op *o)
 {
 	tile out = lower_new_tile(l, ir_result(o));
-	out.at[0] = o->kind == IR_CLUSTER_RANK
-			    ? cluster_rank(l)
-			    : lower_intrinsic(l, "llvm.nvvm.read.ptx.sreg.cluster.nctarank", l->i32, 0, NULL);
+	out.at[0] = lower_intrinsic(l, "llvm.nvvm.read.ptx.sreg.cluster.nctarank", l->i32, 0, NULL);
 	lower_set(l, ir_result(o), out);
 }

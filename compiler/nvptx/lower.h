@@ -268,7 +268,7 @@ void lower_mbarrier_expect(lower *, ir_op *);
 void lower_mbarrier_wait(lower *, ir_op *);
 void lower_mbarrier_arrive(lower *, ir_op *);
 void lower_meet_cluster(lower *);
-void lower_cluster_place(lower *, ir_op *);
+void lower_cluster_size(lower *, ir_op *);
 
 /* ---- roles.c ---- */
 void lower_roles(lower *, ir_op *);

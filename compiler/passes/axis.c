@@ -103,7 +103,6 @@ static bool never_negative(const ir_value *v, unsigned depth)
 	switch (v->def->kind) {
 	case IR_PROGRAM_ID:
 	case IR_NUM_PROGRAMS:
-	case IR_CLUSTER_RANK:
 	case IR_CLUSTER_SIZE: return true;
 	case IR_ARANGE: return v->def->attr[0] >= 0;
 	case IR_SPLAT:

@@ -64,7 +64,7 @@ typedef struct pipeline {
 	/* Programs of a cluster whose rounds go together where `in_step` holds; 0: each by itself.  Where they do,
 	 * slots are given back to all of them. */
 	uint32_t cluster;
-	ir_value *in_step, *empty; /* empty: what slots are given back by; with a producer without a cluster too */
+	ir_value *in_step, *empty; /* empty: what slots are given back by */
 } pipeline;
 
 /* ---- pipeline_fit.c ---- */

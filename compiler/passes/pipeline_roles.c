@@ -1,9 +1,9 @@
 /* A loop whose copies another warp shall make.
  *
- * In: a loop whose loads are all bulk copies, and a loop around it.  Out: the loop with copies, waits and arrivals in
- * an order in which one thread could do all of them; specialise_warps.c gives each half to its warps.
- * The one idea: a slot has two barriers, `full` and `empty`, and slot and parity run on from one run of the loop to
- * its next one, as if all runs were one.  So the copies of the next run may begin while what follows this run is done.
+ * In: a loop whose loads are all bulk copies, mostly with a loop around it.  Out: the loop with copies, waits and
+ * arrivals in an order in which one thread could do all of them; specialise_warps.c gives each half to its warps. The
+ * one idea: a slot has two barriers, `full` and `empty`, and slot and parity run on from one run of the loop to its
+ * next one, as if all runs were one.  So the copies of the next run may begin while what follows this run is done.
  *
  *     for t {                                   rings, full, empty
  *       for k, s {                              for t, slot, parity {
@@ -19,7 +19,9 @@
  *                                                 mbarrier_arrive empty[last slot], if there was a round
  *                                                 yield next slot, next parity }
  *
- * Without products in flight a round gives its own slot back, at its end.  Then there need not be a loop around. */
+ * Without products in flight a round gives its own slot back, at its end.  Then there need not be a loop around; in a
+ * cluster neither, and behind all loops the producer waits until each slot has come back.  The last slot is given back
+ * where somebody takes it: a loop around, or those waits. */
 #include "pipeline.h"
 
 /* ---- what a producer can do ---- */

@@ -30,6 +30,14 @@ static void find_arguments(sim_range *r, const signature *s, const uint64_t *bit
 	r->read_only = r->parameter >= 0 && !writable;
 }
 
+/* What nobody has written is no address. */
+static bool is_defined(const sim_range *r, uint64_t offset)
+{
+	uint64_t undefined = 0;
+	if (!r->defined && r->shadow) memcpy(&undefined, r->shadow + offset, sizeof undefined);
+	return !undefined;
+}
+
 /* Memory that arguments point to may hold addresses, as 64-bit integers: what they point into is the kernel's, too.
  * What is written there is not known, so all of it may be. */
 static void find_addresses(sim_range *ranges, size_t n, const signature *s, const uint64_t *bits)
@@ -41,6 +49,7 @@ static void find_addresses(sim_range *ranges, size_t n, const signature *s, cons
 		if (p->code == BLK_TYPE_POINTER && holds && bits[i] % 8 == 0) table = sim_range_in(ranges, n, bits[i]);
 		uint64_t words = table ? (table->base + table->bytes - bits[i]) / 8 : 0;
 		for (uint64_t k = 0; k < words; k++) {
+			if (!is_defined(table, bits[i] - table->base + 8 * k)) continue;
 			uint64_t address = ((const uint64_t *)(uintptr_t)bits[i])[k];
 			sim_range *r = (sim_range *)sim_range_in(ranges, n, address);
 			if (r && r->parameter < 0 && r->shadow) r->parameter = (int32_t)i, r->word = k + 1;

@@ -204,14 +204,17 @@ static uint32_t seen(_Atomic uint32_t *at)
 	return atomic_load_explicit(at, memory_order_relaxed);
 }
 
-/* Told to the programs of the launch.  No memory for it: then nothing is said of this program. */
+/* Told to the programs of the launch. */
 static void release_to_launch(sim_warp *w, uint32_t lanes)
 {
 	const sim_program *p = w->program;
 	sim_launch *l = p->launch;
 	sim_released *r = atomic_load(&l->released[p->number]);
 	sim_knowledge mine = {0};
-	if (!r && !(r = calloc(1, sizeof *r))) return;
+	if (!r && !(r = calloc(1, sizeof *r))) {
+		sim_out_of_memory(l);
+		return;
+	}
 	for (uint32_t k = 0; k < p->nwarps; k++) {
 		mine.lanes[k] = seen(&r->lanes[k]);
 		mine.until[k] = seen(&r->until[k]);

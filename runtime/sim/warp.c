@@ -298,7 +298,12 @@ void sim_warp_run(sim_warp *w, uint64_t budget)
 		case SIM_COMPARE: compare(w, in, mask); break;
 		case SIM_SELECT: choose(w, in, mask); break;
 		case SIM_BRANCH: branch(w, in, mask); continue;
-		case SIM_SWITCH: spread(w, in, mask); continue;
+		case SIM_SWITCH:
+			if (!spread(w, in, mask)) {
+				w->steps += budget - left + 1;
+				return;
+			}
+			continue;
 		case SIM_STEP:
 			w->pc++;
 			if (!in->step(w, in, mask)) {

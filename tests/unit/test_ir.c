@@ -512,9 +512,8 @@ static void verifier_checks_levels(void **state)
 #define BLOCK " : f16[8,64] <reg (0,1)(0,2)(0,4)(4,0) lane (0,8)(0,16)(0,32)(1,0)(2,0) warp ()>"
 	check_refused_in(MAPPED, "%y = mbarriers {count=0 arrivals=1} : i32 return", "count=0");
 	check_refused_in(MAPPED, "%y = mbarriers {count=2 arrivals=1} : i64 return", "i64");
-	check_refused_in(MAPPED, "mbarrier_wait %i, %i, %i {one=0} return", "no barriers");
-	check_refused_in(
-		MAPPED, "%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_wait %y, %i, %j {one=0} return", "parity");
+	check_refused_in(MAPPED, "mbarrier_wait %i, %i, %i return", "no barriers");
+	check_refused_in(MAPPED, "%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_wait %y, %i, %j return", "parity");
 	check_refused_in(MAPPED,
 		"%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_expect %y, %i {bytes=1048576} return", "bytes=");
 	check_refused_in(MAPPED, "mbarriers_end %i {stays=0} return", "no barriers");
