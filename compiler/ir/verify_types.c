@@ -144,7 +144,7 @@ static bool shape_op(const ir_op *o, text *why)
 		for (unsigned i = 0; ok && i < r.rank; i++) {
 			unsigned from = ir_unpack(o->attr[0], i);
 			ok = from < a.rank && !(seen >> from & 1) && r.dim[i] == a.dim[from];
-			seen |= 1u << from;
+			if (ok) seen |= 1u << from; /* a text names any axis: beyond the rank it is no shift either */
 		}
 	}
 	return ok || ir_verify_fail(why, "%s does not become %s", name(why, a), name(why, r));

@@ -352,6 +352,7 @@ static void verifier_checks_types(void **state)
 	check_refused("%y = splat %x : f32[4,2]\n%z = reshape %y : f32[4]", "does not become");
 	check_refused("%y = splat %x : f32[4,2]\n%z = permute %y {order=[1,0]} : f32[4,2]", "does not become");
 	check_refused("%y = splat %x : f32[4,4]\n%z = permute %y {order=[1,1]} : f32[4,4]", "does not become");
+	check_refused("%y = splat %x : f32[4,4]\n%z = permute %y {order=[120,0]} : f32[4,4]", "does not become");
 	check_refused("%y = splat %x : f32[4]\n%z = add %y, %x : f32[4]", "f32 and f32[4] should be the same type");
 }
 
