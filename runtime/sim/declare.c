@@ -147,9 +147,9 @@ bool parse_variables(parser *p, sim_space space, bool is_extern)
 			align = p->now.bits;
 			if (align == 0 || align > 4096 || (align & (align - 1)))
 				return parse_fail(p, "a wrong alignment");
-		} else
+		} else if (!p->failed)
 			typed = decode_type(p->now.text + 1, &type) || typed;
-		if (!parse_next(p)) return false;
+		if (!parse_next(p) || p->failed) return false;
 	}
 	if (!typed || p->now.kind != WORD_NAME) return parse_fail(p, "a variable was expected");
 	sim_code *c = p->code;

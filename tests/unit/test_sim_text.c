@@ -52,14 +52,16 @@ static void test_every_prefix(void **state)
 	assert_non_null(text);
 	size_t n = strlen(text), brace = (size_t)(strrchr(text, '}') - text);
 	assert_true(parses(text));
-	for (size_t i = 0; i <= brace; i++) {
-		char *cut = malloc(i + 1); /* its end is the end of the memory */
-		assert_non_null(cut);
-		memcpy(cut, text, i);
-		cut[i] = 0;
-		assert_false(parses(cut));
-		free(cut);
-	}
+	for (size_t i = 0; i <= brace; i++)
+		for (size_t open = 0; open < 2; open++) { /* a string that does not end */
+			char *cut = malloc(i + open + 1); /* its end is the end of the memory */
+			assert_non_null(cut);
+			memcpy(cut, text, i);
+			memset(cut + i, '"', open);
+			cut[i + open] = 0;
+			assert_false(parses(cut));
+			free(cut);
+		}
 	assert_true(brace < n);
 	free(text);
 }
