@@ -110,11 +110,20 @@ static bool mentions(const affine_context *c, const ir_value *v, unsigned depth)
 	return false;
 }
 
+static bool is_offset(const ir_op *o)
+{
+	int64_t n;
+	return (o->kind == IR_ADD || o->kind == IR_SUB) && ir_is_const_int(ir_arg(o, 1), &n);
+}
+
 /* A scalar is taken apart where it is a wider copy of another, where the host knows all of it, for a loop's counter in
  * it, and for whatever the host knows of it if that is wanted. */
 static bool is_open(const affine_context *c, const ir_value *v)
 {
-	return is_linear(v->def) && (v->def->kind == IR_CONVERT || affine_of_host(c, v) || mentions(c, v, MOST_DEPTH));
+	if (!is_linear(v->def)) return false;
+	if (v->def->kind == IR_CONVERT) return true;
+	if (c->open_offsets) return v->type.elem == SCALAR_I64 || is_offset(v->def);
+	return affine_of_host(c, v) || mentions(c, v, MOST_DEPTH);
 }
 
 static bool atom(ir_value *v, affine *s)
@@ -256,7 +265,8 @@ static bool operation(affine_context *c, ir_value *v, affine *s)
 		return affine_add_number(s, o->attr[0]) &&
 		       (v->type.dim[0] == 1 || affine_add_term(s, &(affine_term){.factor = 1}, 1));
 	case IR_SPLAT:
-	case IR_BROADCAST: return affine_of(c, ir_arg(o, 0), s);
+	case IR_BROADCAST:
+	case IR_CONVERT_LAYOUT: return affine_of(c, ir_arg(o, 0), s);
 	case IR_EXPAND_DIMS:
 	case IR_PERMUTE: return affine_of(c, ir_arg(o, 0), s) && turned(o, s);
 	default: return is_index(v) && ir_is_scalar(v) && atom(v, s);

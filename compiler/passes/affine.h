@@ -33,6 +33,7 @@ typedef struct affine_context {
 	pass_context *pass;
 	ir_func *func;
 	bool open_scalars;           /* scalars are taken apart where the host knows a factor or a summand */
+	bool open_offsets;           /* those of 64 bits are, and sums of one and a number; no other ones */
 	ir_value *open[AFFINE_OPEN]; /* carried values that are being worked out */
 	unsigned nopen, depth;
 	affine product[AFFINE_PRODUCTS]; /* in i32, of what the host knows */

@@ -11,15 +11,10 @@
  *   tiles in one layout without copies, or two stores, as one thread of those that hold an element stores it:
  *   3. through one and the same pointer tile whose addresses are all different;
  *   4. that are aligned blocks, N consecutive elements from a multiple of N, of one origin or of memory as a whole:
- * each thread meets its own elements only. An origin or a pointer that is made anew in a loop is another one behind
- * that loop's back edge.
- *
- * Copies of two blocks into one matrix whose rows follow one another are apart where one coordinate of both is a value
- * in common plus a constant each, which lie as far from each other as the blocks reach. */
+ * each thread meets its own elements only;
+ *   5. they are patches of one matrix that lie apart (apart_matrix.c).
+ * An origin or a pointer that is made anew in a loop is another one behind that loop's back edge. */
 #include "passes.h"
-
-#include <stdio.h>
-#include <string.h>
 
 enum { MOST_ORIGINS = 8 };
 #define MOST_MODULUS ((uint64_t)1 << 30) /* a power of two at which offsets may wrap around */
@@ -126,7 +121,7 @@ static bool is_same(const ir_value *v, const ir_op *around)
 	return !around || ir_defined_outside(v, around);
 }
 
-bool accesses_meet(const pass_context *c, const ir_op *earlier, const ir_op *now, const ir_op *around)
+bool accesses_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
 {
 	const ir_value *a = ir_arg(earlier, 0), *b = ir_arg(now, 0);
 	bool scalars = ir_is_scalar(a) && ir_is_scalar(b);
@@ -147,62 +142,5 @@ bool accesses_meet(const pass_context *c, const ir_op *earlier, const ir_op *now
 			if (x[i].base != y[k].base || !is_same(x[i].base, around)) continue;
 			if (ranges_apart(&x[i], &y[k]) || (own && x[i].aligned && y[k].aligned)) return false;
 		}
-	return true;
-}
-
-/* ---- copies ---- */
-
-/* Behind element type, swizzle and box: address, extents, strides. */
-static const char *array_of(const char *map)
-{
-	const char *end = strstr(map, " ; ");
-	return end ? end + 3 : "";
-}
-
-/* "address ; columns ; rows ; 1 columns * bytes *": rows of so many columns, one behind the other, so that every
- * element has one pair of coordinates. */
-static bool is_dense_matrix(const char *array, unsigned bytes)
-{
-	const char *part[4] = {array};
-	char tail[16];
-	for (unsigned i = 1; i < 4; i++) {
-		const char *end = strstr(part[i - 1], " ; ");
-		if (!end) return false;
-		part[i] = end + 3;
-	}
-	size_t n = (size_t)(part[2] - part[1]) - 3;
-	int length = snprintf(tail, sizeof tail, " * %u *", bytes);
-	const char *stride = part[3];
-	if (strncmp(stride, "1 ", 2) == 0) stride += 2; /* a factor of the last dimension's */
-	return length > 0 && strncmp(stride, part[1], n) == 0 && strcmp(stride + n, tail) == 0;
-}
-
-/* A coordinate as a value, or null, and what is added to it. */
-static const ir_value *split(const ir_value *v, int64_t *added)
-{
-	int64_t n;
-	*added = 0;
-	if (ir_is_const_int(v, added)) return NULL;
-	while (v->def && v->def->kind == IR_ADD && ir_is_const_int(ir_arg(v->def, 1), &n)) {
-		*added += n;
-		v = ir_arg(v->def, 0);
-	}
-	return v;
-}
-
-bool copies_meet(const ir_op *earlier, const ir_op *now, const ir_op *around)
-{
-	const ir_op *a = ir_arg(earlier, 0)->def, *b = ir_arg(now, 0)->def;
-	ir_type x = ir_arg(earlier, 1)->type, y = ir_arg(now, 1)->type;
-	const char *array = array_of(a->text);
-	if (earlier->nargs != 4 || now->nargs != 4 || x.rank != 2 || y.rank != 2 || x.elem != y.elem) return true;
-	if (strcmp(array, array_of(b->text)) != 0 || !is_dense_matrix(array, ir_element_bytes(x))) return true;
-	for (unsigned d = 0; d < 2; d++) {
-		int64_t p, q;
-		const ir_value *v = split(ir_arg(earlier, 2 + d), &p), *w = split(ir_arg(now, 2 + d), &q);
-		if (v != w || (v && !is_same(v, around))) continue;
-		uint32_t distance = (uint32_t)q - (uint32_t)p; /* i32, which wraps around */
-		if (distance >= x.dim[d] && 0u - distance >= y.dim[d]) return false;
-	}
-	return true;
+	return patches_meet(c, f, earlier, now, around);
 }

@@ -185,7 +185,7 @@ static bool meet(const placer *p, const access *earlier, const ir_op *now)
 	if (copied || copies) return true;
 	if (acquires(earlier->op) || releases(now)) return !by_thread_0(earlier->op, now);
 	if (!earlier->writes && !writes(now)) return false;
-	return !commute(earlier->op, now) && accesses_meet(p->context, earlier->op, now, earlier->around);
+	return !commute(earlier->op, now) && accesses_meet(p->context, p->func, earlier->op, now, earlier->around);
 }
 
 /* A histogram ends with each thread reading its own bins, and begins with each thread setting them to 0. */

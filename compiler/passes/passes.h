@@ -78,8 +78,10 @@ bool pass_barriers(pass_context *, ir_func *); /* cta_barrier only where shared 
 
 /* apart.c: may two accesses of global memory, one of which may write, touch common bytes from different threads?
  * `around`: the outermost loop whose back edge lies between them, or null. */
-bool accesses_meet(const pass_context *, const ir_op *earlier, const ir_op *now, const ir_op *around);
-bool copies_meet(const ir_op *earlier, const ir_op *now, const ir_op *around); /* of two bulk stores */
+bool accesses_meet(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
+/* apart_matrix.c: the same of two accesses, as far as rows and columns of one matrix tell, and of two bulk stores. */
+bool patches_meet(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
+bool copies_meet(const ir_op *earlier, const ir_op *now, const ir_op *around);
 
 /* axis.c: contiguity, divisibility, constancy per dimension (playbook: Triton's AxisInfo); all powers of two */
 typedef struct axis_info {

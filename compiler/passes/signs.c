@@ -66,7 +66,7 @@ static bool never_negative(signs *s, ir_value *v, unsigned depth)
 	if (!scalar_is_signed((scalar)v->type.elem)) return true;
 	if (ir_is_const_int(v, &n)) return n >= 0;
 	const ir_op *loop = v->def ? NULL : v->block->parent;
-	if (!v->def && !loop) return guarded(s, v);
+	if (!v->def && !loop) return is_assumed(s, v) || guarded(s, v);
 	unsigned nguards = s->nguards;
 	ir_value *source[IR_SOURCES];
 	unsigned nsources = ir_sources(v, source);

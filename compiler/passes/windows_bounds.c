@@ -6,9 +6,8 @@
  *     l < K - k,   the coordinate along that side being k + l   ->   k + l < K
  * The one idea: the sum `what is left until the bound` + `where the window begins` is the extent, and all that only
  * the device knows must cancel in it. */
+#include "mask.h"
 #include "windows.h"
-
-#include <string.h>
 
 static const char *const NO_BOUNDS = "its mask says more than where its indices end";
 
@@ -83,7 +82,7 @@ static bool bound(window *w, window_side *s, const affine *rest, bool wide)
 	return true;
 }
 
-/* left - right >= 0, in which at most one place occurs. */
+/* difference >= 0, in which at most one place occurs. */
 static const char *relation(window *w, const affine *difference, bool wide)
 {
 	affine rest = *difference;
@@ -112,47 +111,15 @@ static const char *relation(window *w, const affine *difference, bool wide)
 	return sign < 0 ? "its mask's bound is not the host's to know" : NO_BOUNDS;
 }
 
-/* dim: of the load, for each dimension of v. */
-static const char *conjunction(window *w, ir_value *v, const int8_t *dim)
+static const char *read_bound(void *w, const mask_bound *b)
 {
-	int8_t inner[IR_MAX_RANK] = {0};
-	int64_t known;
-	const ir_op *o = v->def;
-	if (!o) return NO_BOUNDS;
-	if (ir_is_const_int(v, &known)) return known ? NULL : NO_BOUNDS;
-	memcpy(inner, dim, sizeof inner);
-	switch (o->kind) {
-	case IR_AND: {
-		const char *why = conjunction(w, ir_arg(o, 0), dim);
-		return why ? why : conjunction(w, ir_arg(o, 1), dim);
-	}
-	case IR_SPLAT:
-	case IR_BROADCAST: return conjunction(w, ir_arg(o, 0), dim);
-	case IR_EXPAND_DIMS:
-		for (unsigned i = 0; i + 1 < v->type.rank; i++) inner[i] = dim[i + (i >= (unsigned)o->attr[0])];
-		return conjunction(w, ir_arg(o, 0), inner);
-	case IR_PERMUTE:
-		for (unsigned i = 0; i < v->type.rank; i++) inner[ir_unpack(o->attr[0], i)] = dim[i];
-		return conjunction(w, ir_arg(o, 0), inner);
-	case IR_LT:
-	case IR_LE:
-	case IR_GT:
-	case IR_GE: break;
-	default: return NO_BOUNDS;
-	}
-	bool less = o->kind == IR_LT || o->kind == IR_LE, strict = o->kind == IR_LT || o->kind == IR_GT;
-	affine large = {0}, small = {0};
-	if (!affine_of(&w->signs.context, ir_arg(o, less ? 1 : 0), &large) || large.root ||
-		!affine_of(&w->signs.context, ir_arg(o, less ? 0 : 1), &small) || small.root ||
-		!affine_add(&large, &small, -1) || !affine_add_number(&large, strict ? -1 : 0))
-		return NO_BOUNDS;
-	for (unsigned i = 0; i < large.n; i++)
-		if (large.term[i].place >= 0) large.term[i].place = dim[large.term[i].place];
-	return relation(w, &large, ir_arg(o, 0)->type.elem == SCALAR_I64);
+	affine difference;
+	if (!b || b->from_zero) return NO_BOUNDS;
+	difference = b->high;
+	return affine_add(&difference, &b->low, -1) ? relation(w, &difference, b->wide) : NO_BOUNDS;
 }
 
 const char *window_bounds(window *w)
 {
-	static const int8_t same[IR_MAX_RANK] = {0, 1, 2, 3};
-	return w->load->nargs < 2 ? NULL : conjunction(w, ir_arg(w->load, 1), same);
+	return w->load->nargs < 2 ? NULL : mask_bounds(&w->signs.context, ir_arg(w->load, 1), read_bound, w);
 }
