@@ -219,11 +219,14 @@ static bool in_loop(const ir_op *o)
 	return o != NULL;
 }
 
-/* A wait for all copies, and a barrier (barriers.c). */
-static bool waits_in_front(const ir_op *o)
+/* In a round before this one its copies have begun, and nothing in this round waits for them all (barriers.c). */
+static bool takes_again(const ir_op *o)
 {
-	const ir_op *barrier = o->prev;
-	return barrier && barrier->kind == IR_CTA_BARRIER && barrier->prev && barrier->prev->kind == IR_BULK_WAIT;
+	if (!in_loop(o)) return false;
+	for (const ir_op *barrier = o->prev; barrier; barrier = barrier->prev)
+		if (barrier->kind == IR_CTA_BARRIER && barrier->prev && barrier->prev->kind == IR_BULK_WAIT)
+			return false;
+	return true;
 }
 
 /* Where this warp's part begins along a dimension, added to `first`. */
@@ -249,7 +252,7 @@ static bool commits_later(const ir_op *o)
 	const ir_op *next = o->next;
 	bulk_parts p;
 	while (next && next->kind != IR_BULK_WAIT && next->kind != IR_BULK_STORE && !next->nregions) next = next->next;
-	if (!next || next->kind != IR_BULK_STORE || in_loop(o)) return false;
+	if (!next || next->kind != IR_BULK_STORE || takes_again(next)) return false;
 	return next->attr[0] ? bulk_parts_of(ir_arg(next, 1), &p) : !o->attr[0];
 }
 
@@ -279,7 +282,7 @@ static void store_by_warps(lower *l, ir_op *o)
 	LLVMValueRef lane = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, 31), "");
 	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, lane, lower_i32(l, 0), "");
 	tile all = lower_arg(l, o, 1), in = {ARENA_ARRAY(l->arena, LLVMValueRef, 1u << p.ninside), 1u << p.ninside};
-	bool taken = in_loop(o) && !waits_in_front(o), counts = taken || p.copies > p.buffers; /* copies, one by one */
+	bool taken = takes_again(o), counts = taken || p.copies > p.buffers; /* copies, one by one */
 	for (unsigned n = 0; n < p.copies; n++) {
 		uint32_t outside = layout_spread(p.outside, p.noutside, n);
 		for (uint32_t k = 0; k < in.n; k++) in.at[k] = all.at[outside | layout_spread(p.inside, p.ninside, k)];
