@@ -42,3 +42,16 @@ unsigned ir_conditions(const ir_op *o, ir_value *out[IR_SOURCES])
 	for (unsigned i = 0; i < 3; i++) out[i] = ir_arg(o, i);
 	return 3;
 }
+
+bool ir_holds_for_all(ir_induction *now, const ir_value *v, ir_value *const *source, unsigned n,
+	bool (*holds)(void *context, ir_value *, unsigned depth), void *context, unsigned depth)
+{
+	bool good = true;
+	for (unsigned i = 0; i < now->n; i++)
+		if (now->open[i] == v) return true;
+	if (now->n == IR_MOST_OPEN) return false;
+	now->open[now->n++] = v;
+	for (unsigned i = 0; good && i < n; i++) good = holds(context, source[i], depth);
+	now->n--;
+	return good;
+}

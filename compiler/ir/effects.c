@@ -54,3 +54,9 @@ bool ir_param_written(const ir_func *f, uint32_t param)
 	}
 	return f->params[param].type.pointer == IR_POINTER && (r.unknown || r.root[f->body->args[param]->id]);
 }
+
+bool ir_is_repeatable(const ir_op *o)
+{
+	if (o->kind == IR_LOAD) return ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !o->attr[2];
+	return ir_has(o, IR_PURE) && !o->nregions;
+}

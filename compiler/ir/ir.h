@@ -272,7 +272,19 @@ enum { IR_SOURCES = 3 };
 unsigned ir_sources(const ir_value *, ir_value *out[IR_SOURCES]);
 unsigned ir_conditions(const ir_op *, ir_value *out[IR_SOURCES]);
 
+/* What is proved of values round loops: it holds for a value with sources if it holds for all of them, as it does, by
+ * induction, for the values that are being looked at.  Begins as {0}. */
+enum { IR_MOST_OPEN = 8 };
+typedef struct ir_induction {
+	const ir_value *open[IR_MOST_OPEN];
+	unsigned n;
+} ir_induction;
+bool ir_holds_for_all(ir_induction *, const ir_value *, ir_value *const *source, unsigned n,
+	bool (*holds)(void *context, ir_value *, unsigned depth), void *context, unsigned depth);
+
 /* effects.c: whether the kernel may write through that pointer parameter; conservative. */
 bool ir_param_written(const ir_func *, uint32_t param);
+/* Without regions, and the same wherever it stands: pure, or a load through *const. */
+bool ir_is_repeatable(const ir_op *);
 
 #endif

@@ -19,13 +19,6 @@ typedef struct cse {
 	uint32_t *bucket, mask; /* as many buckets as values, so that chains stay short; a power of two */
 } cse;
 
-static bool mergeable(const ir_op *o)
-{
-	if (o->nregions || o->nresults == 0) return false;
-	if (o->kind == IR_LOAD) return ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !o->attr[2];
-	return ir_has(o, IR_PURE);
-}
-
 /* Operands in an order that does not depend on how a commutative operation was written. */
 static void operands(const ir_op *o, const ir_value **first, const ir_value **second)
 {
@@ -89,7 +82,7 @@ static void run(cse *c, ir_block *b)
 	for (ir_op *o = b->first, *next; o; o = next) {
 		next = o->next;
 		for (unsigned r = 0; r < o->nregions; r++) run(c, o->regions[r]);
-		if (!mergeable(o)) continue;
+		if (o->nresults == 0 || !ir_is_repeatable(o)) continue;
 		uint64_t h = hash(o);
 		uint32_t i = c->bucket[h & c->mask];
 		while (i && !(c->entries.at[i].hash == h && equal(c->entries.at[i].op, o))) i = c->entries.at[i].next;

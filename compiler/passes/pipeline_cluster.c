@@ -52,9 +52,8 @@ static sameness same_argument(neighbours *n, const ir_value *v)
 
 static sameness same_result(neighbours *n, const ir_op *o)
 {
-	bool constant = o->kind == IR_LOAD && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !o->attr[2];
 	if (o->kind == IR_PROGRAM_ID) return o->attr[0] == 0 ? DIFFERS : SAME;
-	if (o->nregions || o->nresults != 1 || (!ir_has(o, IR_PURE) && !constant)) return UNKNOWN;
+	if (o->nresults != 1 || !ir_is_repeatable(o)) return UNKNOWN;
 	return same_operands(n, o);
 }
 

@@ -49,9 +49,7 @@ static void need_parents(needs *n, const ir_op *o)
 
 static void need_operands(needs *n, const ir_op *o)
 {
-	bool constant = o->kind == IR_LOAD && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !o->attr[2];
-	if (!constant && (!ir_has(o, IR_PURE) || o->nregions))
-		n->why = "what it copies depends on more than arithmetic";
+	if (!ir_is_repeatable(o)) n->why = "what it copies depends on more than arithmetic";
 	for (unsigned k = 0; k < o->nargs; k++) need(n, ir_arg(o, k));
 }
 

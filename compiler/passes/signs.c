@@ -14,7 +14,7 @@ bool signs_guard(signs *s, const affine *sum)
 	return true;
 }
 
-static bool never_negative(signs *s, ir_value *v, unsigned depth);
+static bool never_negative(void *context, ir_value *v, unsigned depth);
 
 /* `assume(v >= n)`, n not negative, which stands where the load is seen from. */
 static bool is_assumed(const signs *s, const ir_value *v)
@@ -46,21 +46,9 @@ static bool both(signs *s, const ir_op *o, unsigned depth)
 	return never_negative(s, ir_arg(o, 0), depth) && never_negative(s, ir_arg(o, 1), depth);
 }
 
-/* What a loop carries is not negative if what it starts with is none, and no round makes it so. */
-static bool all_of(signs *s, const ir_value *v, ir_value *const *source, unsigned n, unsigned depth)
+static bool never_negative(void *context, ir_value *v, unsigned depth)
 {
-	bool good = true;
-	for (unsigned i = 0; i < s->nopen; i++)
-		if (s->open[i] == v) return true;
-	if (s->nopen == MOST_OPEN_SIGNS) return false;
-	s->open[s->nopen++] = v;
-	for (unsigned i = 0; good && i < n; i++) good = never_negative(s, source[i], depth);
-	s->nopen--;
-	return good;
-}
-
-static bool never_negative(signs *s, ir_value *v, unsigned depth)
-{
+	signs *s = context;
 	int64_t n;
 	if (depth == 0 || v->type.pointer || !scalar_is_integer((scalar)v->type.elem)) return false;
 	if (!scalar_is_signed((scalar)v->type.elem)) return true;
@@ -74,7 +62,7 @@ static bool never_negative(signs *s, ir_value *v, unsigned depth)
 		source[nsources++] = ir_arg(loop, 0);
 		source[nsources++] = ir_arg(loop, 2);
 	}
-	if (nsources && all_of(s, v, source, nsources, depth - 1)) return true;
+	if (nsources && ir_holds_for_all(&s->carried, v, source, nsources, never_negative, s, depth - 1)) return true;
 	const ir_op *o = v->def;
 	switch (o ? o->kind : IR_KIND_COUNT) {
 	case IR_PROGRAM_ID:

@@ -8,15 +8,14 @@
 
 #include "affine.h"
 
-enum { MOST_GUARDS = 12, MOST_OPEN_SIGNS = 8 };
+enum { MOST_GUARDS = 12 };
 
 typedef struct signs {
 	affine_context context;
 	const ir_op *at; /* assumptions in front of it hold */
 	affine guard[MOST_GUARDS];
 	unsigned nguards;
-	const ir_value *open[MOST_OPEN_SIGNS]; /* carried values that are being looked at */
-	unsigned nopen;
+	ir_induction carried;
 } signs;
 
 bool signs_never_negative(signs *, ir_value *);

@@ -72,8 +72,7 @@ static bool is_shared(const ir_op *o)
 
 static bool computed_by_all(const splitter *s, const ir_op *o)
 {
-	bool constant = o->kind == IR_LOAD && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !o->attr[2];
-	if (o->nregions || (!ir_has(o, IR_PURE) && !constant)) return false;
+	if (!ir_is_repeatable(o)) return false;
 	for (unsigned i = 0; i < o->nresults; i++)
 		if (!ir_is_scalar(o->results[i])) return false;
 	for (unsigned i = 0; i < o->nargs; i++)

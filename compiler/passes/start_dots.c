@@ -9,30 +9,10 @@
  * begins with zeros, so that nothing is added. */
 #include "passes.h"
 
-enum { MOST_DEPTH = 16, MOST_OPEN = 8 };
-
-typedef struct signed_zeros {
-	const ir_value *open[MOST_OPEN]; /* carried values that are being looked at */
-	unsigned nopen;
-} signed_zeros;
-
-static bool none(signed_zeros *z, const ir_value *v, unsigned depth);
-
-/* Neither what a loop starts with nor what a round makes of it. */
-static bool none_of(signed_zeros *z, const ir_value *v, ir_value *const *source, unsigned n, unsigned depth)
-{
-	bool good = true;
-	for (unsigned i = 0; i < z->nopen; i++)
-		if (z->open[i] == v) return true;
-	if (z->nopen == MOST_OPEN) return false;
-	z->open[z->nopen++] = v;
-	for (unsigned i = 0; good && i < n; i++) good = none(z, source[i], depth);
-	z->nopen--;
-	return good;
-}
+enum { MOST_DEPTH = 16 };
 
 /* No element is -0, but for one that a tiny product was rounded to. */
-static bool none(signed_zeros *z, const ir_value *v, unsigned depth)
+static bool none(void *induction, ir_value *v, unsigned depth)
 {
 	ir_value *source[IR_SOURCES];
 	const ir_op *o = v->def;
@@ -40,14 +20,14 @@ static bool none(signed_zeros *z, const ir_value *v, unsigned depth)
 	if (ir_is_const(v, &bits)) return bits != minus;
 	if (depth == 0) return false;
 	unsigned n = ir_sources(v, source);
-	if (n) return none_of(z, v, source, n, depth - 1);
+	if (n) return ir_holds_for_all(induction, v, source, n, none, induction, depth - 1);
 	if (!o) return false;
 	switch (o->kind) {
 	case IR_DOT: return true;
-	case IR_ADD: return none(z, ir_arg(o, 0), depth - 1) || none(z, ir_arg(o, 1), depth - 1);
-	case IR_SUB: return none(z, ir_arg(o, 0), depth - 1);
-	case IR_SPLAT: return none(z, ir_arg(o, 0), depth - 1);
-	case IR_CONVERT: return !scalar_is_float(ir_arg(o, 0)->type.elem) || none(z, ir_arg(o, 0), depth - 1);
+	case IR_ADD: return none(induction, ir_arg(o, 0), depth - 1) || none(induction, ir_arg(o, 1), depth - 1);
+	case IR_SUB: return none(induction, ir_arg(o, 0), depth - 1);
+	case IR_SPLAT: return none(induction, ir_arg(o, 0), depth - 1);
+	case IR_CONVERT: return !scalar_is_float(ir_arg(o, 0)->type.elem) || none(induction, ir_arg(o, 0), depth - 1);
 	default: return false;
 	}
 }
@@ -62,10 +42,10 @@ static bool begins_with_it(const blk_target *t, const ir_op *dot)
 static void start(ir_op *o, void *context)
 {
 	pass_context *p = context;
-	signed_zeros z = {0};
+	ir_induction zeros = {0};
 	if (o->kind != IR_DOT || o->nargs < 3 || !begins_with_it(p->target, o)) return;
 	ir_value *acc = ir_arg(o, 2);
-	if (none(&z, acc, MOST_DEPTH)) return;
+	if (none(&zeros, acc, MOST_DEPTH)) return;
 	ir_builder b = {.func = o->block->func, .block = o->block, .before = o, .at = o->at};
 	ir_set_arg(o, 2, ir_binary(&b, IR_ADD, acc, ir_constant(&b, acc->type, 0)));
 }
