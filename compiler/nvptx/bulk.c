@@ -516,7 +516,7 @@ static bool follows_reads(const lower *l, const ir_op *o)
 			continue;
 		}
 		o = o->prev;
-		if (o->kind == IR_RING_READ || o->nregions) break;
+		if (o->kind == IR_RING_READ || ring_read_by_dot(o, 0) || ring_read_by_dot(o, 1) || o->nregions) break;
 		if (o->kind == IR_CTA_BARRIER || (o->kind == IR_WGMMA && o->shared_bytes)) return false;
 	}
 	ir_walk(l->func->body, find_reads, &reads);

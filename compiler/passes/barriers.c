@@ -267,10 +267,9 @@ static void separate(placer *p, pending *set, ir_op *o, unsigned found)
 static void add_ring_reads(pending *set, const ir_op *o)
 {
 	if (o->kind == IR_RING_READ) add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true});
-	for (unsigned i = 0; o->kind == IR_DOT && i < 2; i++) {
-		const ir_op *d = ir_arg(o, i)->def;
-		while (d && d->kind == IR_PERMUTE) d = ir_arg(d, 0)->def;
-		if (d && d->kind == IR_RING_READ) add_ring_reads(set, d);
+	for (unsigned i = 0; i < 2; i++) {
+		const ir_op *read = ring_read_by_dot(o, i);
+		if (read) add_ring_reads(set, read);
 	}
 }
 

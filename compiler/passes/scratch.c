@@ -207,6 +207,14 @@ bool ring_plan(const ir_op *ring, layout_plan *plan)
 	return false;
 }
 
+const ir_op *ring_read_by_dot(const ir_op *o, unsigned operand)
+{
+	if (o->kind != IR_DOT) return NULL;
+	const ir_op *d = ir_arg(o, operand)->def;
+	while (d && d->kind == IR_PERMUTE) d = ir_arg(d, 0)->def;
+	return d && d->kind == IR_RING_READ ? d : NULL;
+}
+
 uint32_t scratch_align(const ir_op *o)
 {
 	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) return BULK_ALIGN;

@@ -92,6 +92,8 @@ static inline bool is_atomic(const ir_op *o)
  * reads.  Of a ring for wgmma only the storing half. */
 bool ring_plan(const ir_op *ring, layout_plan *);
 bool ring_is_bulk(const ir_op *ring); /* filled by bulk copies: its slots are blocks as these lay them (bulk.h) */
+/* The ring_read that a dot makes itself of an operand, where it stands; null: it takes registers, or is no dot. */
+const ir_op *ring_read_by_dot(const ir_op *, unsigned operand);
 /* Its bytes are its own until the end of what they are for. */
 static inline bool scratch_lasts(const ir_op *o)
 {
