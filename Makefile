@@ -128,7 +128,7 @@ FUZZ_front := $(filter-out %/blocks.c %/llvm_options.c,$(wildcard compiler/suppo
 	compiler/layout/linear.c compiler/layout/families.c $(GENERATED)
 FUZZ_OF_source := $(FUZZ_front)
 FUZZ_OF_ir := $(FUZZ_front)
-FUZZ_OF_ptx := $(filter-out %/device.c %/launch.c,$(wildcard runtime/sim/*.c)) compiler/support/scalar.c
+FUZZ_OF_ptx := $(filter-out %/device.c %/launch.c,$(wildcard runtime/sim/*.c)) runtime/growing.c compiler/support/scalar.c
 FUZZ_OF_cache := runtime/cache.c runtime/tune_record.c runtime/growing.c runtime/error.c
 FUZZ_OF_package := runtime/package.c
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(patsubst $(BUILD)/%,%,$(1)))

@@ -123,11 +123,14 @@ bool sim_step_store(sim_warp *w, const sim_instr *in, uint32_t mask)
 		for (uint32_t m = mask; m; m &= m - 1) {
 			unsigned i = (unsigned)__builtin_ctz(m);
 			uint64_t undefined = bad >> i & 1 ? sim_shadow_read(w, unit, in->wide[0], i) & some : 0;
-			if (undefined && sim_is_global(in, address[i]))
-				return sim_report(w, in, i,
+			if (undefined && sim_is_global(in, address[i])) {
+				const sim_spot spot = sim_spot_at(w, in, (sim_space)in->space, address[i] + offset,
+					in->bytes, sim_kind_name(true));
+				return sim_report_at(w, in, i, &spot,
 					"a register or an element that nothing has written, or a buffer that the host "
 					"has not filled",
 					"an undefined value is stored");
+			}
 			write_bytes(at[i] + offset, in->bytes, sim_register_read(from, in->wide[0], i));
 			if (undefined || read_bytes(shadow[i] + offset, in->bytes))
 				write_bytes(shadow[i] + offset, in->bytes, undefined);

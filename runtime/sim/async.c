@@ -63,9 +63,11 @@ static bool sources(sim_warp *w, const sim_instr *in, uint32_t mask, sim_pending
 		if (n > in->bytes) return sim_report(w, in, i, NULL, "a copy of %u bytes reads %u", in->bytes, n);
 		c->read[i] = (uint8_t)n;
 		if (!n) continue; /* the address is not looked at */
-		if (address[i] & (in->bytes - 1u))
-			return sim_report(w, in, i, NULL,
+		if (address[i] & (in->bytes - 1u)) {
+			const sim_spot spot = sim_spot_at(w, in, SPACE_GLOBAL, address[i], n, sim_kind_name(false));
+			return sim_report_at(w, in, i, &spot, NULL,
 				"a copy of %u bytes from an address which that does not divide", in->bytes);
+		}
 		unsigned first = n & (n - 1) ? 1 : n; /* an odd number of bytes is looked at from both ends */
 		uint8_t *last;
 		c->from[i] = sim_memory(w, in, i, SPACE_GLOBAL, address[i], first, false, &c->from_shadow[i]);

@@ -103,12 +103,17 @@ static bool lane(sim_warp *w, const sim_instr *in, unsigned i, unsigned k, uint6
 	if (!at) return false;
 	bool overwrites = in->mode == ATOMIC_EXCHANGE, undefined = false;
 	for (unsigned b = 0; b < in->bytes; b++) undefined = undefined || shadow[b];
-	if (undefined && !overwrites)
-		return sim_report(w, in, i,
+	if (undefined && !overwrites) {
+		const sim_spot spot =
+			sim_spot_at(w, in, (sim_space)in->space, address, in->bytes, sim_kind_name(false));
+		return sim_report_at(w, in, i, &spot,
 			"fill the buffer, or store to it first: an atomic starts from what is there",
 			"an atomic works on memory that nothing has written");
-	if ((w->bad[in->regs[k]] >> i & 1) || (in->mode == ATOMIC_CAS && (w->bad[in->c] >> i & 1)))
-		return sim_report(w, in, i, NULL, "an undefined value is the operand of an atomic");
+	}
+	if ((w->bad[in->regs[k]] >> i & 1) || (in->mode == ATOMIC_CAS && (w->bad[in->c] >> i & 1))) {
+		const sim_spot spot = sim_spot_at(w, in, (sim_space)in->space, address, in->bytes, sim_kind_name(true));
+		return sim_report_at(w, in, i, &spot, NULL, "an undefined value is the operand of an atomic");
+	}
 	uint8_t *places[SIM_LANES];
 	places[i] = at;
 	if (!sim_races(w, in, UINT32_C(1) << i, places, in->bytes, true, true, true)) return false;

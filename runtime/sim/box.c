@@ -100,8 +100,14 @@ bool sim_bulk_map(sim_bulk *b, uint64_t address, const sim_range **range)
 	b->bytes = (uint32_t)box;
 	const sim_range *r = *range = sim_range_find(l, m->address);
 	if (r && r->bytes - (m->address - r->base) >= bytes) return true;
-	return sim_report(b->w, b->in, b->lane, "compare its shape and strides with the number of elements",
-		"the tensor of a map, %" PRIu64 " bytes, does not lie in a buffer: from offset %" PRIu64
+	const sim_spot spot = {.space = SPACE_GLOBAL,
+		.range = r,
+		.is_placed = r != NULL,
+		.offset = r ? (int64_t)(m->address - r->base) : 0,
+		.bytes = bytes,
+		.kind = sim_kind_name(b->kind == BULK_STORE)};
+	return sim_report_at(b->w, b->in, b->lane, &spot, "compare its shape and strides with the number of elements",
+		"the tensor of a map, %" PRIu64 " bytes, does not lie in a buffer: from offset %" PRId64
 		" of %s, which has %" PRIu64,
-		bytes, r ? m->address - r->base : 0, sim_range_name(l, r, name), r ? r->bytes : 0);
+		bytes, spot.offset, sim_range_name(l, r, name), r ? r->bytes : 0);
 }

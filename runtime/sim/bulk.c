@@ -161,14 +161,19 @@ static bool store(const sim_bulk *b)
 		uint8_t *to = (uint8_t *)(uintptr_t)(q.global + q.low);
 		if (!n) continue;
 		uint8_t *shadow = r->defined ? NULL : r->shadow + (q.global + q.low - r->base);
-		if (memcmp(p->shared_shadow + at, none, n) != 0)
-			return sim_report(b->w, b->in, b->lane,
+		if (memcmp(p->shared_shadow + at, none, n) != 0) {
+			const sim_spot spot = sim_spot_shared(p, at, n, sim_kind_name(false));
+			return sim_report_at(b->w, b->in, b->lane, &spot,
 				"shared memory that nothing has written, or that a copy has not reached yet",
 				"an undefined value is stored by a bulk copy: from offset %u of shared memory", at);
+		}
 		if (!touch_global(b, &q)) return false;
-		if (b->in->saturates && shadow && memcmp(shadow, none, n) != 0)
-			return sim_report(b->w, b->in, b->lane, "fill the buffer, or store to it first",
+		if (b->in->saturates && shadow && memcmp(shadow, none, n) != 0) {
+			const sim_spot spot =
+				sim_spot_at(b->w, b->in, SPACE_GLOBAL, q.global + q.low, n, sim_kind_name(false));
+			return sim_report_at(b->w, b->in, b->lane, &spot, "fill the buffer, or store to it first",
 				"a reduction works on memory that nothing has written");
+		}
 		if (b->in->saturates)
 			reduce(b, to, p->shared + at, n);
 		else
@@ -191,9 +196,12 @@ static bool land(sim_cluster *c, const sim_bulk *b)
 		} else if (!load(b, p))
 			return false;
 		sim_mbarrier *bar = sim_mbarrier_find(p, b->bar);
-		if (!bar)
-			return sim_report(b->w, b->in, b->lane, "mbarrier.inval comes when all copies have landed",
+		if (!bar) {
+			const sim_spot spot = sim_spot_shared(p, b->bar, 8, NULL);
+			return sim_report_at(b->w, b->in, b->lane, &spot,
+				"mbarrier.inval comes when all copies have landed",
 				"a copy tells the mbarrier at offset %u of shared memory, which is no more", b->bar);
+		}
 		sim_mbarrier_bytes(p, bar, -(int64_t)b->bytes);
 	}
 	if (b->kind == BULK_SHARE) hold(b->w->program, b, -1);
@@ -226,8 +234,9 @@ void sim_bulk_end(sim_cluster *c)
 
 /* An address in shared memory, and that the copy's bytes are there from it on. */
 static bool find_shared(
-	const sim_bulk *b, uint64_t address, bool in_cluster, const char *what, sim_program **owner, uint32_t *offset)
+	const sim_bulk *b, uint64_t address, bool in_cluster, bool writes, sim_program **owner, uint32_t *offset)
 {
+	const char *what = writes ? "destination" : "source";
 	sim_instr in = *b->in;
 	uint32_t align = !b->has_map ? 16 : b->map.swizzle ? 8u * b->map.swizzle : 128;
 	in.in_cluster = in_cluster;
@@ -235,13 +244,14 @@ static bool find_shared(
 	*owner = sim_shared_owner(b->w, &in, b->lane, &address);
 	if (!*owner) return false;
 	uint64_t at = address - SIM_SHARED_BASE, have = (*owner)->shared_bytes;
+	const sim_spot spot = sim_spot_shared(*owner, at, b->bytes, sim_kind_name(writes));
 	if (address < SIM_SHARED_BASE || at > have || have - at < b->bytes)
-		return sim_report(b->w, b->in, b->lane, NULL,
+		return sim_report_at(b->w, b->in, b->lane, &spot, NULL,
 			"a bulk copy's %s of %u bytes is outside shared memory, of which the program has %" PRIu64
 			" bytes: at offset %" PRId64,
 			what, b->bytes, have, (int64_t)at);
 	if (at % align)
-		return sim_report(b->w, b->in, b->lane,
+		return sim_report_at(b->w, b->in, b->lane, &spot,
 			"128 bytes; with a swizzle its pattern: 256 for 32 bytes, 512 for 64, 1024 for 128",
 			"a bulk copy's %s is at offset %" PRIu64 " of shared memory, which %u does not divide", what,
 			at, align);
@@ -253,9 +263,12 @@ static bool find_global(sim_bulk *b, uint64_t address)
 {
 	uint8_t *shadow;
 	b->global = address;
-	if (address % 16)
-		return sim_report(b->w, b->in, b->lane, NULL,
+	if (address % 16) {
+		const sim_spot spot =
+			sim_spot_at(b->w, b->in, SPACE_GLOBAL, address, b->bytes, sim_kind_name(b->kind == BULK_STORE));
+		return sim_report_at(b->w, b->in, b->lane, &spot, NULL,
 			"a bulk copy of global memory at 0x%" PRIx64 ", which 16 does not divide", address);
+	}
 	for (uint32_t i = 0; i < pieces(b); i++)
 		if (!sim_memory(b->w, b->in, b->lane, SPACE_GLOBAL, address + 16 * (uint64_t)i, 16,
 			    b->kind == BULK_STORE, &shadow))
@@ -266,8 +279,9 @@ static bool find_global(sim_bulk *b, uint64_t address)
 static bool may_write(const sim_bulk *b, const sim_range *r)
 {
 	char name[SIM_NAME];
+	const sim_spot spot = {.space = SPACE_GLOBAL, .range = r, .kind = sim_kind_name(true)};
 	return b->kind != BULK_STORE || !r->read_only ||
-	       sim_report(b->w, b->in, b->lane,
+	       sim_report_at(b->w, b->in, b->lane, &spot,
 		       "what is passed as *const must not be written while the kernel runs; pass it as *T",
 		       "%s is written by a bulk copy, which is passed as *const",
 		       sim_range_name(b->w->program->launch, r, name));
@@ -311,14 +325,15 @@ static bool find_mbarriers(sim_bulk *b, const sim_program *owner)
 	for (uint32_t rank = 0; rank < c->n; rank++) {
 		if (!(b->targets >> rank & 1)) continue;
 		const sim_mbarrier *bar = sim_mbarrier_find(c->programs[rank], b->bar);
+		const sim_spot spot = sim_spot_shared(c->programs[rank], b->bar, 8, NULL);
 		if (!bar)
-			return sim_report(w, b->in, b->lane,
+			return sim_report_at(w, b->in, b->lane, &spot,
 				"a copy to several programs tells the mbarrier at the same place of each",
 				"no mbarrier is at offset %u of the shared memory of program %u of the cluster", b->bar,
 				rank);
 		if (c->programs[rank] != w->program && !sim_mbarrier_is_shared(w, b->in, b->lane, bar)) return false;
 		if (!bar->published)
-			return sim_report(w, b->in, b->lane,
+			return sim_report_at(w, b->in, b->lane, &spot,
 				"fence.mbarrier_init stands behind mbarrier.init, then a barrier",
 				"a bulk copy tells an mbarrier (at offset %u) whose init no fence has made known",
 				b->bar);
@@ -388,9 +403,9 @@ static bool find_all(sim_bulk *b)
 				"a bulk copy of %u bytes, which is no multiple of 16", b->bytes);
 		if (b->kind != BULK_SHARE && !find_global(b, stores ? first : second)) return false;
 	}
-	if (b->kind != BULK_LOAD && !find_shared(b, second, false, "source", &owner, &b->from)) return false;
+	if (b->kind != BULK_LOAD && !find_shared(b, second, false, false, &owner, &b->from)) return false;
 	if (stores) return true;
-	return find_shared(b, first, in->in_cluster, "destination", &owner, &b->to) && find_mbarriers(b, owner);
+	return find_shared(b, first, in->in_cluster, true, &owner, &b->to) && find_mbarriers(b, owner);
 }
 
 static bool begin(sim_warp *w, const sim_instr *in, unsigned lane)

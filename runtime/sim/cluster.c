@@ -101,7 +101,8 @@ static bool report_mbarrier(sim_warp *w, uint32_t waiting, uint32_t warps)
 	char where[320] = "nobody";
 	if (!b) return sim_report(w, in, lane, NULL, "%u of %u warps wait for ever", waiting, warps);
 	if (b->last) sim_place(p->code, b->last, where, sizeof where);
-	return sim_report(w, in, lane,
+	const sim_spot spot = sim_spot_shared(p, b->offset, 8, NULL);
+	return sim_report_at(w, in, lane, &spot,
 		b->pending || !b->bytes
 			? "every phase needs the arrivals that its init counts; is an arrive missing, is "
 			  "the parity the wrong one, or does a copy name another mbarrier?"
@@ -274,14 +275,16 @@ static bool arrivals_are_known(sim_warp *w)
 	for (uint32_t i = 0; i < p->nmbarriers; i++) {
 		const sim_mbarrier *b = &p->mbarriers[i];
 		for (uint32_t rank = 0; rank < p->cluster->n; rank++)
-			if (b->alive && b->came[rank] > b->seen)
-				return sim_report(w, b->last, 0,
+			if (b->alive && b->came[rank] > b->seen) {
+				const sim_spot spot = sim_spot_shared(p, b->offset, 8, NULL);
+				return sim_report_at(w, b->last, 0, &spot,
 					"a wait for that phase, or a barrier of the cluster with arrivals that are "
 					"releases",
 					"the program has ended and cannot know whether the arrival of program %u of "
 					"the "
 					"cluster at its mbarrier at offset %u has come",
 					rank, b->offset);
+			}
 	}
 	return true;
 }

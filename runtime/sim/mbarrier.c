@@ -31,15 +31,17 @@ static uint64_t place(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t 
 	}
 	if (!(*owner = sim_shared_owner(w, in, lane, &address))) return UINT64_MAX;
 	uint64_t offset = address - SIM_SHARED_BASE;
+	const sim_spot spot = sim_spot_shared(*owner, offset, 8, NULL);
 	if (address < SIM_SHARED_BASE || offset + 8 > (*owner)->shared_bytes) {
-		sim_report(w, in, lane, NULL,
+		sim_report_at(w, in, lane, &spot, NULL,
 			"an mbarrier outside shared memory, of which the program has %" PRIu64
 			" bytes: at offset %" PRId64,
-			(*owner)->shared_bytes, (int64_t)offset);
+			(*owner)->shared_bytes, spot.offset);
 		return UINT64_MAX;
 	}
 	if (offset % 8) {
-		sim_report(w, in, lane, NULL, "an mbarrier at offset %" PRIu64 ", which 8 does not divide", offset);
+		sim_report_at(
+			w, in, lane, &spot, NULL, "an mbarrier at offset %" PRIu64 ", which 8 does not divide", offset);
 		return UINT64_MAX;
 	}
 	return offset;
@@ -47,8 +49,9 @@ static uint64_t place(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t 
 
 bool sim_mbarrier_is_shared(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mbarrier *b)
 {
+	const sim_spot spot = sim_spot_shared(NULL, b->offset, 8, NULL);
 	return w->program->cluster->passed > b->passed ||
-	       sim_report(w, in, lane, "a barrier of the cluster stands behind the init",
+	       sim_report_at(w, in, lane, &spot, "a barrier of the cluster stands behind the init",
 		       "the mbarrier at offset %u of another program's shared memory is used, which that may not have "
 		       "made yet",
 		       b->offset);
@@ -60,16 +63,25 @@ sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_instr *in, unsigned lane, u
 	if (offset == UINT64_MAX) return NULL;
 	sim_mbarrier *b = sim_mbarrier_find(*owner, offset);
 	if (!b) {
-		sim_report(w, in, lane, "mbarrier.init comes first, then a barrier",
+		const sim_spot spot = sim_spot_shared(*owner, offset, 8, NULL);
+		sim_report_at(w, in, lane, &spot, "mbarrier.init comes first, then a barrier",
 			"no mbarrier is at offset %" PRIu64 " of shared memory", offset);
 		return NULL;
 	}
 	if (*owner == w->program && !sim_knows(w, UINT32_C(1) << lane, b->maker, b->made)) {
 		char where[320];
-		sim_place(w->program->code, b->made_at, where, sizeof where);
-		sim_report(w, in, lane, "a barrier stands between an mbarrier's init and its use by other warps",
+		const sim_other other = {.in = b->made_at,
+			.has_program = true,
+			.program = {w->program->id[0], w->program->id[1], w->program->id[2]},
+			.thread = b->maker,
+			.kind = sim_kind_name(true)};
+		sim_spot spot = sim_spot_shared(*owner, offset, 8, NULL);
+		spot.other = &other;
+		sim_place(w->program->code, other.in, where, sizeof where);
+		sim_report_at(w, in, lane, &spot,
+			"a barrier stands between an mbarrier's init and its use by other warps",
 			"the mbarrier at offset %" PRIu64 " is used, which thread %u may not have made yet, at %s",
-			offset, b->maker, where);
+			offset, other.thread, where);
 		return NULL;
 	}
 	return *owner == w->program || sim_mbarrier_is_shared(w, in, lane, b) ? b : NULL;
@@ -138,8 +150,9 @@ static void advance(sim_program *p, sim_mbarrier *b)
 bool sim_mbarrier_arrive(sim_warp *w, const sim_instr *in, unsigned lane, sim_program *p, sim_mbarrier *b,
 	uint32_t count, bool completes)
 {
+	const sim_spot spot = sim_spot_shared(p, b->offset, 8, NULL);
 	if (count == 0 || count > b->pending)
-		return sim_report(w, in, lane, "the count of its init is for all arrivals of a phase",
+		return sim_report_at(w, in, lane, &spot, "the count of its init is for all arrivals of a phase",
 			"%u arrivals at the mbarrier at offset %u of shared memory, whose phase %u waits for %u of %u",
 			count, b->offset, b->phase, b->pending, b->expected);
 	if (!completes && count == b->pending)

@@ -28,15 +28,65 @@ const sim_range *sim_range_find(const sim_launch *l, uint64_t address)
 	return sim_range_in(l->ranges, l->nranges, address);
 }
 
+static const char *argument(const sim_launch *l, const sim_range *r, const char *before_word, char out[SIM_NAME])
+{
+	if (!r || r->parameter < 0) return NULL;
+	if (r->word)
+		snprintf(out, SIM_NAME, "%s%s[%" PRIu64 "]", before_word, l->names[r->parameter], r->word - 1);
+	else
+		snprintf(out, SIM_NAME, "%s", l->names[r->parameter]);
+	return out;
+}
+
+const char *sim_range_argument(const sim_launch *l, const sim_range *r, char out[SIM_NAME])
+{
+	return argument(l, r, "", out);
+}
+
 const char *sim_range_name(const sim_launch *l, const sim_range *r, char out[SIM_NAME])
 {
-	if (!r || r->parameter < 0)
-		snprintf(out, SIM_NAME, "a buffer that is no argument");
-	else if (!r->word)
-		snprintf(out, SIM_NAME, "%s", l->names[r->parameter]);
-	else
-		snprintf(out, SIM_NAME, "the buffer at %s[%" PRIu64 "]", l->names[r->parameter], r->word - 1);
+	if (!argument(l, r, "the buffer at ", out)) snprintf(out, SIM_NAME, "a buffer that is no argument");
 	return out;
+}
+
+static sim_space space_of(sim_space space, uint64_t *address)
+{
+	if (space != SPACE_GENERIC) return space;
+	if (*address & SIM_SHARED_WINDOW) space = SPACE_SHARED, *address &= ~SIM_SHARED_WINDOW;
+	if (*address & SIM_LOCAL_WINDOW) space = SPACE_LOCAL, *address &= ~SIM_LOCAL_WINDOW;
+	return space == SPACE_GENERIC ? SPACE_GLOBAL : space;
+}
+
+static sim_spot spot_in(const sim_range *r, sim_space space, uint64_t address, uint64_t bytes, const char *kind)
+{
+	return (sim_spot){.space = space,
+		.range = r,
+		.is_placed = r != NULL,
+		.offset = r ? (int64_t)(address - r->base) : 0,
+		.bytes = bytes,
+		.kind = kind};
+}
+
+sim_spot sim_spot_at(
+	const sim_warp *w, const sim_instr *in, sim_space space, uint64_t address, uint64_t bytes, const char *kind)
+{
+	const sim_program *p = w->program;
+	const sim_cluster *c = p->cluster;
+	bool others = in->in_cluster || space == SPACE_GENERIC;
+	space = space_of(space, &address);
+	if (space == SPACE_LOCAL)
+		return (sim_spot){.space = space,
+			.is_placed = true,
+			.offset = (int64_t)(address - SIM_LOCAL_BASE),
+			.bytes = bytes,
+			.kind = kind};
+	if (space != SPACE_SHARED) return spot_in(sim_range_find(p->launch, address), space, address, bytes, kind);
+	uint64_t rank = address >> SIM_RANK_SHIFT;
+	if (c->n > 1 && rank < c->n) {
+		address &= SHARED_OFFSETS;
+		if (rank || others) p = c->programs[rank];
+	}
+	return sim_spot_shared(p, address - SIM_SHARED_BASE, bytes, kind);
 }
 
 /* The buffer whose edge is nearest. */
@@ -54,63 +104,74 @@ static const sim_range *nearest(const sim_launch *l, uint64_t address, uint64_t 
 	return best;
 }
 
-static void *outside(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t address, unsigned bytes, bool writes)
+static void *outside(
+	sim_warp *w, const sim_instr *in, unsigned lane, sim_space space, uint64_t address, unsigned bytes, bool writes)
 {
 	const sim_launch *l = w->program->launch;
 	const char *what = writes ? "written" : "read";
 	uint64_t distance;
 	const sim_range *r = nearest(l, address, &distance);
+	const sim_spot nowhere = spot_in(NULL, space, address, bytes, sim_kind_name(writes));
 	char name[SIM_NAME];
 	if (address < 4096) {
-		sim_report(w, in, lane,
+		sim_report_at(w, in, lane, &nowhere,
 			"a pointer that was passed as null, or an address that was read from memory as 0",
 			"%u bytes are %s at the null pointer plus %" PRIu64, bytes, what, address);
 	} else if (!r || distance > UINT64_C(1) << 30) {
-		sim_report(w, in, lane, "an address that comes from no argument, or an index of a wild size",
+		sim_report_at(w, in, lane, &nowhere,
+			"an address that comes from no argument, or an index of a wild size",
 			"%u bytes are %s at 0x%" PRIx64 ", far from every buffer", bytes, what, address);
 	} else {
-		int64_t offset = (int64_t)(address - r->base);
-		sim_report(w, in, lane,
+		const sim_spot near = spot_in(r, space, address, bytes, sim_kind_name(writes));
+		sim_report_at(w, in, lane, &near,
 			"compare the mask with the number of elements: the last program's tile may end behind it",
 			"%u bytes are %s outside %s, which has %" PRIu64 " bytes: at offset %" PRId64, bytes, what,
-			sim_range_name(l, r, name), r->bytes, offset);
+			sim_range_name(l, r, name), r->bytes, near.offset);
 	}
 	return NULL;
 }
 
 static const uint8_t no_shadow[64]; /* of what is all defined: nobody writes it */
 
-static uint8_t *global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t address, unsigned bytes, bool writes,
-	uint8_t **shadow)
+static uint8_t *global(sim_warp *w, const sim_instr *in, unsigned lane, sim_space space, uint64_t address,
+	unsigned bytes, bool writes, uint8_t **shadow)
 {
 	const sim_range *r = w->near;
 	if (!r || address - r->base >= r->bytes) {
 		r = sim_range_find(w->program->launch, address);
-		if (!r) return outside(w, in, lane, address, bytes, writes);
+		if (!r) return outside(w, in, lane, space, address, bytes, writes);
 		w->near = r;
 	}
-	if (r->bytes - (address - r->base) < bytes) return outside(w, in, lane, address, bytes, writes);
+	if (r->bytes - (address - r->base) < bytes) return outside(w, in, lane, space, address, bytes, writes);
 	if (writes && r->read_only) {
 		char name[SIM_NAME];
-		sim_report(w, in, lane,
+		const sim_spot spot = spot_in(r, space, address, bytes, sim_kind_name(writes));
+		sim_report_at(w, in, lane, &spot,
 			"what is passed as *const must not be written while the kernel runs; pass it as *T",
-			"%u bytes of %s are written, which is passed as *const: at offset %" PRIu64, bytes,
-			sim_range_name(w->program->launch, r, name), address - r->base);
+			"%u bytes of %s are written, which is passed as *const: at offset %" PRId64, bytes,
+			sim_range_name(w->program->launch, r, name), spot.offset);
 		return NULL;
 	}
 	*shadow = r->defined ? (uint8_t *)no_shadow : r->shadow + (address - r->base);
 	return (uint8_t *)(uintptr_t)address;
 }
 
-static uint8_t *window(sim_warp *w, const sim_instr *in, unsigned lane, const char *name, uint8_t *memory,
+/* `owner`: of shared memory; null: it is the thread's own. */
+static uint8_t *window(sim_warp *w, const sim_instr *in, unsigned lane, const sim_program *owner, uint8_t *memory,
 	uint8_t *undefined, uint64_t base, uint64_t size, uint64_t address, unsigned bytes, bool writes,
 	uint8_t **shadow)
 {
 	if (address - base >= size || size - (address - base) < bytes) {
-		sim_report(w, in, lane, NULL,
+		const sim_spot spot = {.space = owner ? SPACE_SHARED : SPACE_LOCAL,
+			.owner = owner,
+			.is_placed = true,
+			.offset = (int64_t)(address - base),
+			.bytes = bytes,
+			.kind = sim_kind_name(writes)};
+		sim_report_at(w, in, lane, &spot, NULL,
 			"%u bytes are %s outside %s memory, of which the program has %" PRIu64
 			" bytes: at offset %" PRId64,
-			bytes, writes ? "written" : "read", name, size, (int64_t)(address - base));
+			bytes, writes ? "written" : "read", owner ? "shared" : "local", size, spot.offset);
 		return NULL;
 	}
 	*shadow = undefined + (address - base);
@@ -122,26 +183,24 @@ uint8_t *sim_memory(sim_warp *w, const sim_instr *in, unsigned lane, sim_space s
 {
 	sim_program *p = w->program;
 	if (address & (bytes - 1)) {
-		sim_report(w, in, lane,
+		const sim_spot spot = sim_spot_at(w, in, space, address, bytes, sim_kind_name(writes));
+		sim_report_at(w, in, lane, &spot,
 			"vector accesses need addresses that their size divides; a promise of alignment may be wrong",
 			"an access of %u bytes at 0x%" PRIx64 ", which %u does not divide", bytes, address, bytes);
 		return NULL;
 	}
-	if (space == SPACE_GENERIC) {
-		if (address & SIM_SHARED_WINDOW) space = SPACE_SHARED, address &= ~SIM_SHARED_WINDOW;
-		if (address & SIM_LOCAL_WINDOW) space = SPACE_LOCAL, address &= ~SIM_LOCAL_WINDOW;
-	}
+	space = space_of(space, &address);
 	if (space == SPACE_SHARED && __builtin_expect((address >> SIM_RANK_SHIFT | p->rank) != 0, 0) &&
 		!(p = sim_shared_owner(w, in, lane, &address)))
 		return NULL;
 	if (space == SPACE_SHARED)
-		return window(w, in, lane, "shared", p->shared, p->shared_shadow, SIM_SHARED_BASE, p->shared_bytes,
-			address, bytes, writes, shadow);
+		return window(w, in, lane, p, p->shared, p->shared_shadow, SIM_SHARED_BASE, p->shared_bytes, address,
+			bytes, writes, shadow);
 	if (space == SPACE_LOCAL)
-		return window(w, in, lane, "local", w->local + lane * p->code->local_bytes,
+		return window(w, in, lane, NULL, w->local + lane * p->code->local_bytes,
 			w->local_shadow + lane * p->code->local_bytes, SIM_LOCAL_BASE, p->code->local_bytes, address,
 			bytes, writes, shadow);
-	return global(w, in, lane, address, bytes, writes, shadow);
+	return global(w, in, lane, space, address, bytes, writes, shadow);
 }
 
 sim_program *sim_shared_owner(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t *address)
@@ -153,7 +212,8 @@ sim_program *sim_shared_owner(sim_warp *w, const sim_instr *in, unsigned lane, u
 	if (c->n == 1 && rank) return p; /* a wild address, which its reader finds to be outside */
 	if (rank != p->rank && (rank || others)) {
 		if (rank >= c->n || !others) {
-			sim_report(w, in, lane,
+			const sim_spot spot = {.space = SPACE_SHARED};
+			sim_report_at(w, in, lane, &spot,
 				"an address of another program's shared memory comes from mapa, for .shared::cluster",
 				"shared memory of program %" PRIu64
 				" of the cluster is used, which has %u; this is program %u",
@@ -164,7 +224,9 @@ sim_program *sim_shared_owner(sim_warp *w, const sim_instr *in, unsigned lane, u
 		bool lives = false;
 		for (uint32_t k = 0; k < owner->nwarps; k++) lives = lives || owner->warps[k].state != WARP_ENDED;
 		if (!lives) {
-			sim_report(w, in, lane,
+			const sim_spot spot =
+				sim_spot_shared(owner, (*address & SHARED_OFFSETS) - SIM_SHARED_BASE, 0, NULL);
+			sim_report_at(w, in, lane, &spot,
 				"a barrier of the cluster stands at the end of programs that others reach into",
 				"shared memory of program %" PRIu64 " of the cluster is used, which has ended", rank);
 			return NULL;

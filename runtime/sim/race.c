@@ -361,37 +361,62 @@ static bool same_statement(const sim_warp *w, const sim_instr *in, const sim_mar
 	return m->program == w->program->number + 1 && other->source_line == in->source_line && other->file == in->file;
 }
 
+/* Which engine's mark of a copy has the program right is known only where no other program copies. */
+static sim_other other_of(const sim_program *p, const sim_mark *m, bool wrote)
+{
+	const uint32_t *grid = p->launch->grid;
+	uint32_t n = m->program - 1, engine = m->thread / SIM_LANES;
+	return (sim_other){.in = &p->code->code[m->pc],
+		.has_program = engine < SIM_CLOCK_MBARRIER || p->cluster->n == 1,
+		.program = {n % grid[0], n / grid[0] % grid[1], n / grid[0] / grid[1]},
+		.thread = m->thread,
+		.engine = engine < SIM_CLOCK_GROUP    ? NULL
+			  : engine < SIM_CLOCK_COPIES ? "wgmma"
+						      : "bulk copy",
+		.kind = sim_kind_name(wrote)};
+}
+
+/* In words: its own program knows a thread by its number. */
+static void name_other(const sim_program *p, const sim_other *o, char *out, size_t room)
+{
+	if (o->engine)
+		snprintf(out, room, "a %s", o->engine);
+	else if (memcmp(o->program, p->id, sizeof p->id) == 0)
+		snprintf(out, room, "thread %u", o->thread);
+	else
+		snprintf(out, room, "program (%u, %u, %u)", o->program[0], o->program[1], o->program[2]);
+}
+
+/* `bytes`: which of the four are touched here. */
 static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mark *m, bool writes, bool wrote,
-	const sim_range *r, const sim_program *owner, uint64_t offset)
+	const sim_range *r, const sim_program *owner, uint64_t offset, uint32_t bytes)
 {
 	const sim_program *p = w->program;
 	char what[SIM_NAME] = "shared memory";
-	const sim_launch *l = p->launch;
-	const sim_instr *other = &p->code->code[m->pc];
+	const sim_other other = other_of(p, m, wrote);
+	const sim_spot spot = {.space = r ? SPACE_GLOBAL : SPACE_SHARED,
+		.range = r,
+		.owner = r ? NULL : owner,
+		.is_placed = true,
+		.offset = (int64_t)offset,
+		.bytes = (uint64_t)__builtin_popcount(bytes),
+		.kind = sim_kind_name(writes),
+		.other = &other};
 	char who[160], where[320];
-	uint64_t n = m->program - 1;
-	uint32_t engine = m->thread / SIM_LANES;
-	if (engine >= SIM_CLOCK_GROUP)
-		snprintf(who, sizeof who, engine < SIM_CLOCK_COPIES ? "a wgmma" : "a bulk copy");
-	else if (m->program == p->number + 1)
-		snprintf(who, sizeof who, "thread %u", m->thread);
-	else
-		snprintf(who, sizeof who, "program (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")", n % l->grid[0],
-			n / l->grid[0] % l->grid[1], n / l->grid[0] / l->grid[1]);
-	sim_place(p->code, other, where, sizeof where);
+	name_other(p, &other, who, sizeof who);
+	sim_place(p->code, other.in, where, sizeof where);
 	if (!r && owner != p) snprintf(what, sizeof what, "shared memory of program %u of the cluster", owner->rank);
-	return sim_report(w, in, lane,
+	return sim_report_at(w, in, lane, &spot,
 		!r && m->program != p->number + 1
 			? "a barrier of the cluster between the two is missing, or an mbarrier that one "
 			  "arrives at and the other waits for"
-		: engine >= SIM_CLOCK_GROUP
-			? "wait for it, and let those who need to know see that: an mbarrier, or a barrier"
+		: other.engine ? "wait for it, and let those who need to know see that: an mbarrier, or a barrier"
 		: m->program == p->number + 1 ? "a barrier between the two is missing"
 					      : "give every program its own elements, or let them use atomics; a lock "
 						"needs acquire and release",
 		"a race on %s at offset %" PRIu64 ": it is %s here and was %s by %s at %s, in no order",
-		r ? sim_range_name(l, r, what) : what, offset, writes ? "written" : "read", wrote ? "written" : "read",
-		who, where);
+		r ? sim_range_name(p->launch, r, what) : what, offset, writes ? "written" : "read",
+		wrote ? "written" : "read", who, where);
 }
 
 /* The four marks of a cell whose bytes are read by different threads, which one summary would mix up: the cell's own
@@ -482,15 +507,15 @@ static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, 
 	const sim_mark *m = &c->write;
 	if (m->program && m->bytes & bytes && !both_atomic(m, &mine) && !is_before(w, m, lanes, thread, !r) &&
 		!(writes && r && same_statement(w, in, m)))
-		return report(w, in, lane, m, writes, true, r, owner, offset);
+		return report(w, in, lane, m, writes, true, r, owner, offset, bytes);
 	m = &c->read;
 	if (writes && m->program && m->bytes & bytes && !both_atomic(m, &mine) && !is_before(w, m, lanes, thread, !r))
-		return report(w, in, lane, m, true, false, r, owner, offset);
+		return report(w, in, lane, m, true, false, r, owner, offset, bytes);
 	if (writes && is_split(m) && (m = parts_of(owner, r, offset)))
 		for (unsigned i = 0; i < 4; i++, m++)
 			if (bytes >> i & 1 && m->program && !both_atomic(m, &mine) &&
 				!is_before(w, m, lanes, thread, !r))
-				return report(w, in, lane, m, true, false, r, owner, offset);
+				return report(w, in, lane, m, true, false, r, owner, offset, bytes);
 	if (writes) {
 		c->write = mine;
 		forget_reads(c, bytes, r, owner, offset);
@@ -500,17 +525,19 @@ static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, 
 }
 
 /* What is under way there lets it be written. */
-static bool is_free(sim_warp *w, const sim_instr *in, unsigned lane, sim_program *p, uint64_t offset)
+static bool is_free(sim_warp *w, const sim_instr *in, unsigned lane, sim_program *p, uint64_t offset, unsigned bytes)
 {
+	const sim_spot spot = sim_spot_shared(p, offset, bytes, sim_kind_name(true));
 	if (p->nreading && p->reading[offset / 16])
-		return sim_report(w, in, lane,
+		return sim_report_at(w, in, lane, &spot,
 			"wait until it has been read (wgmma.wait_group, cp.async.bulk.wait_group.read)",
 			"shared memory at offset %" PRIu64 " is written while a wgmma or a bulk copy reads it", offset);
 	if (!p->npending || !p->pending[offset / 4]) return true;
 	if (sim_mbarrier_find(p, offset & ~UINT64_C(7)))
-		return sim_report(w, in, lane, "mbarrier.inval comes before its memory is used for something else",
+		return sim_report_at(w, in, lane, &spot,
+			"mbarrier.inval comes before its memory is used for something else",
 			"shared memory at offset %" PRIu64 " is written, where an mbarrier is", offset);
-	return sim_report(w, in, lane, "a wait for the copy, and a barrier, must stand in front",
+	return sim_report_at(w, in, lane, &spot, "a wait for the copy, and a barrier, must stand in front",
 		"shared memory at offset %" PRIu64 " is written while a copy into it is under way", offset);
 }
 
@@ -519,7 +546,7 @@ bool sim_races_async(sim_warp *w, const sim_instr *in, unsigned lane, sim_progra
 {
 	for (uint64_t end = offset + bytes; offset < end; offset += 4) {
 		sim_cell *c = &p->cells[offset / 4];
-		if (writes && (p->npending | p->nreading) && !is_free(w, in, lane, p, offset)) return false;
+		if (writes && (p->npending | p->nreading) && !is_free(w, in, lane, p, offset, 4)) return false;
 		if (p != w->program || engine >= SIM_CLOCKS) { /* whose clocks this warp does not know */
 			c->write = c->read = (sim_mark){0};
 			if (engine < SIM_CLOCKS)
@@ -552,7 +579,7 @@ static bool is_readable(sim_warp *leader, const sim_instr *in, uint32_t offset, 
 	for (uint32_t k = 0; k < 4; k++) {
 		sim_warp *w = leader + k;
 		if (!is_before(w, m, SIM_ALL, SIM_LANES * w->index, true))
-			return report(w, in, 0, m, false, true, NULL, p, offset);
+			return report(w, in, 0, m, false, true, NULL, p, offset, 15);
 		proxied = proxied || is_fenced(w, m, PROXY_SHARED);
 	}
 	return proxied || sim_proxied(leader, in, 0, offset, 4, false);
@@ -589,26 +616,31 @@ bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *of
 	return true;
 }
 
-static bool report_proxies(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mark *m, const char *what,
+/* `r`: the buffer, null: shared memory of the program. */
+static bool report_proxies(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mark *m, const sim_range *r,
 	uint64_t offset, bool writes)
 {
 	const sim_program *p = w->program;
-	const sim_launch *l = p->launch;
-	uint64_t n = m->program - 1;
-	char where[320], who[160];
-	sim_place(p->code, &p->code->code[m->pc], where, sizeof where);
-	if (n == p->number)
-		snprintf(who, sizeof who, "thread %u", m->thread);
-	else
-		snprintf(who, sizeof who, "program (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")", n % l->grid[0],
-			n / l->grid[0] % l->grid[1], n / l->grid[0] / l->grid[1]);
-	return sim_report(w, in, lane,
+	const sim_other other = other_of(p, m, true);
+	const sim_spot spot = {.space = r ? SPACE_GLOBAL : SPACE_SHARED,
+		.range = r,
+		.owner = r ? NULL : p,
+		.is_placed = true,
+		.offset = (int64_t)offset,
+		.bytes = 4 - (offset & 3),
+		.kind = sim_kind_name(writes),
+		.other = &other};
+	char where[320], who[160], name[SIM_NAME];
+	sim_place(p->code, other.in, where, sizeof where);
+	name_other(p, &other, who, sizeof who);
+	return sim_report_at(w, in, lane, &spot,
 		"fence.proxy.async stands behind the store (of every thread that stores) and in front of the "
 		"barrier",
 		"%s at offset %" PRIu64
 		" is %s by an asynchronous engine; %s wrote it at %s, and no fence.proxy.async is "
 		"between",
-		what, offset, writes ? "written" : "read", who, where);
+		r ? sim_range_name(p->launch, r, name) : "shared memory", offset, writes ? "written" : "read", who,
+		where);
 }
 
 /* Where there is no order at all that is a race, which is reported elsewhere. */
@@ -619,7 +651,7 @@ bool sim_proxied(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offse
 		const sim_mark *m = &p->cells[offset / 4].write;
 		if (m->program == p->number + 1 && !is_fenced(w, m, PROXY_SHARED) &&
 			is_before(w, m, UINT32_C(1) << lane, SIM_LANES * w->index + lane, true))
-			return report_proxies(w, in, lane, m, "shared memory", offset, writes);
+			return report_proxies(w, in, lane, m, NULL, offset, writes);
 	}
 	return true;
 }
@@ -643,7 +675,6 @@ bool sim_proxied_global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_
 	const sim_range *r = sim_range_find(w->program->launch, address);
 	if (!r || !r->pages) return true;
 	uint64_t offset = address - r->base;
-	char name[SIM_NAME];
 	for (uint64_t end = offset + bytes; offset < end; offset += 4 - (offset & 3)) {
 		sim_page *page = page_of(r, offset);
 		if (!page) continue;
@@ -652,8 +683,7 @@ bool sim_proxied_global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_
 		atomic_flag_clear_explicit(&page->busy, memory_order_release);
 		if (m.program && !is_fenced_in_launch(w, &m) &&
 			is_before(w, &m, UINT32_C(1) << lane, SIM_LANES * w->index + lane, false))
-			return report_proxies(
-				w, in, lane, &m, sim_range_name(w->program->launch, r, name), offset, writes);
+			return report_proxies(w, in, lane, &m, r, offset, writes);
 	}
 	return true;
 }
@@ -701,7 +731,7 @@ bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *cons
 			uint32_t some = ((1u << n) - 1) << (offset & 3);
 			sim_cell *c = r ? NULL : &owner->cells[offset / 4];
 			if (!r && writes && (owner->npending | owner->nreading) &&
-				!(good = is_free(w, in, i, owner, offset)))
+				!(good = is_free(w, in, i, owner, offset, n)))
 				break;
 			if (r) {
 				sim_page *next = page_of(r, offset);

@@ -1,7 +1,10 @@
-/* What went wrong, in words: where in the source, in which program and thread, and what may be the reason.  Only the
- * first problem of a launch is kept; every other program stops at its next pause. */
+/* What went wrong, in words or as JSON, from one record: where in the source, in which program and thread, at which
+ * memory, and what may be the reason.  Only the first problem of a launch is kept; every other program stops at its
+ * next pause. */
+#include "../growing.h"
 #include "sim.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,51 +43,154 @@ void sim_place(const sim_code *c, const sim_instr *in, char *out, size_t room)
 		snprintf(out, room, "line %u of the PTX", in->line);
 }
 
-/* A JSON string's inside. */
-static void escape(const char *s, char *out, size_t room)
+/* ---- JSON ---- */
+
+/* A string; null: null. */
+static void put_string(growing *out, const char *s)
 {
-	size_t n = 0;
-	for (; *s && n + 8 < room; s++) {
+	if (!s) {
+		grow_text(out, "null");
+		return;
+	}
+	grow_text(out, "\"");
+	for (; *s; s++) {
 		unsigned char c = (unsigned char)*s;
 		if (c == '"' || c == '\\' || c < 0x20)
-			n += (size_t)snprintf(out + n, room - n, "\\u%04x", c);
+			grow_format(out, "\\u%04x", c);
 		else
-			out[n++] = *s;
+			grow_bytes(out, s, 1);
 	}
-	out[n] = 0;
+	grow_text(out, "\"");
 }
 
-static void write_json(const sim_warp *w, const sim_instr *in, unsigned lane, const char *what, const char *hint,
-	char *out, size_t room)
+static void put_code(growing *out, const sim_code *c, const sim_instr *in)
+{
+	const char *file = in->file < c->nfiles ? c->files[in->file] : NULL;
+	grow_text(out, "\"file\": ");
+	put_string(out, file ? file : "");
+	grow_format(out, ", \"line\": %u, \"ptx_line\": %u", in->source_line, in->line);
+}
+
+static void put_number(growing *out, const char *name, bool known, int64_t n)
+{
+	if (known)
+		grow_format(out, ", \"%s\": %" PRId64, name, n);
+	else
+		grow_format(out, ", \"%s\": null", name);
+}
+
+static void put_program(growing *out, const char *name, const uint32_t *id)
+{
+	if (id)
+		grow_format(out, ", \"%s\": [%u, %u, %u]", name, id[0], id[1], id[2]);
+	else
+		grow_format(out, ", \"%s\": null", name);
+}
+
+static void put_other(growing *out, const sim_code *c, const sim_other *o)
+{
+	grow_text(out, ", \"other\": ");
+	if (!o) {
+		grow_text(out, "null");
+		return;
+	}
+	grow_text(out, "{");
+	put_code(out, c, o->in);
+	put_program(out, "program", o->has_program ? o->program : NULL);
+	put_number(out, "thread", !o->engine, o->thread);
+	grow_text(out, ", \"engine\": ");
+	put_string(out, o->engine);
+	grow_text(out, ", \"kind\": ");
+	put_string(out, o->kind);
+	grow_text(out, "}");
+}
+
+static void put_spot(growing *out, const sim_program *p, const sim_spot *s)
+{
+	static const char *const spaces[] = {
+		[SPACE_GLOBAL] = "global", [SPACE_SHARED] = "shared", [SPACE_LOCAL] = "local", [SPACE_CONST] = "const"};
+	static const sim_spot nowhere;
+	char name[SIM_NAME];
+	if (!s) s = &nowhere;
+	uint64_t size = s->range                  ? s->range->bytes
+			: s->owner                ? s->owner->shared_bytes
+			: s->space == SPACE_LOCAL ? p->code->local_bytes
+						  : 0;
+	grow_text(out, ", \"space\": ");
+	put_string(out, spaces[s->space]);
+	grow_text(out, ", \"buffer\": ");
+	put_string(out, sim_range_argument(p->launch, s->range, name));
+	put_program(out, "owner", s->owner ? s->owner->id : NULL);
+	put_number(out, "size", s->range || s->owner || s->space == SPACE_LOCAL, (int64_t)size);
+	put_number(out, "offset", s->is_placed, s->offset);
+	put_number(out, "bytes", s->bytes > 0, (int64_t)s->bytes);
+	grow_text(out, ", \"kind\": ");
+	put_string(out, s->kind);
+	put_other(out, p->code, s->other);
+}
+
+static void write_json(const sim_warp *w, const sim_instr *in, unsigned lane, const sim_spot *spot, const char *what,
+	const char *hint, growing *out)
 {
 	const sim_program *p = w->program;
-	const sim_code *c = p->code;
-	char message[1024], file[512], advice[512];
-	escape(what, message, sizeof message);
-	escape(in->file < c->nfiles && c->files[in->file] ? c->files[in->file] : "", file, sizeof file);
-	escape(hint ? hint : "", advice, sizeof advice);
-	snprintf(out, room,
-		"{\"problem\": \"%s\", \"file\": \"%s\", \"line\": %u, \"ptx_line\": %u, \"kernel\": \"%s\", "
-		"\"program\": [%u, %u, %u], \"thread\": %u, \"hint\": \"%s\"}",
-		message, file, in->source_line, in->line, p->launch->kernel, p->id[0], p->id[1], p->id[2],
-		SIM_LANES * w->index + lane, advice);
+	grow_text(out, "{\"problem\": ");
+	put_string(out, what);
+	grow_text(out, ", ");
+	put_code(out, p->code, in);
+	grow_text(out, ", \"kernel\": ");
+	put_string(out, p->launch->kernel);
+	put_program(out, "program", p->id);
+	grow_format(out, ", \"thread\": %u, \"hint\": ", SIM_LANES * w->index + lane);
+	put_string(out, hint ? hint : "");
+	put_spot(out, p, spot);
+	grow_text(out, "}");
+}
+
+/* ---- Text ---- */
+
+static void write_text(
+	const sim_warp *w, const sim_instr *in, unsigned lane, const char *what, const char *hint, growing *out)
+{
+	const sim_program *p = w->program;
+	char where[512];
+	sim_place(p->code, in, where, sizeof where);
+	grow_format(out, "%s: %s\n  in kernel %s, program (%u, %u, %u), thread %u, line %u of its PTX%s%s", where, what,
+		p->launch->kernel, p->id[0], p->id[1], p->id[2], SIM_LANES * w->index + lane, in->line,
+		hint ? "\n  hint: " : "", hint ? hint : "");
+}
+
+static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_spot *spot, const char *hint,
+	const char *fmt, va_list list) __attribute__((format(printf, 6, 0)));
+static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_spot *spot, const char *hint,
+	const char *fmt, va_list list)
+{
+	char what[768];
+	growing text = {0};
+	vsnprintf(what, sizeof what, fmt, list);
+	if (w->program->launch->json)
+		write_json(w, in, lane, spot, what, hint, &text);
+	else
+		write_text(w, in, lane, what, hint, &text);
+	stop(w->program->launch, PROBLEM_REPORT, text.failed ? NULL : text.at);
+	free(text.at);
+	return false;
 }
 
 bool sim_report(sim_warp *w, const sim_instr *in, unsigned lane, const char *hint, const char *fmt, ...)
 {
-	const sim_program *p = w->program;
-	char what[768], where[512], text[3072];
 	va_list list;
 	va_start(list, fmt);
-	vsnprintf(what, sizeof what, fmt, list);
+	report(w, in, lane, NULL, hint, fmt, list);
 	va_end(list);
-	sim_place(p->code, in, where, sizeof where);
-	if (p->launch->json)
-		write_json(w, in, lane, what, hint, text, sizeof text);
-	else
-		snprintf(text, sizeof text,
-			"%s: %s\n  in kernel %s, program (%u, %u, %u), thread %u, line %u of its PTX%s%s", where, what,
-			p->launch->kernel, p->id[0], p->id[1], p->id[2], SIM_LANES * w->index + lane, in->line,
-			hint ? "\n  hint: " : "", hint ? hint : "");
-	return stop(p->launch, PROBLEM_REPORT, text);
+	return false;
+}
+
+bool sim_report_at(
+	sim_warp *w, const sim_instr *in, unsigned lane, const sim_spot *spot, const char *hint, const char *fmt, ...)
+{
+	va_list list;
+	va_start(list, fmt);
+	report(w, in, lane, spot, hint, fmt, list);
+	va_end(list);
+	return false;
 }

@@ -453,9 +453,32 @@ struct sim_launch {
 	blk_sim_counters counters;
 };
 
+/* The access that clashes with the one that is reported. */
+typedef struct sim_other {
+	const sim_instr *in;
+	bool has_program;
+	uint32_t program[3], thread;
+	const char *engine; /* null, or what did it instead of the thread: "wgmma", "bulk copy" */
+	const char *kind;   /* "read" or "write" */
+} sim_other;
+
+/* The memory that a report is about, as far as it is known: its words are made of the same. */
+typedef struct sim_spot {
+	sim_space space;          /* not SPACE_GENERIC */
+	const sim_range *range;   /* null: no buffer, or not global memory */
+	const sim_program *owner; /* of shared memory; null: not known */
+	bool is_placed;           /* `offset` is known: from the start of the buffer, or of the space's memory */
+	int64_t offset;
+	uint64_t bytes;   /* from there on; 0: not known */
+	const char *kind; /* "read", "write" or null */
+	const sim_other *other;
+} sim_spot;
+
 /* report.c: the first problem of a launch stops it.  All return false. */
 bool sim_report(sim_warp *, const sim_instr *, unsigned lane, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+bool sim_report_at(sim_warp *, const sim_instr *, unsigned lane, const sim_spot *, const char *hint, const char *fmt,
+	...) __attribute__((format(printf, 6, 7)));
 void sim_place(const sim_code *, const sim_instr *, char *out, size_t room); /* "softmax.blk:7" */
 bool sim_assert_failed(sim_launch *, const char *text);
 bool sim_out_of_memory(sim_launch *);
@@ -463,7 +486,25 @@ bool sim_out_of_memory(sim_launch *);
 /* memory.c */
 const sim_range *sim_range_find(const sim_launch *, uint64_t address); /* the one that holds it, or null */
 const sim_range *sim_range_in(const sim_range *, size_t n, uint64_t address);
-const char *sim_range_name(const sim_launch *, const sim_range *, char out[SIM_NAME]); /* for reports; returns out */
+/* For reports.  In words, returns out; as "x", or "x[1]": the buffer whose address that one holds there, null: no
+ * argument's. */
+const char *sim_range_name(const sim_launch *, const sim_range *, char out[SIM_NAME]);
+const char *sim_range_argument(const sim_launch *, const sim_range *, char out[SIM_NAME]);
+sim_spot sim_spot_at(
+	const sim_warp *, const sim_instr *, sim_space, uint64_t address, uint64_t bytes, const char *kind);
+static inline sim_spot sim_spot_shared(const sim_program *owner, uint64_t offset, uint64_t bytes, const char *kind)
+{
+	return (sim_spot){.space = SPACE_SHARED,
+		.owner = owner,
+		.is_placed = true,
+		.offset = (int64_t)offset,
+		.bytes = bytes,
+		.kind = kind};
+}
+static inline const char *sim_kind_name(bool writes)
+{
+	return writes ? "write" : "read";
+}
 /* Where a lane's `bytes` at an address are on the host, and their undefined bits.  Null: reported. */
 uint8_t *sim_memory(sim_warp *, const sim_instr *, unsigned lane, sim_space, uint64_t address, unsigned bytes,
 	bool writes, uint8_t **shadow);

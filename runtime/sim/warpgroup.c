@@ -120,20 +120,21 @@ static bool find_pieces(sim_warp *w, const sim_instr *in, const sim_tile *t, con
 	sim_program *p = w->program;
 	for (uint32_t i = 0; i < 2 * t->rows; i++) {
 		uint64_t a = sim_tile_piece(t, i);
+		const sim_spot spot = sim_spot_shared(p, a - SIM_SHARED_BASE, 16, sim_kind_name(false));
 		if (a < SIM_SHARED_BASE || a + 16 > SIM_SHARED_BASE + p->shared_bytes)
-			return sim_report(w, in, 0,
+			return sim_report_at(w, in, 0, &spot,
 				"the descriptor's start, its two distances and its swizzle must be those of the tile; "
 				"in a "
 				"cluster the address has the program's rank above bit 23",
 				"%s of a wgmma reads 16 bytes outside shared memory, of which the program has %llu "
 				"bytes: at "
 				"offset %lld (start %llu, leading %u, stride %u, swizzle %u)",
-				which, (unsigned long long)p->shared_bytes, (long long)(a - SIM_SHARED_BASE),
+				which, (unsigned long long)p->shared_bytes, (long long)spot.offset,
 				(unsigned long long)t->start, t->leading, t->stride, t->swizzle);
 		offsets[i] = (uint32_t)(a - SIM_SHARED_BASE);
 		for (uint32_t k = 0; p->npending && k < 4; k++)
 			if (p->pending[offsets[i] / 4 + k])
-				return sim_report(w, in, 0,
+				return sim_report_at(w, in, 0, &spot,
 					"the copy must be waited for first: its mbarrier's phase, or its group",
 					"%s of a wgmma is read from shared memory at offset %u while a copy into it is "
 					"under way, "

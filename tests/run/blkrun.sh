@@ -111,6 +111,8 @@ cmp -s s0.npy s1.npy && bad "two buffers of a table are filled alike" || ok
 twice 1 "an address's end" sim 'to:f32[5]:ones+f32[8]:ones' n=6; says ' read outside the buffer at at\[0\], which has 20 bytes: at offset 20$'
 status 1 "a race behind addresses" "$blkrun" --device=sim addresses.blk:race at=to:f32[1]+f32[1] n=2
 says 'a race on the buffer at at\[1\] at offset 0'
+status 1 "a race behind addresses, as fields" "$blkrun" --device=sim --diagnostics=json addresses.blk:race at=to:f32[1]+f32[1] n=2
+says '"space": "global", "buffer": "at\[1\]", "owner": null, "size": 4, "offset": 0, "bytes": 4, "kind": '
 twice 2 "no address" cpu to: n=5; says '^blkrun: at\[0\]: addresses are of fresh buffers'
 twice 2 "address of a file" cpu 'to:f32[5]+@x.npy' n=5; says '^blkrun: at\[1\]: addresses are of fresh buffers'
 twice 2 "address of no type" cpu 'to:f32[5]+f33[5]' n=5; says '^blkrun: at\[1\]: its element type is unknown'

@@ -58,6 +58,8 @@ kernel written_const(z: *f32, x: *const f32, n: i32) grid(1) {
     let o = arange(0, 64);
     store(z + o, load(x + o) + load(z + o + 64, mask = o < n));
 }
+kernel columns(z: *f32) { if program_id(1) > 0 { store(z + 1, program_id(1).to(f32)); } }
+kernel doubled(z: *f32, x: *const f32) grid(1) { store(z + arange(0, 64), load(x + arange(0, 64)) * 2.0); }
 END
 status 1 "off by one" "$blkrun" --device=sim faulty.blk:off_by_one z=f32[1000] x=f32[1000] n=1000
 says '^blkrun: faulty.blk:3: 4 bytes are read outside x, which has 4000 bytes: at offset 4000$'; says 'program (7, 0, 0)'; says 'hint: compare the mask'
@@ -66,6 +68,30 @@ says '^blkrun: faulty.blk:7: a race on z at offset 0: it is written here and was
 status 0 "one address, one program" "$blkrun" --device=sim faulty.blk:one_address z=f32[1] n=1
 status 1 "json" "$blkrun" --device=sim --diagnostics=json faulty.blk:off_by_one z=f32[1000] x=f32[1000] n=1000
 says '^{"problem": "4 bytes are read outside x, which has 4000 bytes: at offset 4000", "file": "faulty.blk", "line": 3, .*"program": \[7, 0, 0\]'
+
+# The same as fields, d of what a JSON parser reads; one thread of the host, so that the same program comes second
+json() { # name expression blkrun's arguments...
+	what=$1 facts=$2
+	shift 2
+	status 1 "$what" env BLK_CPU_THREADS=1 "$blkrun" --device=sim --diagnostics=json "$@"
+	python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert eval(sys.argv[2]), d' "$dir/err" "$facts" 2>"$dir/py" &&
+		ok || { bad "$what: not $facts:"; tail -1 "$dir/py"; }
+}
+memory='[d[k] for k in ("space", "buffer", "owner", "size", "offset", "bytes", "kind")]'
+other='[d["other"][k] for k in ("file", "line", "program", "thread", "engine", "kind")]'
+json "outside, as fields" "$memory == ['global', 'x', None, 4000, 4000, 4, 'read'] and d['other'] is None and d['kernel'] == 'off_by_one' \
+	and 'compare the mask' in d['hint']" faulty.blk:off_by_one z=f32[1000] x=f32[1000] n=1000
+json "programs that clash, as fields" "$memory == ['global', 'z', None, 8, 4, 4, 'write'] and d['program'] == [1, 1, 0] \
+	and $other == ['faulty.blk', 13, [0, 1, 0], 0, None, 'write'] and d['other']['ptx_line'] == d['ptx_line']" \
+	faulty.blk:columns z=f32[2] --grid=2,3
+"$blkc" examples/softmax/softmax.blk --kernel=softmax_rows -o kernel.ptx
+awk '/bar.sync/ && !gone { gone = 1; next } 1' kernel.ptx >mutant.ptx
+json "threads that clash, as fields" "$memory == ['shared', None, [0, 0, 0], d['size'], 0, 4, 'read'] and 4 <= d['size'] < 4096 \
+	and $other == [d['file'], d['line'], [0, 0, 0], 0, None, 'write'] and d['thread'] == 1 and d['line'] == 7" \
+	mutant.ptx y=f32[2,1000] x=f32[2,1000]:randn stride=1000 rows=2 n=1000
+"$blkc" faulty.blk --kernel=doubled -o - | sed '/ld\.global/d' >mutant.ptx
+json "what nothing wrote, as fields" "$memory == ['global', 'z', None, 256, 0, 4, 'write'] and d['other'] is None \
+	and d['problem'] == 'an undefined value is stored'" mutant.ptx z=f32[64] x=f32[64]
 
 # Readers of the four bytes of a word are told apart: in place is no race, and what is one is found.
 cat >bytes.blk <<'END'

@@ -22,6 +22,7 @@ typedef struct hopper {
 	uint32_t image;                              /* bytes */
 	bool no_fence;                               /* behind the copying */
 	uint64_t seed, steps;                        /* 0: many */
+	bool json;                                   /* how a problem is written */
 	tensor_map_request map[3];
 	tensor_map maps[3];
 	char body[HOPPER_TEXT];
@@ -114,6 +115,7 @@ static inline bool hopper_run(hopper *h)
 		.nranges = 2,
 		.shared_bytes = code->shared_bytes + (h->shared ? h->shared : 1024),
 		.step_limit = h->steps ? h->steps : 100000000,
+		.json = h->json,
 		.seed = h->seed};
 	pthread_mutex_init(&l.lock, NULL);
 	sim_cluster *c = sim_races_begin(&l) ? sim_cluster_new(&l, h->threads ? h->threads : 128) : NULL;

@@ -84,6 +84,13 @@ static void test_linear(void **state)
 		with(0, INIT EXPECT("512") LOAD "ld.shared.b32 %r1, [%smem+1024];\nst.global.b32 [%out], %r1;\n");
 	early->threads = 32;
 	REPORTS(early, "a race on shared memory at offset 1024", "written by a bulk copy");
+	early = with(0, INIT EXPECT("512") LOAD "ld.shared.b32 %r1, [%smem+1024];\nst.global.b32 [%out], %r1;\n");
+	early->threads = 32;
+	early->json = true;
+	REPORTS(early,
+		"\"space\": \"shared\", \"buffer\": null, \"owner\": [0, 0, 0], \"size\": 65536, \"offset\": 1024, "
+		"\"bytes\": 4, \"kind\": \"read\", \"other\": {",
+		"\"program\": [0, 0, 0], \"thread\": null, \"engine\": \"bulk copy\", \"kind\": \"write\"}}");
 	REPORTS(with(1, INIT EXPECT("512") LOAD "bar.sync 0;\n@%p1 st.shared.b32 [%smem+1024], 0;\n" WAIT),
 		"while a copy into it is under way");
 	REPORTS(with(0, INIT "st.shared.b32 [%smem+1024], 0;\n"), "a race"); /* by all threads */
