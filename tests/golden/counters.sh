@@ -13,9 +13,15 @@ free='integer|float|half|double|move|predicate, select|branch'
 BLK_CACHE=off BLK_CPU_THREADS=1 # one thread: programs that wait for each other always take the same turns
 export BLK_CACHE BLK_CPU_THREADS
 cp -r "$root/examples/." .
-# matmul_grouped: two products that are together what the others of the file are
+# matmul_grouped: two products that are together what the others of the file are; where their matrices begin in one buffer
 npy halves80.npy 4 64 64 128 64 64 128
+npy c80.npy 8 0 $((64 * 64))
+npy a80.npy 8 0 $((64 * 128))
+npy b80.npy 8 0 $((128 * 64))
 npy halves90.npy 4 64 128 256 64 128 256
+npy c90.npy 8 0 $((64 * 128))
+npy a90.npy 8 0 $((64 * 256))
+npy b90.npy 8 0 $((256 * 128))
 for f in "$root"/tests/golden/counters/*.txt; do
 	while IFS= read -r line; do
 		case $line in

@@ -1,9 +1,9 @@
 /* Takes the PTX of a kernel, removes what keeps it right, one thing at a time, and asks the simulator to notice.
  *
  *   usage: mutate FILE PART PARTS EVERY [-v]     every EVERY-th mutant of the lines of FILE, of which there are PARTS
- * shares In: lines of blkrun's words; lists in them are launches ("n=781,1").  The code is what the runtime compiles
+ * In: lines of blkrun's words; lists in them are launches ("n=781,1").  The code is what the runtime compiles
  * for the first launch; all launches must run clean.  Out: a line a kernel, the mutants that nothing was said about,
- * and "N passed, M failed" over mutants.
+ * how many are right without a report, and "N passed, M failed" over mutants.
  *
  * A line that begins with "both" is two, for sim and for sim:sm_90a; the second one counts where its code is another.
  *
@@ -32,8 +32,8 @@ typedef struct subject {
 	blk_device *device;
 	size_t n;
 	char *ptx;
-	char path[64]; /* of a file with it */
-	unsigned mutants, survivors, excused;
+	char path[64];                                 /* of a file with it */
+	unsigned mutants, survivors, redundant, wrong; /* the last two: excused */
 } subject;
 
 static blk_device *devices[2]; /* sim, sim:sm_90a */
@@ -290,11 +290,9 @@ static const char *excused(subject *s, const char *line, blk_kernel *kernel)
 		same = same && same_outputs(s, i);
 		more = more || c.store_bytes > s->counters[i].store_bytes || c.load_bytes > s->counters[i].load_bytes;
 	}
-	const char *excuse = same && (more || twice) ? "one thread does it for all"
-			     : atomic && !same       ? "the results differ"
-						     : NULL;
-	s->excused += excuse != NULL;
-	return excuse;
+	if (same && (more || twice)) return s->redundant++, "one thread does it for all";
+	if (atomic && !same) return s->wrong++, "the results differ";
+	return NULL;
 }
 
 static blk_kernel *open_kernel(blk_device *device, const char *text, blk_module **module)
@@ -401,7 +399,7 @@ static void forget(subject *s)
 }
 
 typedef struct totals {
-	unsigned passed, failed, every, counter, part;
+	unsigned passed, failed, redundant, wrong, every, counter, part;
 	char *code; /* of the last line, behind its target */
 } totals;
 
@@ -429,11 +427,14 @@ static void take_apart(const char *words, totals *t, bool if_new)
 			try_line(s, at, length, line, t->every, &t->counter);
 			at += length + (at[length] == '\n');
 		}
-		printf("%4u mutants, %u survive: %.200s\n", s->mutants, s->survivors, words);
+		printf("%4u mutants, %u survive, %u right without a report: %.200s\n", s->mutants, s->survivors,
+			s->redundant + s->wrong, words);
 		fflush(stdout);
 	}
 	t->passed += s->mutants - s->survivors;
 	t->failed += s->survivors;
+	t->redundant += s->redundant;
+	t->wrong += s->wrong;
 	free(t->code);
 	t->code = strdup(s->ptx ? code_of(s->ptx) : "");
 	if (!t->code) quit("memory");
@@ -466,6 +467,7 @@ int main(int argc, char **argv)
 	fclose(f);
 	free(t.code);
 	for (int i = 0; i < 2; i++) blk_device_close(devices[i]);
+	printf("right without a report: one thread does it for all %u, the results differ %u\n", t.redundant, t.wrong);
 	printf("%u passed, %u failed\n", t.passed, t.failed);
 	return t.failed != 0;
 }
