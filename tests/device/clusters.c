@@ -43,11 +43,6 @@ typedef struct matrices {
 	float *c;
 } matrices;
 
-static int whole(const uint16_t *p, size_t i)
-{
-	return (int)scalar_to_double(SCALAR_F16, p[i]);
-}
-
 /* The k that a tile's sum goes over: whole rounds. */
 static void range_of(const cluster_case *c, int t, int k, int *first, int *last)
 {
@@ -74,18 +69,22 @@ static void tile_of(const cluster_case *c, int t, int down, int across, int *i, 
 static int wrong_elements(const cluster_case *c, const matrices *x)
 {
 	int down = (x->m + c->bm - 1) / c->bm, across = (x->n + c->bn - 1) / c->bn, wrong = 0;
+	double *a = suite_doubles(SCALAR_F16, x->a, (size_t)x->m * x->k);
+	double *b = suite_doubles(SCALAR_F16, x->b, (size_t)x->k * x->n);
 	for (int t = 0; t < down * across; t++) {
 		int ti, tj, first, last;
 		tile_of(c, t, down, across, &ti, &tj);
 		range_of(c, t, x->k, &first, &last);
 		for (int i = ti * c->bm; i < x->m && i < (ti + 1) * c->bm; i++)
 			for (int j = tj * c->bn; j < x->n && j < (tj + 1) * c->bn; j++) {
-				int sum = 0;
+				double sum = 0;
 				for (int l = first; l < last; l++)
-					sum += whole(x->a, (size_t)i * x->k + l) * whole(x->b, (size_t)l * x->n + j);
-				wrong += x->c[(size_t)i * x->n + j] != (float)sum;
+					sum += a[(size_t)i * x->k + l] * b[(size_t)l * x->n + j];
+				wrong += (double)x->c[(size_t)i * x->n + j] != sum;
 			}
 	}
+	free(a);
+	free(b);
 	return wrong;
 }
 

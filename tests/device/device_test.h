@@ -79,6 +79,14 @@ static inline void container_put(scalar t, void *p, size_t i, uint64_t v)
 	memcpy((char *)p + i * scalar_bytes(t), &v, scalar_bytes(t));
 }
 
+/* n elements as doubles: a product's reference reads each of them many times. */
+static inline double *suite_doubles(scalar t, const void *p, size_t n)
+{
+	double *d = suite_alloc(n * sizeof *d);
+	for (size_t i = 0; i < n; i++) d[i] = scalar_to_double(t, container_at(t, p, i));
+	return d;
+}
+
 /* Distance in units in the last place of t between a result and the exact value; 0 when both are nan. */
 static inline double ulps(scalar t, uint64_t got, double want)
 {

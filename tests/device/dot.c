@@ -53,6 +53,8 @@ static size_t b_at(const problem *p, int t, int l, int j)
 static int compare(const kind *d, const problem *p, const char *name, const void *got)
 {
 	int wrong = 0;
+	double *a = suite_doubles(d->a, p->a, (size_t)p->batch * p->m * p->k);
+	double *b = suite_doubles(d->b, p->b, (size_t)p->batch * p->k * p->n);
 	for (int t = 0; t < p->batch; t++)
 		for (int i = 0; i < p->m; i++)
 			for (int j = 0; j < p->n; j++) {
@@ -60,10 +62,9 @@ static int compare(const kind *d, const problem *p, const char *name, const void
 				double sum = p->c ? scalar_to_double(d->out, container_at(d->out, p->c, at)) : 0;
 				double size = fabs(sum);
 				for (int l = 0; l < p->k; l++) {
-					double x = scalar_to_double(d->a, container_at(d->a, p->a, a_at(p, t, i, l)));
-					double y = scalar_to_double(d->b, container_at(d->b, p->b, b_at(p, t, l, j)));
-					sum += x * y;
-					size += fabs(x * y);
+					double product = a[a_at(p, t, i, l)] * b[b_at(p, t, l, j)];
+					sum += product;
+					size += fabs(product);
 				}
 				double have = scalar_to_double(d->out, container_at(d->out, got, at));
 				double bound = (p->k + 8) * d->u * size;
@@ -72,6 +73,8 @@ static int compare(const kind *d, const problem *p, const char *name, const void
 					printf("%s: (%d, %d, %d) is %.9g, expected %.9g within %.3g\n", name, t, i, j,
 						have, sum, bound);
 			}
+	free(a);
+	free(b);
 	return wrong;
 }
 

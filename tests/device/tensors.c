@@ -184,20 +184,21 @@ static void run_product(suite *s, const product_case *c, int m, int n, int k)
 	const void *in[] = {x, y};
 	const size_t bytes[] = {2 * na, 2 * nb};
 	bool good = suite_run(s, name, text, NULL, 0, SCALAR_F32, z, nc, in, bytes, 2, n);
+	double *dx = suite_doubles(SCALAR_F16, x, na), *dy = suite_doubles(SCALAR_F16, y, nb);
 	for (int i = 0; good && i < m; i++)
 		for (int j = 0; j < n; j++) {
 			double sum = 0, size = 0;
 			for (int t = 0; t < k; t++) {
-				double p = scalar_to_double(
-						   SCALAR_F16, x[c->trans_a ? (size_t)t * m + i : (size_t)i * k + t]) *
-					   scalar_to_double(
-						   SCALAR_F16, y[c->trans_b ? (size_t)j * k + t : (size_t)t * n + j]);
+				double p = dx[c->trans_a ? (size_t)t * m + i : (size_t)i * k + t] *
+					   dy[c->trans_b ? (size_t)j * k + t : (size_t)t * n + j];
 				sum += p;
 				size += fabs(p);
 			}
 			good &= fabs(z[(size_t)i * n + j] - sum) <= (k + 8) * 0x1p-24 * size;
 		}
 	suite_verdict(s, good, !good, name);
+	free(dx);
+	free(dy);
 	free(x);
 	free(y);
 	free(z);

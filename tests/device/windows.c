@@ -7,7 +7,7 @@
 enum { ROWS = 72, BLOCK = 64, STEP = 32, AROUND = 5 }; /* AROUND: rows in front of what is passed as an array */
 
 /* Element (i, k) of the first operand or (k, j) of the second, whose arrays begin at x; n: columns. */
-typedef double (*element)(const uint16_t *x, int row, int column, int n);
+typedef double (*element)(const double *x, int row, int column, int n);
 
 typedef struct window_case {
 	const char *name, *x, *y; /* parameters' types */
@@ -16,95 +16,90 @@ typedef struct window_case {
 	const char *grid; /* null: over all blocks */
 } window_case;
 
-static double number(const uint16_t *x, long at)
+static double a_plain(const double *x, int i, int k, int n)
 {
-	return scalar_to_double(SCALAR_F16, x[at]);
+	return i < ROWS && k < n ? x[(long)i * n + k] : 0;
 }
 
-static double a_plain(const uint16_t *x, int i, int k, int n)
+static double b_plain(const double *x, int k, int j, int n)
 {
-	return i < ROWS && k < n ? number(x, (long)i * n + k) : 0;
+	return k < n && j < n ? x[(long)k * n + j] : 0;
 }
 
-static double b_plain(const uint16_t *x, int k, int j, int n)
+static double a_one_less(const double *x, int i, int k, int n)
 {
-	return k < n && j < n ? number(x, (long)k * n + j) : 0;
-}
-
-static double a_one_less(const uint16_t *x, int i, int k, int n)
-{
-	return i < ROWS && k < n - 1 ? number(x, (long)i * n + k) : 0;
+	return i < ROWS && k < n - 1 ? x[(long)i * n + k] : 0;
 }
 
 /* A mask that is one too wide: the next row's first element, as the pointer says. */
-static double a_one_more(const uint16_t *x, int i, int k, int n)
+static double a_one_more(const double *x, int i, int k, int n)
 {
-	return i < ROWS && k <= n ? number(x, (long)i * n + k) : 0;
+	return i < ROWS && k <= n ? x[(long)i * n + k] : 0;
 }
 
-static double b_one_more(const uint16_t *x, int k, int j, int n)
+static double b_one_more(const double *x, int k, int j, int n)
 {
-	return k <= n && j < n ? number(x, (long)k * n + j) : 0;
+	return k <= n && j < n ? x[(long)k * n + j] : 0;
 }
 
-static double a_from_zero(const uint16_t *x, int i, int k, int n)
+static double a_from_zero(const double *x, int i, int k, int n)
 {
-	return i >= 3 && i - 3 < ROWS && k < n ? number(x, (long)(i - 3) * n + k) : 0;
+	return i >= 3 && i - 3 < ROWS && k < n ? x[(long)(i - 3) * n + k] : 0;
 }
 
-static double a_before(const uint16_t *x, int i, int k, int n)
+static double a_before(const double *x, int i, int k, int n)
 {
-	return i - 3 < ROWS && k < n ? number(x, (long)(i - 3) * n + k) : 0;
+	return i - 3 < ROWS && k < n ? x[(long)(i - 3) * n + k] : 0;
 }
 
-static double a_column_before(const uint16_t *x, int i, int k, int n)
+static double a_column_before(const double *x, int i, int k, int n)
 {
-	return i < ROWS && k - 8 < n ? number(x, (long)i * n + k - 8) : 0;
+	return i < ROWS && k - 8 < n ? x[(long)i * n + k - 8] : 0;
 }
 
-static double a_other(const uint16_t *x, int i, int k, int n)
+static double a_other(const double *x, int i, int k, int n)
 {
-	return i < ROWS && k < n - 8 ? number(x, (long)i * n + k) : 1;
+	return i < ROWS && k < n - 8 ? x[(long)i * n + k] : 1;
 }
 
-static double a_turned(const uint16_t *x, int i, int k, int n)
+static double a_turned(const double *x, int i, int k, int n)
 {
-	return i < ROWS && k < n ? number(x, (long)k * ROWS + i) : 0;
+	return i < ROWS && k < n ? x[(long)k * ROWS + i] : 0;
 }
 
-static double a_every_other(const uint16_t *x, int i, int k, int n)
+static double a_every_other(const double *x, int i, int k, int n)
 {
-	return i < ROWS / 2 && k < n ? number(x, (long)2 * i * n + k) : 0;
+	return i < ROWS / 2 && k < n ? x[(long)2 * i * n + k] : 0;
 }
 
-static double a_overlapping(const uint16_t *x, int i, int k, int n)
+static double a_overlapping(const double *x, int i, int k, int n)
 {
-	return i < ROWS && k < n ? number(x, (long)16 * i + k) : 0;
+	return i < ROWS && k < n ? x[(long)16 * i + k] : 0;
 }
 
-static double a_around(const uint16_t *x, int i, int k, int n)
+static double a_around(const double *x, int i, int k, int n)
 {
-	return k < n ? number(x, (long)(i % ROWS) * n + k) : 0;
+	return k < n ? x[(long)(i % ROWS) * n + k] : 0;
 }
 
-static double a_third(const uint16_t *x, int i, int k, int n)
+static double a_third(const double *x, int i, int k, int n)
 {
-	return i < ROWS && k < n ? number(x, 2L * n * n + (long)i * n + k) : 0;
+	return i < ROWS && k < n ? x[2L * n * n + (long)i * n + k] : 0;
 }
 
-static double a_first_block(const uint16_t *x, int i, int k, int n)
+static double a_first_block(const double *x, int i, int k, int n)
 {
 	return i < BLOCK ? a_plain(x, i, k, n) : 0;
 }
 
-static double a_unmasked(const uint16_t *x, int i, int k, int n)
+static double a_unmasked(const double *x, int i, int k, int n)
 {
-	return number(x, (long)i * n + k);
+	return x[(long)i * n + k];
 }
 
-static double b_half(const uint16_t *x, int k, int j, int n)
+static double b_half(const double *x, int k, int j, int n)
 {
-	return k < n && j < n ? number(x, (long)k * n + j) * 0.5 : 0;
+	return k < n && j < n ? x[(long)k * n + j] * 0.5 : 0;
 }
 
 #define PA "var pa = x + i[:, None] * n + l[None, :]; "
@@ -223,16 +218,19 @@ static void run(suite *s, const window_case *c, int warps, int n)
 	const void *in[] = {x, y};
 	const size_t bytes[] = {2 * na, 2 * nb};
 	bool good = suite_run(s, name, whole, NULL, 0, SCALAR_F32, z, nc, in, bytes, 2, n);
+	double *dx = suite_doubles(SCALAR_F16, x, na), *dy = suite_doubles(SCALAR_F16, y, nb);
 	int wrong = 0, last = strstr(c->range, "/ 32") ? n / 32 * 32 : n + STEP;
 	for (int i = 0; good && i < (one ? BLOCK : ROWS); i++)
 		for (int j = 0; j < (one && n > BLOCK ? BLOCK : n); j++) {
 			double sum = 0;
-			for (int k = 0; k < last; k++) sum += c->a(x + before, i, k, n) * c->b(y, k, j, n);
+			for (int k = 0; k < last; k++) sum += c->a(dx + before, i, k, n) * c->b(dy, k, j, n);
 			if ((double)z[(size_t)i * n + j] != sum && wrong++ < 3)
 				printf("%s: [%d, %d] is %g, expected %g\n", name, i, j, (double)z[(size_t)i * n + j],
 					sum);
 		}
 	suite_verdict(s, good, wrong, whole);
+	free(dx);
+	free(dy);
 	free(x);
 	free(y);
 	free(z);
