@@ -1,8 +1,9 @@
 /* What every example shares: the device from the command line, random inputs, poisoned outputs, the comparison with a
  * double-precision reference, and the closing line.  Each example is a program a user could have written against blk.h.
  *
- *   usage: EXAMPLE [--device=auto|cpu|sim|cuda:N] [--quick]       --quick leaves the largest sizes and the timing out
- * Exit status 0 when every element of every case was right.
+ *   usage: EXAMPLE [--device=auto|cpu|sim|cuda:N] [--sim-seed=N] [--quick]
+ * --quick leaves the largest sizes and the timing out; --sim-seed is blkrun's: asynchronous copies land late if N is
+ * odd Exit status 0 when every element of every case was right.
  *
  * A case is one size or form.  What these functions hand out during a case (host memory, buffers, kernels) lives until
  * example_end_case(), so that a case reads as: inputs, reference, launch, check. */
@@ -69,18 +70,29 @@ static inline const char *example_source(const char *program, const char *name)
 static inline example example_open(int argc, char **argv, const char *name)
 {
 	example e = {.source = example_source(argv[0], name)};
-	const char *device = "auto";
+	const char *device = "auto", *seed = NULL;
+	blk_sim_options options = {0};
 	for (int i = 1; i < argc; i++) {
-		if (strncmp(argv[i], "--device=", 9) == 0)
+		bool known = true;
+		if (strncmp(argv[i], "--device=", 9) == 0) {
 			device = argv[i] + 9;
-		else if (strcmp(argv[i], "--quick") == 0)
+		} else if (strncmp(argv[i], "--sim-seed=", 11) == 0) {
+			char *end;
+			seed = argv[i] + 11;
+			options.seed = strtoull(seed, &end, 0);
+			known = end != seed && !*end;
+		} else if (strcmp(argv[i], "--quick") == 0) {
 			e.quick = true;
-		else {
-			fprintf(stderr, "usage: %s [--device=auto|cpu|sim|cuda:N] [--quick]\n", argv[0]);
+		} else {
+			known = false;
+		}
+		if (!known) {
+			fprintf(stderr, "usage: %s [--device=auto|cpu|sim|cuda:N] [--sim-seed=N] [--quick]\n", argv[0]);
 			exit(2);
 		}
 	}
 	TRY(blk_device_open(device, &e.device));
+	if (seed) TRY(blk_sim_configure(e.device, &options));
 	printf("%s on %s\n", name, blk_device_name(e.device));
 	return e;
 }

@@ -1,8 +1,8 @@
 /* What the device suites share.  A suite is a program that runs on any device of libblk, cpu and cuda alike:
- *     SUITE [--device=auto|cpu|sim|cuda:N] [--all] [name...]   only cases whose name contains one of the words; --all:
- *     more of them, for a machine with many cores
- * It builds kernels as text, runs them on poisoned outputs with a guard behind, and compares every element with a
- * reference computed here from scalar.h's exact rules or in double precision. */
+ *     SUITE [--device=auto|cpu|sim|cuda:N] [--sim-seed=N] [--all] [name...]   only cases whose name contains one of the
+ *     words; --sim-seed: as blkrun has it, asynchronous copies land late if N is odd; --all: more of them, for a
+ * machine with many cores It builds kernels as text, runs them on poisoned outputs with a guard behind, and compares
+ * every element with a reference computed here from scalar.h's exact rules or in double precision. */
 #ifndef BLK_DEVICE_TEST_H
 #define BLK_DEVICE_TEST_H
 
@@ -26,13 +26,31 @@ typedef struct suite {
 
 static inline void suite_open(suite *s, int argc, char **argv)
 {
-	const char *device = "auto";
+	const char *device = "auto", *seed = NULL;
+	char *end = NULL;
 	int i = 1;
-	if (argc > 1 && strncmp(argv[1], "--device=", 9) == 0) device = argv[i++] + 9;
-	bool all = i < argc && strcmp(argv[i], "--all") == 0;
-	i += all;
-	*s = (suite){.words = argv + i, .nwords = argc - i, .all = all};
-	if (blk_device_open(device, &s->device) != BLK_OK) {
+	*s = (suite){0};
+	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+		if (strncmp(argv[i], "--device=", 9) == 0) {
+			device = argv[i] + 9;
+		} else if (strncmp(argv[i], "--sim-seed=", 11) == 0) {
+			seed = argv[i] + 11;
+		} else if (strcmp(argv[i], "--all") == 0) {
+			s->all = true;
+		} else {
+			fprintf(stderr, "%s is no option of a suite\n", argv[i]);
+			exit(2);
+		}
+	}
+	s->words = argv + i;
+	s->nwords = argc - i;
+	blk_sim_options options = {.seed = seed ? strtoull(seed, &end, 0) : 0};
+	if (end && (end == seed || *end)) {
+		fprintf(stderr, "--sim-seed is a number, not %s\n", seed);
+		exit(2);
+	}
+	if (blk_device_open(device, &s->device) != BLK_OK ||
+		(seed && blk_sim_configure(s->device, &options) != BLK_OK)) {
 		fprintf(stderr, "%s\n", blk_error());
 		exit(1);
 	}

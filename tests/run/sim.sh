@@ -21,6 +21,13 @@ status 1 "counters of another device" "$blkrun" --device=cpu --counters $softmax
 says 'only the device "sim" has options and counters'
 status 2 "no number" "$blkrun" --device=sim --sim-schedules=x examples/softmax/softmax.blk
 says 'sim-schedules is a number'
+# The device suites and the examples take a seed as well.
+for program in "$build/device/dot" "$build/bin/examples/vector_add"; do
+	status 1 "a seed for another device" "$program" --device=cpu --sim-seed=1
+	says 'only the device "sim" has options and counters'
+	status 2 "a seed that is no number" "$program" --device=sim --sim-seed=1x
+	says 'sim-seed'
+done
 
 # Functions of many thousand instructions: long blocks in pieces, operands of inline asm in local copies.
 cat >long.blk <<'END'

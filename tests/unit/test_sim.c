@@ -357,6 +357,11 @@ static void test_copies(void **state)
 						    "4;\ncp.async.commit_group;\n"
 						    "cp.async.wait_group 1;\nld.shared.b32 %r5, [%r3];\n" STORE("%r5");
 		REPORTS(c, "an undefined value is stored"); /* the second group has not been waited for */
+		c.body = SHARED_MINE MINE "st.global.b32 [%rd0], %tid;\ncp.async.ca.shared.global [%r2], [%rd0], 4;\n"
+					  "st.global.b32 [%rd0], 77;\ncp.async.wait_all;\nld.shared.b32 %r5, "
+					  "[%r2];\nst.global.b32 [%rd0], %r5;\n";
+		RUNS(c); /* what changes its source meanwhile is only seen by what lands late */
+		assert_int_equal(c.out[5], seed ? 77 : 5);
 		c.body = COPY_SETUP COPY(
 			"") "cp.async.wait_all;\nxor.b32 %r4, %r2, 4;\nld.shared.b32 %r5, [%r4];\n" STORE("%r5");
 		REPORTS(c, "a race on shared memory"); /* another lane's copy, and no barrier */
