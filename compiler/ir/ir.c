@@ -412,6 +412,7 @@ bool ir_is_const_int(const ir_value *v, int64_t *out)
 
 bool ir_defined_outside(const ir_value *v, const ir_op *loop)
 {
+	if (!loop) return true;
 	const ir_block *b = v->def ? v->def->block : v->block;
 	for (; b; b = b->parent ? b->parent->block : NULL)
 		for (unsigned r = 0; r < loop->nregions; r++)

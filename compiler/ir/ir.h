@@ -232,8 +232,9 @@ ir_op *ir_clone(ir_builder *, const ir_op *,
 			    map has room for ids that exist before the call */
 /* True if the value is an IR_CONST; its container in *bits. */
 bool ir_is_const(const ir_value *, uint64_t *bits);
-bool ir_is_const_int(const ir_value *, int64_t *);            /* integers and bool, sign-extended by type */
-bool ir_defined_outside(const ir_value *, const ir_op *loop); /* not in one of the operation's regions */
+bool ir_is_const_int(const ir_value *, int64_t *); /* integers and bool, sign-extended by type */
+bool ir_defined_outside(
+	const ir_value *, const ir_op *loop); /* not in one of the operation's regions; of null's nothing is */
 
 static inline const ir_op_info *ir_info(const ir_op *o)
 {

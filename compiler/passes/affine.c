@@ -98,10 +98,10 @@ static bool is_linear(const ir_op *o)
 	}
 }
 
-static bool mentions(const affine_context *c, const ir_value *v, unsigned depth)
+static bool mentions(affine_context *c, const ir_value *v, unsigned depth)
 {
 	int64_t n;
-	if (depth == 0 || ir_is_const_int(v, &n)) return false;
+	if (depth == 0 || c->visits++ >= AFFINE_VISITS || ir_is_const_int(v, &n)) return false;
 	if (!v->def) return v->block->parent ? v->block->parent->kind == IR_FOR : c->open_scalars;
 	if (c->open_scalars && affine_of_host(c, v)) return true;
 	if (!is_linear(v->def)) return false;
@@ -117,8 +117,8 @@ static bool is_offset(const ir_op *o)
 }
 
 /* A scalar is taken apart where it is a wider copy of another, where the host knows all of it, for a loop's counter in
- * it, and for whatever the host knows of it if that is wanted. */
-static bool is_open(const affine_context *c, const ir_value *v)
+ * it, and for whatever the host knows of it if that is wanted; or by open_offsets' rule. */
+static bool is_open(affine_context *c, const ir_value *v)
 {
 	if (!is_linear(v->def)) return false;
 	if (v->def->kind == IR_CONVERT) return true;
@@ -220,8 +220,22 @@ static bool turned(const ir_op *o, affine *s)
 	return true;
 }
 
+/* Of numbers and places alone: whether it may leave 32 bits. */
+static bool is_large(const affine *s, ir_type t)
+{
+	uint64_t reach = 0;
+	for (unsigned i = 0; i < s->n; i++) {
+		int64_t f = s->term[i].factor;
+		uint64_t most = f < 0 ? 0 - (uint64_t)f : (uint64_t)f;
+		uint64_t times = s->term[i].place < 0 ? 1 : t.dim[s->term[i].place] - 1u;
+		if (most > INT32_MAX) return true;
+		reach += most * times;
+	}
+	return reach > INT32_MAX;
+}
+
 /* What i32 multiplies might wrap around: a product that the host knows is noted, another one marks the sum. */
-static bool note_product(affine_context *c, affine *s)
+static bool note_product(affine_context *c, affine *s, ir_type t)
 {
 	bool host = true, runs = false;
 	for (unsigned i = 0; i < s->n; i++) {
@@ -229,6 +243,7 @@ static bool note_product(affine_context *c, affine *s)
 		runs |= s->term[i].natoms > 0;
 		for (unsigned k = 0; k < s->term[i].natoms; k++) host &= affine_of_host(c, s->term[i].atom[k]);
 	}
+	if (!runs) s->narrow |= is_large(s, t);
 	if (!runs) return true;
 	if (!host) return s->narrow = true;
 	if (c->nproducts == AFFINE_PRODUCTS) return false;
@@ -243,7 +258,8 @@ static bool two(affine_context *c, const ir_op *o, affine *s)
 	bool good = o->kind == IR_MUL   ? affine_multiply(s, &right)
 		    : o->kind == IR_SUB ? affine_add(s, &right, -1)
 					: affine_add(s, &right, 1);
-	if (o->kind == IR_MUL && o->results[0]->type.elem == SCALAR_I32) good = good && note_product(c, s);
+	if (o->kind == IR_MUL && o->results[0]->type.elem == SCALAR_I32)
+		good = good && note_product(c, s, o->results[0]->type);
 	return good;
 }
 
@@ -277,7 +293,7 @@ bool affine_of(affine_context *c, ir_value *v, affine *s)
 {
 	memset(s, 0, sizeof *s);
 	if (!v->type.pointer && !is_index(v)) return false;
-	if (c->depth == MOST_DEPTH) return false;
+	if (c->depth == MOST_DEPTH || c->visits++ >= AFFINE_VISITS) return false;
 	c->depth++;
 	bool good = v->def ? operation(c, v, s) : argument(c, v, s);
 	c->depth--;

@@ -13,7 +13,7 @@
 
 #include "passes.h"
 
-enum { AFFINE_ATOMS = 4, AFFINE_TERMS = 24, AFFINE_OPEN = 8, AFFINE_PRODUCTS = 6 };
+enum { AFFINE_ATOMS = 4, AFFINE_TERMS = 24, AFFINE_OPEN = 8, AFFINE_PRODUCTS = 6, AFFINE_VISITS = 4096 };
 
 typedef struct affine_term {
 	int64_t factor;
@@ -32,10 +32,10 @@ typedef struct affine {
 typedef struct affine_context {
 	pass_context *pass;
 	ir_func *func;
-	bool open_scalars;           /* scalars are taken apart where the host knows a factor or a summand */
-	bool open_offsets;           /* those of 64 bits are, and sums of one and a number; no other ones */
-	ir_value *open[AFFINE_OPEN]; /* carried values that are being worked out */
-	unsigned nopen, depth;
+	bool open_scalars;               /* scalars are taken apart where the host knows a factor or a summand */
+	bool open_offsets;               /* instead: those that have 64 bits or are another one plus a number */
+	ir_value *open[AFFINE_OPEN];     /* carried values that are being worked out */
+	unsigned nopen, depth, visits;   /* of values; a chain of x + x * 3 has no end of them */
 	affine product[AFFINE_PRODUCTS]; /* in i32, of what the host knows */
 	unsigned nproducts;
 } affine_context;

@@ -116,11 +116,6 @@ static bool is_aligned_block(const pass_context *c, const ir_value *p)
 	       info->divisibility[0] >= (uint64_t)p->type.dim[0] * scalar_bytes(p->type.elem);
 }
 
-static bool is_same(const ir_value *v, const ir_op *around)
-{
-	return !around || ir_defined_outside(v, around);
-}
-
 bool accesses_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
 {
 	const ir_value *a = ir_arg(earlier, 0), *b = ir_arg(now, 0);
@@ -129,7 +124,7 @@ bool accesses_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_o
 	bool own = !ir_is_scalar(a) && !ir_is_scalar(b) && ir_same_shape(a->type, b->type) &&
 		   layout_equal(a->layout, b->layout) &&
 		   (layout_injective(a->layout) || (earlier->kind == IR_STORE && now->kind == IR_STORE));
-	if (own && a == b && is_same(a, around)) {
+	if (own && a == b && ir_defined_outside(a, around)) {
 		const axis_info *info = axis_get(c, a);
 		if (ir_elements(a->type) == 1) return false;
 		if (a->type.rank == 1 && info->known && info->contiguity[0] >= a->type.dim[0]) return false;
@@ -139,7 +134,7 @@ bool accesses_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_o
 	unsigned nx = origins(c, a, x), ny = origins(c, b, y);
 	for (unsigned i = 0; i < nx; i++)
 		for (unsigned k = 0; k < ny; k++) {
-			if (x[i].base != y[k].base || !is_same(x[i].base, around)) continue;
+			if (x[i].base != y[k].base || !ir_defined_outside(x[i].base, around)) continue;
 			if (ranges_apart(&x[i], &y[k]) || (own && x[i].aligned && y[k].aligned)) return false;
 		}
 	return patches_meet(c, f, earlier, now, around);

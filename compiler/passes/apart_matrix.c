@@ -2,9 +2,9 @@
  *
  * In: two accesses, by pointers with masks or by tensor maps.  Out: false where no element is in both.  The one idea:
  * of a matrix whose rows follow one another an element has one row and one column, so patches are apart where their
- * rows are, or their columns: c + i[:, None] * N + j[None, :],  (j < N)[None, :]      and the same of  i + 64 The
- * pointers' difference without the columns is a number of rows; the masks keep the columns in 0..N - 1, without which
- * the end of a row and the beginning of the next one would be the same elements.
+ * rows are, or their columns. c + i[:, None] * N + j[None, :],         (j < N)[None, :] c + (i + 64)[:, None] * N +
+ * j[None, :],  (j < N)[None, :] The pointers' difference without the columns is a number of rows; the masks keep the
+ * columns in 0..N - 1, without which the end of a row and the beginning of the next one would be the same elements.
  *
  * Values in common are compared by name: behind a loop's back edge those that the loop makes are other ones. */
 #include "mask.h"
@@ -12,11 +12,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-static bool is_same(const ir_value *v, const ir_op *around)
-{
-	return !around || ir_defined_outside(v, around);
-}
 
 /* ---- by pointers ---- */
 
@@ -30,16 +25,11 @@ typedef struct patch {
 	affine column; /* of an element; without terms: not known yet */
 } patch;
 
+/* Without a look at the kernel's arguments, which nobody takes for this. */
 static bool is_known_from_zero(patch *p, const affine *column)
 {
 	p->signs.nguards = 0;
-	for (unsigned i = 0; i < column->n; i++) {
-		const affine_term *t = &column->term[i];
-		if (t->factor < 0) return false;
-		for (unsigned k = 0; k < t->natoms; k++)
-			if (!signs_never_negative(&p->signs, t->atom[k])) return false;
-	}
-	return p->signs.nguards == 0; /* nobody looks at arguments for this */
+	return signs_sum_never_negative(&p->signs, column) && p->signs.nguards == 0;
 }
 
 /* low <= high says 0 <= column < stride, the column being stride - 1 - (high - low). */
@@ -70,8 +60,10 @@ static bool patch_of(pass_context *c, ir_func *f, const ir_op *o, patch *p)
 	const ir_value *pointer = ir_arg(o, 0);
 	unsigned mask = o->kind == IR_LOAD ? 1 : 2, places = 0;
 	affine all;
-	*p = (patch){.signs = {.context = {.pass = c, .func = f, .open_offsets = true}, .at = o}, .inner = -1};
 	if ((o->kind != IR_LOAD && o->kind != IR_STORE) || pointer->type.rank != 2 || o->nargs <= mask) return false;
+	*p = (patch){.signs = {.context = {.pass = c, .func = f, .open_offsets = true}, .at = o},
+		.stride = {.place = -1},
+		.inner = -1};
 	if (!affine_of(&p->signs.context, ir_arg(o, 0), &all) || !all.root || all.narrow) return false;
 	p->root = all.root;
 	for (unsigned i = 0; i < all.n; i++) {
@@ -83,7 +75,7 @@ static bool patch_of(pass_context *c, ir_func *f, const ir_op *o, patch *p)
 			p->stride = *t;
 		places++;
 	}
-	if (places != 2 || p->inner < 0 || p->stride.place != 1 - p->inner) return false;
+	if (places != 2 || p->inner < 0 || p->stride.place != 1 - p->inner || p->stride.factor <= 0) return false;
 	p->rest = all;
 	if (!affine_add_term(&p->rest, &p->stride, -1)) return false;
 	p->stride.place = -1;
@@ -95,17 +87,18 @@ static bool patch_of(pass_context *c, ir_func *f, const ir_op *o, patch *p)
 
 static bool is_same_sum(const affine *s, const ir_op *around)
 {
-	for (unsigned i = 0; around && i < s->n; i++)
+	for (unsigned i = 0; i < s->n; i++)
 		for (unsigned k = 0; k < s->term[i].natoms; k++)
 			if (!ir_defined_outside(s->term[i].atom[k], around)) return false;
 	return true;
 }
 
+/* Of the earlier one: what only the other's sums have does not cancel. */
 static bool is_same_patch(const patch *p, const ir_op *around)
 {
 	affine stride = {.n = 1, .term = {p->stride}};
-	return is_same(p->root, around) && is_same_sum(&p->rest, around) && is_same_sum(&p->column, around) &&
-	       is_same_sum(&stride, around);
+	return ir_defined_outside(p->root, around) && is_same_sum(&p->rest, around) &&
+	       is_same_sum(&p->column, around) && is_same_sum(&stride, around);
 }
 
 /* How many times the stride; false: no such number. */
@@ -120,7 +113,7 @@ static bool in_strides(const affine *s, const affine_term *stride, int64_t *time
 	return true;
 }
 
-static bool ranges_apart(int64_t distance, uint32_t first, uint32_t second)
+static bool is_far(int64_t distance, uint32_t first, uint32_t second)
 {
 	return distance >= (int64_t)first || distance <= -(int64_t)second;
 }
@@ -137,8 +130,8 @@ bool patches_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op
 			  affine_add_term(&strides, &b.stride, -1) && !strides.n && affine_add(&rows, &a.rest, -1) &&
 			  affine_add(&columns, &a.column, -1);
 	if (!comparable || !in_strides(&rows, &a.stride, &distance)) return true;
-	if (ranges_apart(distance, a.rows, b.rows)) return false;
-	return !in_strides(&columns, &one, &distance) || !ranges_apart(distance, a.columns, b.columns);
+	if (is_far(distance, a.rows, b.rows)) return false;
+	return !in_strides(&columns, &one, &distance) || !is_far(distance, a.columns, b.columns);
 }
 
 /* ---- by maps ---- */
@@ -191,7 +184,7 @@ bool copies_meet(const ir_op *earlier, const ir_op *now, const ir_op *around)
 	for (unsigned d = 0; d < 2; d++) {
 		int64_t p, q;
 		const ir_value *v = split(ir_arg(earlier, 2 + d), &p), *w = split(ir_arg(now, 2 + d), &q);
-		if (v != w || (v && !is_same(v, around))) continue;
+		if (v != w || (v && !ir_defined_outside(v, around))) continue;
 		uint32_t distance = (uint32_t)q - (uint32_t)p; /* i32, which wraps around */
 		if (distance >= x.dim[d] && 0u - distance >= y.dim[d]) return false;
 	}

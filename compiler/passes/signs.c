@@ -16,16 +16,18 @@ bool signs_guard(signs *s, const affine *sum)
 
 static bool never_negative(void *context, ir_value *v, unsigned depth);
 
-/* `assume(v >= n)`, n not negative, which stands where the load is seen from. */
+/* `assume(v >= n)`, n not negative, which stands where the load is seen from.  Of a value that a loop carries on from
+ * another round, only where that round came by as well: beside the value itself. */
 static bool is_assumed(const signs *s, const ir_value *v)
 {
+	const ir_block *home = v->def ? v->def->block : v->block;
 	for (const ir_use *u = v->uses; u; u = u->next) {
 		const ir_op *o = u->user;
 		int64_t n;
 		bool least = (o->kind == IR_GE || o->kind == IR_GT) && ir_arg(o, 0) == v &&
 			     ir_is_const_int(ir_arg(o, 1), &n) && n >= (o->kind == IR_GE ? 0 : -1);
 		for (const ir_use *a = least ? o->results[0]->uses : NULL; a; a = a->next) {
-			if (a->user->kind != IR_ASSUME) continue;
+			if (a->user->kind != IR_ASSUME || (s->carried.n && a->user->block != home)) continue;
 			for (const ir_op *at = s->at; at; at = at->block->parent)
 				for (const ir_op *before = at; before; before = before->prev)
 					if (before == a->user) return true;
@@ -50,7 +52,8 @@ static bool never_negative(void *context, ir_value *v, unsigned depth)
 {
 	signs *s = context;
 	int64_t n;
-	if (depth == 0 || v->type.pointer || !scalar_is_integer((scalar)v->type.elem)) return false;
+	if (depth == 0 || s->visits++ >= MOST_SIGNS || v->type.pointer || !scalar_is_integer((scalar)v->type.elem))
+		return false;
 	if (!scalar_is_signed((scalar)v->type.elem)) return true;
 	if (ir_is_const_int(v, &n)) return n >= 0;
 	const ir_op *loop = v->def ? NULL : v->block->parent;
@@ -104,6 +107,17 @@ static bool never_negative(void *context, ir_value *v, unsigned depth)
 bool signs_never_negative(signs *s, ir_value *v)
 {
 	return never_negative(s, v, MOST_DEPTH);
+}
+
+bool signs_sum_never_negative(signs *s, const affine *sum)
+{
+	for (unsigned i = 0; i < sum->n; i++) {
+		const affine_term *t = &sum->term[i];
+		if (t->factor < 0) return false;
+		for (unsigned k = 0; k < t->natoms; k++)
+			if (!signs_never_negative(s, t->atom[k])) return false;
+	}
+	return true;
 }
 
 ir_value *signs_extent(ir_builder *b, const signs *s, ir_value *extent)

@@ -8,7 +8,7 @@
 
 #include "affine.h"
 
-enum { MOST_GUARDS = 12 };
+enum { MOST_GUARDS = 12, MOST_SIGNS = 4096 };
 
 typedef struct signs {
 	affine_context context;
@@ -16,9 +16,11 @@ typedef struct signs {
 	affine guard[MOST_GUARDS];
 	unsigned nguards;
 	ir_induction carried;
+	unsigned visits;
 } signs;
 
 bool signs_never_negative(signs *, ir_value *);
+bool signs_sum_never_negative(signs *, const affine *); /* no term of it is */
 bool signs_guard(signs *, const affine *); /* the host has to see that it is not below 0; false: too many */
 /* Before `b`: an extent, or 0 where a guard is below 0. */
 ir_value *signs_extent(ir_builder *b, const signs *, ir_value *extent);

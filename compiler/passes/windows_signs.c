@@ -49,13 +49,8 @@ const char *window_signs(window *w)
 	for (unsigned i = 0; i < w->n; i++) {
 		const window_side *s = &w->side[i];
 		if (!fits_i32(w, s)) return "an index may not fit 32 bits";
-		for (unsigned k = 0; !s->from_zero && k < s->at.n; k++) {
-			const affine_term *t = &s->at.term[k];
-			bool good = t->factor >= 0;
-			for (unsigned j = 0; good && j < t->natoms; j++)
-				good = signs_never_negative(&w->signs, t->atom[j]);
-			if (!good) return "an index may be below 0 for all that is known, and the mask lets it";
-		}
+		if (!s->from_zero && !signs_sum_never_negative(&w->signs, &s->at))
+			return "an index may be below 0 for all that is known, and the mask lets it";
 	}
 	return NULL;
 }

@@ -337,13 +337,18 @@ static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random)
 	c->steps += w->steps - before;
 	if (atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) return false;
 	if (c->steps > c->limit * c->n) return out_of_steps(w);
-	if (!w->waits || w->seen != c->events) w->idle = 0;
+	/* a short turn may not come as far as to ask again */
+	bool goes_on = !w->waits && (w->state != WARP_READY || w->steps - w->asked >= TURN);
+	if (goes_on || w->seen != c->events) w->idle = 0;
 	w->seen = c->events;
 	if (w->state == WARP_ENDED) {
 		if (!may_end(w)) return false;
 		pass(c);
 	}
-	if (w->waits) w->idle++;
+	if (w->waits) {
+		w->idle++;
+		w->asked = w->steps;
+	}
 	return true;
 }
 

@@ -198,6 +198,7 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 		memset(w->fenced, 0, sizeof w->fenced);
 		memset(w->proxied, 0, sizeof w->proxied);
 		w->seen = w->idle = 0;
+		w->asked = 0;
 		memset(w->bulk_groups, 0, sizeof w->bulk_groups);
 		w->bulk_clock = w->bulk_lanes = 0;
 		w->waits = NULL;

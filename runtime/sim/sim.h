@@ -345,6 +345,7 @@ struct sim_warp {
 	sim_knowledge proxied[PROXY_COUNT];      /* what it knew at its own last fence */
 	uint64_t seen;                           /* the cluster's events when it last waited in vain */
 	uint32_t idle;                           /* how often it has since */
+	uint64_t asked;                          /* its steps then */
 	const sim_instr *waits;                  /* where */
 	uint32_t cluster_lanes;                  /* that have arrived at the cluster's barrier */
 	uint64_t cluster_passed;

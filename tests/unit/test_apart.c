@@ -70,6 +70,29 @@ static void test_may_meet(void **state)
 		{"behind the back edge the rows are others",
 			"for t in range(N) { let i = u * t * 16 + arange(0, 16); let j = arange(0, 32);\n" STORE(
 				"i", "j", "(j < N)[None, :]") STORE("(i + 16)", "j", "(j < N)[None, :]") "}\n"},
+		{"N may be -1, and column 0 be let through",
+			"let i = arange(0, 16); let j = arange(0, 32);\n"
+			"let m = (j.to(u32, bitcast = true) <= maximum(N - 1, 0).to(u32, bitcast = true))[None, "
+			":];\n" STORE("i", "j", "m") STORE("(i + 16)", "j", "m")},
+		{"the assumption was of another round",
+			"var v = 0; for t in range(M) { let x = (u ^ t) - 8; if t == 1 { assume(x >= 0);\n"
+			"let i = arange(0, 16); let j = v + arange(0, 32);\n" STORE("i", "j", "(j < N)[None, :]")
+				STORE("(i + 16)", "j", "(j < N)[None, :]") "} v = x; }\n"},
+		{"both dimensions have stride 1",
+			TILE "store(c + i[:, None] + j[None, :], full([16, 32], 1.0), mask = (j + u < 0)[None, :]);\n"
+			     "store(c + (i + 64)[:, None] + j[None, :], full([16, 32], 1.0), mask = (j + u < 0)[None, "
+			     ":]);\n"},
+		{"rows run backwards", TILE
+			"store(c - i[:, None].to(i64) + j[None, :], full([16, 32], 1.0), mask = (j + u < -1)[None, "
+			":]);\n"
+			"store(c - i[:, None].to(i64) + j[None, :] + (-9223372036854775807 - 1), full([16, 32], 1.0),\n"
+			"mask = (j + u < -1)[None, :]);\n"},
+		{"a product of constants wraps around",
+			"assume(u >= 0); let i = arange(0, 16); let j = arange(0, 32);\n"
+			"store(c + i[:, None] * 268435456 + j[None, :], full([16, 32], 1.0), mask = (j + u < "
+			"268435456)[None, :]);\n"
+			"store(c + (i + 16)[:, None] * 268435456 + j[None, :], full([16, 32], 1.0),\n"
+			"mask = (j + u < 268435456)[None, :]);\n"},
 		{"rows that overlap",
 			"let t = tensor(c, shape = [M, N], strides = [u, 1]); let one = full([16, 32], 1.0);\n"
 			"t.store([M, N], one); t.store([M + 16, N], one);\n"},
@@ -82,6 +105,26 @@ static void test_may_meet(void **state)
 		static char source[4096];
 		snprintf(source, sizeof source, HEAD "%s}\n", row[i].body);
 		if (barriers(source) == 0) fail_msg("%s, and there is no barrier:\n%s", row[i].why, source);
+	}
+}
+
+/* Each step names the one before twice: what is worked out anew for each name does not end. */
+static void test_long_chains(void **state)
+{
+	(void)state;
+	for (unsigned wide = 0; wide < 2; wide++) {
+		static char source[8192];
+		size_t n = (size_t)snprintf(source, sizeof source, HEAD TILE "%s\n",
+			wide ? "let a0 = u.to(i64);" : "let a0 = (i + u)[:, None] + j[None, :];");
+		for (unsigned i = 0; i < 60; i++)
+			n += (size_t)snprintf(
+				source + n, sizeof source - n, "let a%u = a%u + a%u * %u;\n", i + 1, i, i, i % 5 + 3);
+		snprintf(source + n, sizeof source - n,
+			"store(c + a60%s, full([16, 32], 1.0), mask = (j < N)[None, :]);\n"
+			"store(c + a60%s + 640, full([16, 32], 1.0), mask = (j < N)[None, :]);\n}\n",
+			wide ? " + i[:, None].to(i64) * N + j[None, :]" : "",
+			wide ? " + i[:, None].to(i64) * N + j[None, :]" : "");
+		assert_true(barriers(source) > 0);
 	}
 }
 
@@ -214,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_apart),
 		cmocka_unit_test(test_may_meet),
+		cmocka_unit_test(test_long_chains),
 		cmocka_unit_test(test_random_pairs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -402,7 +402,7 @@ enum { M = 100, N = 104, K = 136, BLOCK = 64 };
 static const char kernel[] =
 	"setp.ne.b32 %p1, %tid, 0;\n@%p1 bra READY;\n"
 	"mbarrier.init.shared.b64 [%smem+40960], 1;\nmbarrier.init.shared.b64 [%smem+40968], 1;\n"
-	"mbarrier.init.shared.b64 [%smem+40976], 1;\nmbarrier.init.shared.b64 [%smem+40984], 1;\n"
+	"mbarrier.init.shared.b64 [%smem+40976], 4;\nmbarrier.init.shared.b64 [%smem+40984], 4;\n" /* warps */
 	"fence.mbarrier_init.release.cluster;\nREADY:\nbar.sync 0;\n"
 	"shr.u32 %r1, %cta, 1;\nshl.b32 %r18, %r1, 6;\nand.b32 %r1, %cta, 1;\nshl.b32 %r19, %r1, 6;\n" /* row, column */
 	"mov.b32 %r10, 0;\nmov.b32 %r11, 0;\n"                                                         /* k, slot */
@@ -420,7 +420,8 @@ static const char kernel[] =
 	"[%r16];\n"
 	"xor.b32 %r11, %r11, 1;\nsetp.eq.b32 %p6, %r11, 0;\nselp.b32 %r3, 1, 0, %p6;\nxor.b32 %r12, %r12, %r3;\n"
 	"add.s32 %r10, %r10, 1;\nsetp.lt.u32 %p7, %r10, 3;\n@%p7 bra FILL;\nbra.uni END;\n"
-	"CONSUMER:\nsetmaxnreg.inc.sync.aligned.u32 232;\nmov.b32 %r12, 0;\nsetp.eq.b32 %p8, %tid, 128;\n"
+	"CONSUMER:\nsetmaxnreg.inc.sync.aligned.u32 232;\nmov.b32 %r12, 0;\nand.b32 %r3, %tid, 31;\nsetp.eq.b32 %p8, "
+	"%r3, 0;\n"
 	"NEXT:\nshl.b32 %r13, %r11, 3;\nadd.s32 %r13, %r13, %smem;\n"
 	"FULL:\nmbarrier.try_wait.parity.shared.b64 %p5, [%r13+40960], %r12;\n@!%p5 bra FULL;\n"
 	"mad.lo.s32 %r14, %r11, 16384, %smem;\nbfe.u32 %r15, %r14, 4, 14;\ncvt.u64.u32 %rd1, %r15;\n"
@@ -558,11 +559,26 @@ static void test_faults(void **state)
 		}
 }
 
+/* With turns that are shorter than the way from one question to the next a copy lands all the same. */
+static void test_long_way_round(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		hopper *h = with(seed, INIT EXPECT("512") LOAD "WAIT:\n");
+		for (unsigned i = 0; i < 100; i++) hopper_add(h, "add.s32 %%r1, %%r2, %u;\n", i);
+		hopper_add(
+			h, "%s", "mbarrier.try_wait.parity.shared.b64 %p9, [%smem], 0;\n@!%p9 bra WAIT;\n" STORE DONE);
+		RUNS(h);
+		assert_memory_equal(h->out + 16, h->in + 32, 512);
+		free(h);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_linear), cmocka_unit_test(test_reduction),
-		cmocka_unit_test(test_proxies), cmocka_unit_test(test_proxies_of_programs),
-		cmocka_unit_test(test_boxes), cmocka_unit_test(test_maps), cmocka_unit_test(test_matrix_kernel),
-		cmocka_unit_test(test_faults)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_linear), cmocka_unit_test(test_long_way_round),
+		cmocka_unit_test(test_reduction), cmocka_unit_test(test_proxies),
+		cmocka_unit_test(test_proxies_of_programs), cmocka_unit_test(test_boxes), cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_matrix_kernel), cmocka_unit_test(test_faults)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
