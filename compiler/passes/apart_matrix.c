@@ -1,10 +1,13 @@
 /* Are two patches of one matrix apart?
  *
- * In: two accesses, by pointers with masks or by tensor maps.  Out: false where no element is in both.  The one idea:
- * of a matrix whose rows follow one another an element has one row and one column, so patches are apart where their
- * rows are, or their columns. c + i[:, None] * N + j[None, :],         (j < N)[None, :] c + (i + 64)[:, None] * N +
- * j[None, :],  (j < N)[None, :] The pointers' difference without the columns is a number of rows; the masks keep the
- * columns in 0..N - 1, without which the end of a row and the beginning of the next one would be the same elements.
+ * In: two accesses, by pointers with masks or by tensor maps.  Out: false where no element is in both:
+ *     c + i[:, None] * N + j[None, :]           with a mask of which (j < N)[None, :] is a part
+ *     c + (i + 64)[:, None] * N + j[None, :]    with such a mask, i having at most 64 elements
+ *
+ * The one idea: of a matrix whose rows follow one another an element has one row and one column, so patches are apart
+ * where their rows are, or their columns.  The pointers' difference without the columns is a number of rows; the masks
+ * keep the columns in 0..N - 1, without which the end of a row and the beginning of the next would be the same
+ * elements.
  *
  * Values in common are compared by name: behind a loop's back edge those that the loop makes are other ones. */
 #include "mask.h"
