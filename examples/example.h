@@ -3,7 +3,7 @@
  *
  *   usage: EXAMPLE [--device=auto|cpu|sim|cuda:N] [--sim-seed=N] [--quick]
  * --quick leaves the largest sizes and the timing out; --sim-seed is blkrun's: asynchronous copies land late if N is
- * odd Exit status 0 when every element of every case was right.
+ * odd.  Exit status 0 when every element of every case was right.
  *
  * A case is one size or form.  What these functions hand out during a case (host memory, buffers, kernels) lives until
  * example_end_case(), so that a case reads as: inputs, reference, launch, check. */

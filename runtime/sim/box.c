@@ -100,12 +100,7 @@ bool sim_bulk_map(sim_bulk *b, uint64_t address, const sim_range **range)
 	b->bytes = (uint32_t)box;
 	const sim_range *r = *range = sim_range_find(l, m->address);
 	if (r && r->bytes - (m->address - r->base) >= bytes) return true;
-	const sim_spot spot = {.space = SPACE_GLOBAL,
-		.range = r,
-		.is_placed = r != NULL,
-		.offset = r ? (int64_t)(m->address - r->base) : 0,
-		.bytes = bytes,
-		.kind = sim_kind_name(b->kind == BULK_STORE)};
+	const sim_spot spot = sim_spot_in(r, SPACE_GLOBAL, m->address, bytes, sim_kind_name(b->kind == BULK_STORE));
 	return sim_report_at(b->w, b->in, b->lane, &spot, "compare its shape and strides with the number of elements",
 		"the tensor of a map, %" PRIu64 " bytes, does not lie in a buffer: from offset %" PRId64
 		" of %s, which has %" PRIu64,

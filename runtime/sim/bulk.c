@@ -279,12 +279,12 @@ static bool find_global(sim_bulk *b, uint64_t address)
 static bool may_write(const sim_bulk *b, const sim_range *r)
 {
 	char name[SIM_NAME];
+	if (b->kind != BULK_STORE || !r->read_only) return true;
 	const sim_spot spot = {.space = SPACE_GLOBAL, .range = r, .kind = sim_kind_name(true)};
-	return b->kind != BULK_STORE || !r->read_only ||
-	       sim_report_at(b->w, b->in, b->lane, &spot,
-		       "what is passed as *const must not be written while the kernel runs; pass it as *T",
-		       "%s is written by a bulk copy, which is passed as *const",
-		       sim_range_name(b->w->program->launch, r, name));
+	return sim_report_at(b->w, b->in, b->lane, &spot,
+		"what is passed as *const must not be written while the kernel runs; pass it as *T",
+		"%s is written by a bulk copy, which is passed as *const",
+		sim_range_name(b->w->program->launch, r, name));
 }
 
 static uint64_t address_of(const sim_bulk *b, uint32_t unit, uint8_t bytes, int64_t offset)

@@ -49,12 +49,12 @@ static uint64_t place(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t 
 
 bool sim_mbarrier_is_shared(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mbarrier *b)
 {
+	if (w->program->cluster->passed > b->passed) return true;
 	const sim_spot spot = sim_spot_shared(NULL, b->offset, 8, NULL);
-	return w->program->cluster->passed > b->passed ||
-	       sim_report_at(w, in, lane, &spot, "a barrier of the cluster stands behind the init",
-		       "the mbarrier at offset %u of another program's shared memory is used, which that may not have "
-		       "made yet",
-		       b->offset);
+	return sim_report_at(w, in, lane, &spot, "a barrier of the cluster stands behind the init",
+		"the mbarrier at offset %u of another program's shared memory is used, which that may not have made "
+		"yet",
+		b->offset);
 }
 
 sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t address, sim_program **owner)
@@ -150,11 +150,12 @@ static void advance(sim_program *p, sim_mbarrier *b)
 bool sim_mbarrier_arrive(sim_warp *w, const sim_instr *in, unsigned lane, sim_program *p, sim_mbarrier *b,
 	uint32_t count, bool completes)
 {
-	const sim_spot spot = sim_spot_shared(p, b->offset, 8, NULL);
-	if (count == 0 || count > b->pending)
+	if (count == 0 || count > b->pending) {
+		const sim_spot spot = sim_spot_shared(p, b->offset, 8, NULL);
 		return sim_report_at(w, in, lane, &spot, "the count of its init is for all arrivals of a phase",
 			"%u arrivals at the mbarrier at offset %u of shared memory, whose phase %u waits for %u of %u",
 			count, b->offset, b->phase, b->pending, b->expected);
+	}
 	if (!completes && count == b->pending)
 		return sim_report(w, in, lane, NULL, "an arrival that is not to complete a phase (.noComplete) does");
 	if (in->releases && p == w->program)

@@ -57,7 +57,7 @@ static sim_space space_of(sim_space space, uint64_t *address)
 	return space == SPACE_GENERIC ? SPACE_GLOBAL : space;
 }
 
-static sim_spot spot_in(const sim_range *r, sim_space space, uint64_t address, uint64_t bytes, const char *kind)
+sim_spot sim_spot_in(const sim_range *r, sim_space space, uint64_t address, uint64_t bytes, const char *kind)
 {
 	return (sim_spot){.space = space,
 		.range = r,
@@ -80,7 +80,7 @@ sim_spot sim_spot_at(
 			.offset = (int64_t)(address - SIM_LOCAL_BASE),
 			.bytes = bytes,
 			.kind = kind};
-	if (space != SPACE_SHARED) return spot_in(sim_range_find(p->launch, address), space, address, bytes, kind);
+	if (space != SPACE_SHARED) return sim_spot_in(sim_range_find(p->launch, address), space, address, bytes, kind);
 	uint64_t rank = address >> SIM_RANK_SHIFT;
 	if (c->n > 1 && rank < c->n) {
 		address &= SHARED_OFFSETS;
@@ -111,7 +111,7 @@ static void *outside(
 	const char *what = writes ? "written" : "read";
 	uint64_t distance;
 	const sim_range *r = nearest(l, address, &distance);
-	const sim_spot nowhere = spot_in(NULL, space, address, bytes, sim_kind_name(writes));
+	const sim_spot nowhere = sim_spot_in(NULL, space, address, bytes, sim_kind_name(writes));
 	char name[SIM_NAME];
 	if (address < 4096) {
 		sim_report_at(w, in, lane, &nowhere,
@@ -122,7 +122,7 @@ static void *outside(
 			"an address that comes from no argument, or an index of a wild size",
 			"%u bytes are %s at 0x%" PRIx64 ", far from every buffer", bytes, what, address);
 	} else {
-		const sim_spot near = spot_in(r, space, address, bytes, sim_kind_name(writes));
+		const sim_spot near = sim_spot_in(r, space, address, bytes, sim_kind_name(writes));
 		sim_report_at(w, in, lane, &near,
 			"compare the mask with the number of elements: the last program's tile may end behind it",
 			"%u bytes are %s outside %s, which has %" PRIu64 " bytes: at offset %" PRId64, bytes, what,
@@ -145,7 +145,7 @@ static uint8_t *global(sim_warp *w, const sim_instr *in, unsigned lane, sim_spac
 	if (r->bytes - (address - r->base) < bytes) return outside(w, in, lane, space, address, bytes, writes);
 	if (writes && r->read_only) {
 		char name[SIM_NAME];
-		const sim_spot spot = spot_in(r, space, address, bytes, sim_kind_name(writes));
+		const sim_spot spot = sim_spot_in(r, space, address, bytes, sim_kind_name(writes));
 		sim_report_at(w, in, lane, &spot,
 			"what is passed as *const must not be written while the kernel runs; pass it as *T",
 			"%u bytes of %s are written, which is passed as *const: at offset %" PRId64, bytes,

@@ -376,6 +376,17 @@ static sim_other other_of(const sim_program *p, const sim_mark *m, bool wrote)
 		.kind = sim_kind_name(wrote)};
 }
 
+/* In a buffer, or, where r is null, in shared memory. */
+static sim_spot spot_of(const sim_range *r, const sim_program *owner, uint64_t offset, uint64_t bytes, bool writes,
+	const sim_other *other)
+{
+	const char *kind = sim_kind_name(writes);
+	sim_spot spot = r ? sim_spot_in(r, SPACE_GLOBAL, r->base + offset, bytes, kind)
+			  : sim_spot_shared(owner, offset, bytes, kind);
+	spot.other = other;
+	return spot;
+}
+
 /* In words: its own program knows a thread by its number. */
 static void name_other(const sim_program *p, const sim_other *o, char *out, size_t room)
 {
@@ -394,14 +405,7 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 	const sim_program *p = w->program;
 	char what[SIM_NAME] = "shared memory";
 	const sim_other other = other_of(p, m, wrote);
-	const sim_spot spot = {.space = r ? SPACE_GLOBAL : SPACE_SHARED,
-		.range = r,
-		.owner = r ? NULL : owner,
-		.is_placed = true,
-		.offset = (int64_t)offset,
-		.bytes = (uint64_t)__builtin_popcount(bytes),
-		.kind = sim_kind_name(writes),
-		.other = &other};
+	const sim_spot spot = spot_of(r, owner, offset, (uint64_t)__builtin_popcount(bytes), writes, &other);
 	char who[160], where[320];
 	name_other(p, &other, who, sizeof who);
 	sim_place(p->code, other.in, where, sizeof where);
@@ -527,12 +531,13 @@ static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, 
 /* What is under way there lets it be written. */
 static bool is_free(sim_warp *w, const sim_instr *in, unsigned lane, sim_program *p, uint64_t offset, unsigned bytes)
 {
+	bool read = p->nreading && p->reading[offset / 16];
+	if (!read && (!p->npending || !p->pending[offset / 4])) return true;
 	const sim_spot spot = sim_spot_shared(p, offset, bytes, sim_kind_name(true));
-	if (p->nreading && p->reading[offset / 16])
+	if (read)
 		return sim_report_at(w, in, lane, &spot,
 			"wait until it has been read (wgmma.wait_group, cp.async.bulk.wait_group.read)",
 			"shared memory at offset %" PRIu64 " is written while a wgmma or a bulk copy reads it", offset);
-	if (!p->npending || !p->pending[offset / 4]) return true;
 	if (sim_mbarrier_find(p, offset & ~UINT64_C(7)))
 		return sim_report_at(w, in, lane, &spot,
 			"mbarrier.inval comes before its memory is used for something else",
@@ -622,14 +627,7 @@ static bool report_proxies(sim_warp *w, const sim_instr *in, unsigned lane, cons
 {
 	const sim_program *p = w->program;
 	const sim_other other = other_of(p, m, true);
-	const sim_spot spot = {.space = r ? SPACE_GLOBAL : SPACE_SHARED,
-		.range = r,
-		.owner = r ? NULL : p,
-		.is_placed = true,
-		.offset = (int64_t)offset,
-		.bytes = 4 - (offset & 3),
-		.kind = sim_kind_name(writes),
-		.other = &other};
+	const sim_spot spot = spot_of(r, p, offset, 4 - (offset & 3), writes, &other);
 	char where[320], who[160], name[SIM_NAME];
 	sim_place(p->code, other.in, where, sizeof where);
 	name_other(p, &other, who, sizeof who);

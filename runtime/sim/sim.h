@@ -491,6 +491,8 @@ const sim_range *sim_range_in(const sim_range *, size_t n, uint64_t address);
  * argument's. */
 const char *sim_range_name(const sim_launch *, const sim_range *, char out[SIM_NAME]);
 const char *sim_range_argument(const sim_launch *, const sim_range *, char out[SIM_NAME]);
+sim_spot sim_spot_in(
+	const sim_range *, sim_space, uint64_t address, uint64_t bytes, const char *kind); /* null: in no buffer */
 sim_spot sim_spot_at(
 	const sim_warp *, const sim_instr *, sim_space, uint64_t address, uint64_t bytes, const char *kind);
 static inline sim_spot sim_spot_shared(const sim_program *owner, uint64_t offset, uint64_t bytes, const char *kind)

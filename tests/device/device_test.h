@@ -1,8 +1,10 @@
 /* What the device suites share.  A suite is a program that runs on any device of libblk, cpu and cuda alike:
- *     SUITE [--device=auto|cpu|sim|cuda:N] [--sim-seed=N] [--all] [name...]   only cases whose name contains one of the
- *     words; --sim-seed: as blkrun has it, asynchronous copies land late if N is odd; --all: more of them, for a
- * machine with many cores It builds kernels as text, runs them on poisoned outputs with a guard behind, and compares
- * every element with a reference computed here from scalar.h's exact rules or in double precision. */
+ *     SUITE [--device=auto|cpu|sim|cuda:N] [--sim-seed=N] [--all] [name...]
+ * Only cases whose name contains one of the words; --sim-seed: as blkrun has it, asynchronous copies land late if N is
+ * odd; --all: more of them, for a machine with many cores.
+ *
+ * It builds kernels as text, runs them on poisoned outputs with a guard behind, and compares every element with a
+ * reference computed here from scalar.h's exact rules or in double precision. */
 #ifndef BLK_DEVICE_TEST_H
 #define BLK_DEVICE_TEST_H
 
