@@ -28,7 +28,9 @@ SPLIT = [(64, 64, 64, 4, 6, 2), (64, 64, 64, 4, 6, 4), (64, 128, 64, 4, 4, 4), (
          (128, 256, 64, 8, 4, 4), (128, 128, 64, 4, 6, 2), (16, 64, 128, 4, 8, 2), (16, 32, 128, 4, 8, 2), (16, 128, 128, 4, 5, 4)]
 STREAM = [(128, 256, 64, 8, 4), (128, 128, 64, 8, 5), (128, 128, 64, 4, 5), (64, 128, 64, 4, 6)]
 BATCHED = [(128, 256, 64, 8, 4), (128, 128, 64, 8, 4), (128, 128, 64, 4, 3), (128, 128, 64, 4, 4), (64, 128, 64, 4, 4), (128, 64, 64, 4, 4), (64, 64, 64, 4, 6)]
-FP8 = [(128, 256, 128, 8, 4), (128, 256, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 4, 4)]
+# BM, BN, BK, num_warps, num_stages, GROUP, PERSISTENT
+FP8 = [(128, 256, 128, 8, 4, 8, "false"), (128, 256, 128, 8, 3, 8, "false"), (128, 256, 128, 8, 3, 8, "true"), (128, 256, 128, 8, 3, 16, "true"),
+       (128, 128, 128, 8, 4, 8, "false"), (128, 128, 128, 4, 4, 8, "false")]
 HALF = torch.float16
 BATCHED_KERNELS = ["matmul_batched", "matmul_batched_persistent"]
 
@@ -152,7 +154,9 @@ def sections(p):
         rows = [] if p.DRY else [p.theirs("_scaled_mm", lambda: c[1].copy_(torch._scaled_mm(a, b.t(), one, one, out_dtype=HALF)), check(c[1]), "cuBLASLt checked"),
                                  *(p.theirs(f"_scaled_mm, fast sums: {fast}", lambda fast=fast: torch._scaled_mm(a, b.t(), one, one, out_dtype=HALF, use_fast_accum=fast), [], "cuBLASLt")
                                    for fast in (False, True))]
-        rows += [p.ours("matmul_quantised/matmul_quantised.blk", "matmul_fp8_tensor", args, options(*t), check(c[0])) for t in (FP8[-1:] if p.DRY else FP8)]
+        for tile in FP8[-1:] if p.DRY else FP8:
+            d = {"GROUP": tile[5], "PERSISTENT": tile[6], **options(*tile[:5])}
+            rows.append(p.ours("matmul_quantised/matmul_quantised.blk", "matmul_fp8_tensor", args, d, check(c[0])))
         rows.append(p.tuned("matmul_quantised/matmul_quantised.blk", "matmul_fp8_tensor", args, {}, check(c[0]), "blk tuned"))
         p.compare(section, f"matmul e4m3 {n} x {n} x {n}", 2 * n * n * n / 1000, rows, unit="TFLOP/s", rounds=4, before=before)
 

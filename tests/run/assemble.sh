@@ -89,7 +89,7 @@ cat >job <<'J'
 file=$1 kernel=$2 target=$3 name="$2 of $(basename "$1") for $3, $4"
 mine=$(mktemp -d ./XXXXXX)
 defines= emulated=no
-case $file-$target in product_f8*-sm_100a) emulated=yes ;; esac # the assembler makes mma.sync of fp8 of other instructions there
+case $file-$kernel-$target in product_f8*-sm_100a | *-matmul_fp8*-sm_100a) emulated=yes ;; esac # the assembler makes mma.sync of fp8 of other instructions there
 [ "$4" = - ] || defines=$(echo "$4" | sed 's/^/-D /; s/,/ -D /g')
 "$blkc" "$file" --kernel="$kernel" -I "$root/examples" $defines -o "$mine/plain" >"$mine/why" 2>&1
 promises=$(sed -n 's/^\/\/ blk: param \([^ ]*\) \(\*.*\|i32\|i64\)$/\1%16/p' "$mine/plain" | tr '\n' ',')
