@@ -67,7 +67,8 @@ bool pass_pipeline(pass_context *, ir_func *); /* loads of loops become copies t
 /* Copies of loops in loops go to warps of their own, which run ahead into the outer loop's next round. */
 bool pass_specialise_warps(pass_context *, ir_func *);
 
-/* Scalars that only what follows a loop needs are computed while the loop's last products run. */
+/* Scalars that only what follows a loop needs are computed, and slices that its sums meet are loaded, while the loop's
+ * last products run. */
 bool pass_sink(pass_context *, ir_func *);
 
 /* mapped -> scheduled */

@@ -530,6 +530,57 @@ static void test_batches(void **state)
 	assert_int_equal(count(ir, "turned=2"), 1);
 }
 
+/* Loads of what is done with the sums, how many of which are made in front of the wait for them. */
+static int ahead(const char *behind, int loads)
+{
+	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
+	char text[2048];
+	snprintf(text, sizeof text,
+		ROWS "let C = tensor(c, [m, n]);\n" ALL " {\nlet i = u / across * 128; let j = u %% across * 128;\n"
+		     "var s = zeros([128, 128], f32);\nfor t in range(0, k, 64, num_stages = 3) { " DOT " }\n%s\n"
+		     "C.store([i, j], s.to(f16)); }",
+		behind);
+	char all_of_it[4096];
+	snprintf(all_of_it, sizeof all_of_it, "let across = cdiv(n, 128);\n%s", text);
+	compile("sm_90a", all, 5,
+		"c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32, x: *const f32, y: *const f32, "
+		"z: *f32, table: *const i32) grid(2) options(num_warps = 4) {//",
+		all_of_it);
+	const char *wait = strstr(ir, " = wgmma_wait ");
+	assert_non_null(wait);
+	assert_int_equal(count(ir, " = load "), loads);
+	return loads - count(wait, " = load ");
+}
+
+#define I "i + arange(0, 128)"
+#define J "j + arange(0, 128)"
+
+static void test_loads_ahead(void **state)
+{
+	(void)state;
+	/* scales: both are on their way while the last products run */
+	assert_int_equal(ahead("s *= load(x + " I ", mask = " I " < m)[:, None] * load(y + " J ")[None, :];", 2), 2);
+	const char *const order[] = {" = for ", "yield", " = div ", "%i = mul", " = load ", " = load ",
+		" = wgmma_wait ", "mbarrier_arrive", " = convert_layout ", "bulk_store"};
+	in_order(ir, order, sizeof order / sizeof order[0]);
+	const char *const code[] = {"wgmma.mma_async", "wgmma.wait_group.sync.aligned 1", "ld.global.nc",
+		"ld.global.nc", "wgmma.wait_group.sync.aligned 0"};
+	in_order(ptx, code, sizeof code / sizeof code[0]);
+	/* by an index that is loaded itself */
+	assert_int_equal(ahead("s *= load(x + load(table + " I "))[:, None];", 2), 2);
+	/* they take few registers beside the sums: 8, of which a slice of 128 takes 1 in as many threads */
+#define SUM(n) "s += load(x + " J "[:, None] % 8 + arange(0, " #n ")[None, :]).sum(axis = 1)[None, :];"
+	assert_int_equal(ahead(SUM(8), 1), 1);
+	assert_int_equal(ahead(SUM(8) "s *= load(y + " I ")[:, None];", 2), 1);
+	assert_int_equal(ahead(SUM(4) "s *= load(y + " I ")[:, None];", 2), 2);
+	assert_int_equal(ahead(SUM(16), 1), 0);
+	/* what the kernel may write, what the sums say, what an assertion or a loop stands in front of */
+	assert_int_equal(ahead("s *= load(x + " I ")[:, None] * load(z + " J ")[None, :];", 2), 1);
+	assert_int_equal(ahead("s *= load(x + s.max(axis = 1).to(i32))[:, None];", 1), 0);
+	assert_int_equal(ahead("device_assert(j < 64, \"\"); s *= load(x + " I ")[:, None];", 1), 0);
+	assert_int_equal(ahead("for w in range(m) { s *= load(x + w); }", 1), 0);
+}
+
 /* Something is computed between products: two warpgroups do it in turn, a single one has nobody to. */
 static bool one_loop_has_roles(int warps, const char *sum)
 {
@@ -675,7 +726,7 @@ int main(void)
 		cmocka_unit_test(test_host_expressions), cmocka_unit_test(test_maps_are_merged),
 		cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings), cmocka_unit_test(test_shared_operand),
 		cmocka_unit_test(test_stores_apart), cmocka_unit_test(test_stores), cmocka_unit_test(test_roles),
-		cmocka_unit_test(test_batches), cmocka_unit_test(test_roles_of_one_loop),
-		cmocka_unit_test(test_no_roles)};
+		cmocka_unit_test(test_batches), cmocka_unit_test(test_loads_ahead),
+		cmocka_unit_test(test_roles_of_one_loop), cmocka_unit_test(test_no_roles)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
