@@ -60,6 +60,7 @@ static const pass_row gpu_passes[] = {
 	{"specialise_warps", pass_specialise_warps},
 	{"dce", pass_dce},
 	{"sink", pass_sink},
+	{"hold", pass_hold},
 	{"allocate_shared", pass_allocate_shared},
 	{"barriers", pass_barriers},
 	{NULL, NULL},

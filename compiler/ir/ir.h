@@ -24,7 +24,7 @@
 #include "../support/diag.h"
 #include "../support/scalar.h"
 
-enum { IR_MAX_RANK = 4, IR_MAX_ATTR = 3 };
+enum { IR_MAX_RANK = 4, IR_MAX_ATTR = 4 };
 
 /* A scalar (rank 0) or tile type, of numbers or of pointers to global memory. */
 typedef struct ir_type {

@@ -559,6 +559,14 @@ static bool wgmma_wait(const ir_op *o, text *why)
 	return true;
 }
 
+static bool hold(const ir_op *o, text *why)
+{
+	if (o->nargs == 0) return ir_verify_fail(why, "no operands");
+	for (unsigned i = 0; i < o->nargs; i++)
+		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "operand", why)) return false;
+	return true;
+}
+
 static bool if_op(const ir_op *o, text *why)
 {
 	if (!is_bool(type(o, 0)) || type(o, 0).rank)
@@ -731,6 +739,7 @@ bool ir_verify_op(const ir_op *o, text *why)
 		return o->attr[1] == 0 || o->attr[1] == 1 || ir_verify_fail(why, "proxy=%lld", (long long)o->attr[1]);
 	case IR_WGMMA: return wgmma(o, why);
 	case IR_WGMMA_WAIT: return wgmma_wait(o, why);
+	case IR_HOLD: return hold(o, why);
 	case IR_RING_READ: return ring_and_slot(o, why) && same(o, o->results[0]->type, type(o, 0), "result", why);
 	case IR_MBARRIERS:
 		if (o->attr[0] < 1) return ir_verify_fail(why, "count=%lld", (long long)o->attr[0]);

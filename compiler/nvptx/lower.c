@@ -136,7 +136,11 @@ static void lower_for(lower *l, ir_op *o)
 		first[k] = lower_arg(l, o, 3 + k);
 		if (next && next->kind == IR_WGMMA) first[k] = lower_wgmma_start(l, o, k, first[k]);
 	}
-	LLVMBuildCondBr(l->builder, t.any, loop, after);
+	bool once = o->attr[3];
+	if (once)
+		LLVMBuildBr(l->builder, loop);
+	else
+		LLVMBuildCondBr(l->builder, t.any, loop, after);
 
 	enter(l, loop);
 	LLVMValueRef i = LLVMBuildPhi(l->builder, type, ""), left = LLVMBuildPhi(l->builder, type, "");
@@ -161,7 +165,7 @@ static void lower_for(lower *l, ir_op *o)
 	enter(l, after);
 	phi_set results = new_phis(l, o->nresults, o->results, first);
 	for (unsigned k = 0; k < results.n; k++) {
-		feed(l, &results, k, first[k], before);
+		if (!once) feed(l, &results, k, first[k], before);
 		feed(l, &results, k, lower_arg(l, body->last, k), end);
 		lower_set(l, o->results[k], results.at[k]);
 	}
@@ -274,6 +278,7 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_RING_READ] = lower_ring_read,
 	[IR_WGMMA] = lower_wgmma,
 	[IR_WGMMA_WAIT] = lower_wgmma_wait,
+	[IR_HOLD] = lower_hold,
 	[IR_TENSOR_MAP] = lower_tensor_map,
 	[IR_BULK_LOAD] = lower_bulk_load,
 	[IR_BULK_STORE] = lower_bulk_store,

@@ -33,6 +33,8 @@ typedef struct product {
 	source a, b;
 	tile sum;
 	uint32_t register_of[32];
+	bool begins;    /* the sum begins with it, in a loop's first round; */
+	unsigned round; /* then the input that says whether this is another one */
 	text code, constraints;
 	VEC(LLVMValueRef) inputs; /* beside the sum */
 } product;
@@ -230,8 +232,12 @@ static void multiply(product *p, uint32_t row, uint32_t column, uint32_t k, unsi
 	text_printf(code, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s ", plan->shape.n, plan->form->k, types_of(p));
 	put_registers(p, row, column);
 	if (held) text_printf(code, "{$%u, $%u, $%u, $%u}", held_at, held_at + 1, held_at + 2, held_at + 3);
-	text_printf(
-		code, "%s, second, %d%s", held ? "" : "first", plan->sum || k > 0, plan->form->scales ? ", 1, 1" : "");
+	text_printf(code, "%s, second, ", held ? "" : "first");
+	if (p->begins && k == 0)
+		text_printf(code, "$%u", p->round);
+	else
+		text_printf(code, "%d", plan->sum || k > 0);
+	text_puts(code, plan->form->scales ? ", 1, 1" : "");
 	if (turns && !held) text_printf(code, ", %d", p->a.o->tile.fast != p->a.o->tile.k);
 	if (turns) text_printf(code, ", %d", p->b.o->tile.fast != p->b.o->tile.k);
 	text_puts(code, ";\n\t");
@@ -267,6 +273,13 @@ static bool only_products(const ir_op *loop, unsigned k)
 	return v->uses && !v->uses->next && out && !out->next && out->user->kind == IR_WGMMA_WAIT;
 }
 
+/* The first product of a loop's first round says what the k-th carried value is: zeros, and that product. */
+static bool begins_inside(const ir_op *loop, unsigned k)
+{
+	uint64_t bits;
+	return loop->kind == IR_FOR && loop->attr[3] && ir_is_const(ir_arg(loop, 3 + k), &bits) && bits == 0;
+}
+
 tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
 {
 	if (!only_products(loop, k)) lower_fail(l, loop, "a sum in flight that others see");
@@ -277,6 +290,7 @@ tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
 	lower_asm(l, arena_printf(l->arena, ".reg .b32 %%sum%u_<%u>;", sum.sum, sum.n), "", l->none, 0, NULL,
 		LOWER_ASM_EFFECT);
 	LLVMPositionBuilderAtEnd(l->builder, here);
+	if (begins_inside(loop, k)) return sum;
 	VEC(LLVMValueRef) in = {0};
 	for (uint32_t r = 0; r < sum.n; r++) {
 		text_printf(&code, "%smov.b32 %%sum%u_%u, ", r ? "\n\t" : "", sum.sum, r);
@@ -296,7 +310,7 @@ tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
 static const ir_op *follows(const ir_op *o, ir_kind kind)
 {
 	for (o = o->prev; o && o->kind != kind; o = o->prev)
-		if (!ir_has(o, IR_PURE)) return NULL;
+		if (!ir_has(o, IR_PURE) && o->kind != IR_HOLD) return NULL;
 	return o;
 }
 
@@ -306,6 +320,21 @@ static bool is_fenced(const product *p, const ir_op *o)
 {
 	return follows(o, IR_WGMMA) && p->sum.sum && !p->plan.sum->def && p->a.o->place != WGMMA_REGISTERS &&
 	       p->b.o->place != WGMMA_REGISTERS;
+}
+
+/* Whether the sum is one that a loop carries, and this its first product of a round. */
+static void open_sum(product *p)
+{
+	lower *l = p->l;
+	const ir_value *sum = p->plan.sum;
+	const ir_op *loop = sum->def ? NULL : sum->block->parent;
+	if (!loop || !p->sum.sum || !begins_inside(loop, sum->index - 1u)) return;
+	p->begins = true;
+	text_puts(&p->constraints, ",b");
+	vec_push(l->arena, &p->inputs,
+		LLVMBuildICmp(l->builder, LLVMIntNE, lower_value(l, sum->block->args[0]).at[0],
+			lower_arg(l, loop, 0).at[0], ""));
+	p->round = 2 * operands_of(&p->sum) + p->inputs.n - 1;
 }
 
 void lower_wgmma(lower *l, ir_op *o)
@@ -338,6 +367,7 @@ void lower_wgmma(lower *l, ir_op *o)
 	if (p->plan.scratch_bytes) barrier_of_proxies(l);
 	for (unsigned i = 0; i < 2; i++)
 		if (s[i]->o->place != WGMMA_REGISTERS) open_shared(p, s[i], o, i);
+	if (p->plan.sum) open_sum(p);
 	text_printf(&p->code, "{\n\t.reg .b32 low;\n\t.reg .b64 first, second;\n\t%s",
 		is_fenced(p, o) ? "" : "wgmma.fence.sync.aligned;\n\t");
 	multiply_all(p, &result->type);
@@ -387,4 +417,14 @@ void lower_wgmma_wait(lower *l, ir_op *o)
 			tied(l, code, out.n, out.at, 0, ARENA_ARRAY(l->arena, LLVMValueRef, out.n), "");
 		lower_set(l, o->results[i], out);
 	}
+}
+
+/* No number has more than 32 bits set, but the assembler does not know it. */
+void lower_hold(lower *l, ir_op *o)
+{
+	static const char *const code = "{\n\t.reg .b32 bits;\n\t.reg .pred never;\n\tpopc.b32 bits, $0;\n\t"
+					"setp.gt.u32 never, bits, 32;\n\t@never nanosleep.u32 0;\n\t}";
+	LLVMValueRef all = lower_arg(l, o, 0).at[0];
+	for (unsigned i = 1; i < o->nargs; i++) all = LLVMBuildXor(l->builder, all, lower_arg(l, o, i).at[0], "");
+	lower_asm(l, code, "r", l->none, 1, &all, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 }

@@ -71,6 +71,9 @@ bool pass_specialise_warps(pass_context *, ir_func *);
  * last products run. */
 bool pass_sink(pass_context *, ir_func *);
 
+/* Divisions among those stay where they are. */
+bool pass_hold(pass_context *, ir_func *);
+
 /* mapped -> scheduled */
 bool pass_allocate_shared(pass_context *,
 	ir_func *); /* scratch of reductions, conversions, scalar broadcasts: offsets by liveness; func.shared_bytes */

@@ -382,6 +382,7 @@ static void try_loop(pipeline *p, ir_op *loop)
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
 	if (!pipeline_fits(p)) return;
+	pipeline_run_once(p);
 	if (p->roles)
 		pipeline_rewrite_for_roles(p);
 	else

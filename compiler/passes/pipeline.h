@@ -3,6 +3,7 @@
  * pipeline_fit.c    which loads can run ahead, in how many stages, and which products stay in flight
  * pipeline_slice.c  what a round's copies are computed from, cloned for another round
  * pipeline.c        what stands before, in and behind the loop afterwards
+ * pipeline_once.c   whether its sums begin with products instead of zeros
  * pipeline_roles.c  the same where another warp shall make the copies (specialise_warps.c)
  * pipeline_cluster.c  whether neighbouring programs bring blocks to each other */
 #ifndef BLK_PIPELINE_H
@@ -96,6 +97,10 @@ void pipeline_leave_in_flight(pipeline *, ir_builder *after);
 /* Behind the last product that reads a ring; null: there is none. */
 ir_op *pipeline_behind_products(const pipeline *);
 void pipeline_read_rings(pipeline *, ir_value *slot);
+
+/* ---- pipeline_once.c ---- */
+/* A loop whose sums may begin with its first products has one round at least. */
+void pipeline_run_once(pipeline *);
 
 /* ---- pipeline_cluster.c ---- */
 void pipeline_find_cluster(pipeline *);

@@ -247,7 +247,8 @@ void pipeline_rewrite_for_roles(pipeline *p)
 		ir_value *later = ir_binary(&behind, IR_NE, p->body->args[0], ir_arg(p->loop, 0));
 		pipeline_give_back(p, &behind, previous_slot(p, &behind, slot), later);
 		if (inside_a_loop(p->loop) || p->cluster) { /* else nobody takes it any more, or waits for it */
-			ir_value *any = ir_binary(&after, IR_LT, ir_arg(p->loop, 0), ir_arg(p->loop, 1));
+			bool once = p->loop->attr[3];
+			ir_value *any = once ? NULL : ir_binary(&after, IR_LT, ir_arg(p->loop, 0), ir_arg(p->loop, 1));
 			pipeline_give_back(p, &after, previous_slot(p, &after, last), any);
 		}
 	} else

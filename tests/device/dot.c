@@ -629,6 +629,82 @@ static void run_forms(suite *s)
 				run_form(s, &dot_forms[f], &kinds[types[t]], 4 << (f + t) % 2, 1 + (int)(f + t) % 4);
 }
 
+/* Loops over k that may have no round, sums in flight: with tensors, so that sm_90a has copies by tensor maps.  c [100,
+ * 72] from a [100, n] and b [n, 72], or [72, n], in four tiles.  Where there is no round nothing of a and b is read:
+ * they are NaN, or 127; and where all products are -0 the sum is +0. */
+enum { ROUNDS_M = 100, ROUNDS_N = 72, ROUNDS_K = 128 };
+
+typedef struct rounds {
+	const char *name, *from, *to;
+	int first, last;
+} rounds;
+
+static void run_rounds(suite *s, const kind *d, const rounds *r, bool persistent, bool two, bool minus, int stages)
+{
+	char name[128], text[2048];
+	snprintf(name, sizeof name, "rounds.%s.%s%s%s%s.stages%d", d->name, r->name, persistent ? ".persistent" : "",
+		two ? ".two" : "", minus ? ".minus" : "", stages);
+	if (!suite_wants(s, name)) return;
+	const char *b = scalar_bytes(d->b) == 1 ? "trans(B.load([j, l], [64, 64]))" : "B.load([l, j], [64, 64])";
+	snprintf(text, sizeof text,
+		"kernel k(z: *%s, a: *const %s, b: *const %s, n: i32) grid(%d) options(num_warps = %d, num_stages = "
+		"%d) {\n"
+		"let A = tensor(a, [%d, n]); let B = tensor(b, %s); let C = tensor(z, [%d, %d]);\n"
+		"for t in range(program_id(0), 4, num_programs(0)) {\nlet i = t / 2 * 64; let j = t %% 2 * 64;\n"
+		"var s = zeros([64, 64], %s);\n%s"
+		"for l in range(%s, %s, 64) {\ns = dot(A.load([i, l], [64, 64]), %s, s);\n%s%s%s}\nC.store([i, j], "
+		"s);\n%s}\n}\n",
+		scalar_name(d->out), scalar_name(d->a), scalar_name(d->b), persistent ? 2 : 4, two ? 8 : 4, stages,
+		ROUNDS_M, scalar_bytes(d->b) == 1 ? "[72, n]" : "[n, 72]", ROUNDS_M, ROUNDS_N, scalar_name(d->out),
+		two ? "var u = zeros([64, 64], f32);\n" : "", r->from, r->to, b,
+		two ? "u = dot(A.load([i, l], [64, 64]), " : "", two ? b : "", two ? ", u);\n" : "",
+		two ? "C.store([i, j], u);\n" : "");
+	size_t na = (size_t)ROUNDS_M * ROUNDS_K, nb = (size_t)ROUNDS_K * ROUNDS_N, nz = (size_t)ROUNDS_M * ROUNDS_N;
+	bool none = r->first >= r->last, whole = d->a == SCALAR_I8;
+	double one = minus ? 0 : none ? (whole ? 127 : NAN) : 1;
+	void *ea = none || minus ? filled(d->a, na, one) : random_buffer(d->a, na, 4);
+	void *eb = none || minus ? filled(d->b, nb, minus ? -1 : one) : random_buffer(d->b, nb, 5);
+	void *got = suite_alloc(nz * scalar_bytes(d->out));
+	double *va = suite_doubles(d->a, ea, na), *vb = suite_doubles(d->b, eb, nb);
+	double *vz = NULL;
+	const void *in[] = {ea, eb};
+	size_t bytes[] = {na * scalar_bytes(d->a), nb * scalar_bytes(d->b)};
+	bool good = suite_run(s, name, text, NULL, 0, d->out, got, nz, in, bytes, 2, ROUNDS_K);
+	if (good) vz = suite_doubles(d->out, got, nz);
+	int wrong = 0;
+	for (int at = 0; good && at < (int)nz; at++) {
+		int i = at / ROUNDS_N, j = at % ROUNDS_N;
+		double sum = 0, size = 0;
+		for (int l = r->first; l < r->last; l++) {
+			double x = va[i * ROUNDS_K + l];
+			double y = vb[scalar_bytes(d->b) == 1 ? j * ROUNDS_K + l : l * ROUNDS_N + j];
+			sum += x * y;
+			size += fabs(x * y);
+		}
+		bool right = none || minus ? container_at(d->out, got, (size_t)at) == 0
+					   : fabs(vz[at] - sum) <= (ROUNDS_K + 8) * d->u * size;
+		if (!right && wrong++ < 3) printf("%s: element %d is %.9g, expected %.9g\n", name, at, vz[at], sum);
+	}
+	suite_verdict(s, good, wrong, text);
+	void *all[] = {ea, eb, got, va, vb, vz};
+	for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
+}
+
+static void run_all_rounds(suite *s)
+{
+	static const rounds all[] = {{"none", "0", "n - 128", 0, 0}, {"below", "0", "-n", 0, -128},
+		{"behind", "n", "n / 2", 128, 64}, {"last", "n / 2", "n", 64, 128}, {"all", "0", "n", 0, 128},
+		{"known", "0", "128", 0, 128}};
+	static const size_t types[] = {0, 1, 7, 8}; /* f16, bf16, i8, e4m3 */
+	for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+		for (size_t r = 0; r < sizeof all / sizeof all[0]; r++) {
+			run_rounds(s, &kinds[types[t]], &all[r], true, false, false, 3 + (int)(r % 2));
+			run_rounds(s, &kinds[types[t]], &all[r], false, false, false, 4 - (int)(r % 3));
+			if (t == 0) run_rounds(s, &kinds[types[t]], &all[r], r % 2 == 0, true, false, 3);
+			if (all[r].last == 128) run_rounds(s, &kinds[types[t]], &all[r], r % 2 == 0, false, true, 3);
+		}
+}
+
 int main(int argc, char **argv)
 {
 	suite s;
@@ -639,5 +715,6 @@ int main(int argc, char **argv)
 	run_all_zeros(&s);
 	run_loops(&s);
 	run_forms(&s);
+	run_all_rounds(&s);
 	return suite_close(&s);
 }

@@ -148,7 +148,8 @@ static void loops(void **state)
 #define LOOP(step)                                                                                                     \
 	"%z = const {value=0} : i32 %one = const {value=1} : i32 %r = arange {lo=0} : i32[64] "                        \
 	"%p.1 = splat %p : (*f32)[64] %p.2 = ptr_add %p.1, %r : (*f32)[64] "                                           \
-	"%e = for %z, %n, %one, %p.2 {num_stages=0 unroll=0 flatten=0} : (*f32)[64] (%k: i32, %q: (*f32)[64]) { "      \
+	"%e = for %z, %n, %one, %p.2 {num_stages=0 unroll=0 flatten=0 once=0} : (*f32)[64] (%k: i32, %q: (*f32)[64]) " \
+	"{ "                                                                                                           \
 	"%v = load %q " POLICY " : f32[64] %st = splat " step " : i32[64] %q.1 = ptr_add %q, %st : (*f32)[64] "        \
 	"yield %q.1 } "
 	check_width("%p: *f32 {align=16}, %n: i32 {divisible=16}", LOOP("%n"), 4);
@@ -159,7 +160,7 @@ static void loops(void **state)
 	/* the induction variable: what divides both the start and the step */
 #define LOOP(lo, step)                                                                                                 \
 	"%z = const {value=" lo "} : i32 %st = const {value=" step "} : i32 %r = arange {lo=0} : i32[64] "             \
-	"%p.1 = splat %p : (*f32)[64] for %z, %n, %st {num_stages=0 unroll=0 flatten=0} (%k: i32) { "                  \
+	"%p.1 = splat %p : (*f32)[64] for %z, %n, %st {num_stages=0 unroll=0 flatten=0 once=0} (%k: i32) { "           \
 	"%k.1 = splat %k : i32[64] %o = add %k.1, %r : i32[64] %q = ptr_add %p.1, %o : (*f32)[64] "                    \
 	"%v = load %q " POLICY " : f32[64] yield } "
 	check_width("%p: *f32 {align=16}, %n: i32", LOOP("0", "64"), 4);
@@ -172,7 +173,8 @@ static void loops(void **state)
 		"%z = const {value=0} : i32 %one = const {value=1} : i32 %r = arange {lo=0} : i32[64] "
 		"%p.1 = splat %p : (*f32)[64] %p.2 = ptr_add %p.1, %r : (*f32)[64] "
 		"%q.1 = splat %q : (*f32)[64] %q.2 = ptr_add %q.1, %r : (*f32)[64] "
-		"%e, %g = for %z, %n, %one, %p.2, %q.2 {num_stages=0 unroll=0 flatten=0} : (*f32)[64], (*f32)[64] "
+		"%e, %g = for %z, %n, %one, %p.2, %q.2 {num_stages=0 unroll=0 flatten=0 once=0} : (*f32)[64], "
+		"(*f32)[64] "
 		"(%k: i32, %a: (*f32)[64], %b: (*f32)[64]) { %v = load %a " POLICY " : f32[64] yield %b, %a } ",
 		1);
 	/* through a while and an if */

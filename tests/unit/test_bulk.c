@@ -487,14 +487,16 @@ static void test_roles(void **state)
 		"bulk_copy", "bulk_copy"};
 	in_order(ir, order, sizeof order / sizeof order[0]);
 	check_producer(1);
-	/* where the tile lies, only its store asks: behind the loop, while its last products run; and so for its zeros,
-	 * once */
+	/* where the tile lies, only its store asks: behind the loop, while its last products run, where it is held */
 	const char *const behind[] = {"roles {", " = for ", " = for ", "mbarrier_arrive", "yield", " = div ",
-		"%i = mul", " = wgmma_wait ", "bulk_store"};
+		"%i = mul", "hold %i, ", " = wgmma_wait ", "bulk_store"};
 	in_order(ir, behind, sizeof behind / sizeof behind[0]);
 	const char *roles = strstr(ir, "roles {");
 	assert_true(strstr(roles, " = div ") > strstr(roles, " = wgmma "));
-	assert_int_equal(count(ptx, "mov.b32 %sum1_0, "), 1); /* set, and read; all are */
+	assert_int_equal(count(ptx, "popc.b32"), 1);
+	assert_non_null(strstr(strstr(ptx, "popc.b32"), "wgmma.wait_group.sync.aligned 0"));
+	assert_int_equal(count(ptx, "%sum1_0;"), 1);        /* read; all are, */
+	assert_int_equal(count(ptx, "mov.b32 %sum1_0"), 0); /* and none is set: the sum begins with a product */
 	assert_true(count(ptx, "\tmov.b32 ") < 3 * 64);
 	assert_int_equal(count(ir, "mbarriers_end"), 0);
 	assert_non_null(strstr(sig, "threads 288\n"));
@@ -511,6 +513,52 @@ static void test_roles(void **state)
 	/* the number of a tile from memory that nobody writes */
 	persistent("grid(2) options(num_warps = 4)", "for w in range(m) { let u = load(table + w); if u > 0", DOT);
 	check_producer(1);
+}
+
+/* What the loop over l of a product of tensors says, `before` it and in `body`; the sum is s. */
+static void product_of(const char *before, const char *range, const char *body, const char *behind)
+{
+	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
+	char text[2048];
+	snprintf(text, sizeof text,
+		"let A = tensor(a, [m, k]); let B = tensor(b, [k, n]); let C = tensor(c, [m, n]);\n"
+		"let i = program_id(0) * 128; let j = 128;\n%s\nfor t in range(%s, num_stages = 3) { %s }\n%s\n"
+		"C.store([i, j], s);",
+		before, range, body, behind);
+	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32", text);
+}
+
+/* Sums that begin with the first product of a loop that has a round in any case. */
+static void test_once(void **state)
+{
+	(void)state;
+	static const char *const zero = "var s = zeros([128, 128], f32);", *const step = "0, k, 64";
+	product_of(zero, step, DOT, "");
+	assert_int_equal(count(ir, "once=1"), 1);
+	/* without rounds every block lies in front of its array, by an index that stays the same where there is one */
+	assert_int_equal(count(ir, "const {value=-1048576}"), 1);
+	assert_int_equal(count(ptx, "mov.b32 %sum1_0"), 0);
+	assert_int_equal(count(ptx, ", 1, 1, 0, 1;"), 8);    /* 64 rows, and 16 of k, each, */
+	assert_int_equal(count(ptx, ", 1, 1, 1, 0, 1;"), 6); /* and all but the first of k add in any case */
+	product_of(zero, "i, k, 64", DOT, "");
+	assert_int_equal(count(ir, "once=1"), 1);
+	product_of(zero, "0, 256, 64", DOT, ""); /* of which it is known: nothing is chosen */
+	assert_int_equal(count(ir, "once=1"), 1);
+	assert_int_equal(count(ir, "-1048576"), 0);
+	/* not zeros; something else that is seen behind the loop; that a round does; that it reads */
+	const char *const others[][3] = {{"var s = full([128, 128], 1.0);", DOT, ""},
+		{"var s = zeros([128, 128], f32); var last = 0;", DOT " last = t;",
+			"if m > 5 { store(c, last.to(f16)); }"},
+		{"var s = zeros([128, 128], f32);", DOT " if m > 5 { store(c, 1.0); }", ""},
+		{"var s = zeros([128, 128], f32);",
+			"s = dot(A.load([i, t], [128, 64]), B.load([t, j], [64, 128]), s); "
+			"s = dot(A.load([i, t], [128, 64]), (B.load([t, j], [64, 128]).to(f32) + 1.0).to(f16), s);",
+			""}};
+	for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
+		product_of(others[i][0], step, others[i][1], others[i][2]);
+		assert_int_equal(count(ir, "once=1"), 0);
+		assert_int_equal(count(ir, "-1048576"), 0);
+	}
 }
 
 /* A matrix of a batch is a product's operand as one that is alone, and so is what is stored. */
@@ -566,6 +614,9 @@ static void test_loads_ahead(void **state)
 	const char *const code[] = {"wgmma.mma_async", "wgmma.wait_group.sync.aligned 1", "ld.global.nc",
 		"ld.global.nc", "wgmma.wait_group.sync.aligned 0"};
 	in_order(ptx, code, sizeof code / sizeof code[0]);
+	assert_int_equal(count(ir, "once=1"), 0); /* a sum that meets others in a loop begins with zeros, */
+	assert_int_equal(ahead("", 0), 0);
+	assert_int_equal(count(ir, "once=1"), 2); /* one that is stored as it is with a product */
 	/* by an index that is loaded itself */
 	assert_int_equal(ahead("s *= load(x + load(table + " I "))[:, None];", 2), 2);
 	/* they take few registers beside the sums: 8, of which a slice of 128 takes 1 in as many threads */
@@ -726,7 +777,7 @@ int main(void)
 		cmocka_unit_test(test_host_expressions), cmocka_unit_test(test_maps_are_merged),
 		cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings), cmocka_unit_test(test_shared_operand),
 		cmocka_unit_test(test_stores_apart), cmocka_unit_test(test_stores), cmocka_unit_test(test_roles),
-		cmocka_unit_test(test_batches), cmocka_unit_test(test_loads_ahead),
+		cmocka_unit_test(test_once), cmocka_unit_test(test_batches), cmocka_unit_test(test_loads_ahead),
 		cmocka_unit_test(test_roles_of_one_loop), cmocka_unit_test(test_no_roles)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

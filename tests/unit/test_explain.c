@@ -89,7 +89,8 @@ static void loops_keep_what_they_read(void **state)
 	pass_context p;
 	ir_func *f = schedule(&p, OPEN POINTERS
 		"%v = load %p " POLICY " : f32[1024]\n%zero = const {value=0} : i32\n%one = const {value=1} : i32\n"
-		"%r = for %zero, %n, %one, %v {num_stages=0 unroll=0 flatten=0} : f32[1024] (%k: i32, %c: f32[1024]) "
+		"%r = for %zero, %n, %one, %v {num_stages=0 unroll=0 flatten=0 once=0} : f32[1024] (%k: i32, %c: "
+		"f32[1024]) "
 		"{\n"
 		"%d = add %c, %v : f32[1024]\n%g = mul %d, %d : f32[1024]\nyield %g\n}\n"
 		"store %q, %r {cache=none evict=none}\nreturn\n}\n");

@@ -41,7 +41,7 @@ static const char control[] =
 	"  %lo = const {value=0} : i32\n"
 	"  %one = const {value=1} : i32\n"
 	"  %x = const {value=0.5} : f32[2,4]\n"
-	"  %x.1, %s = for %lo, %n, %one, %x, %n {num_stages=3 unroll=0 flatten=1} : f32[2,4], i32 "
+	"  %x.1, %s = for %lo, %n, %one, %x, %n {num_stages=3 unroll=0 flatten=1 once=0} : f32[2,4], i32 "
 	"(%i: i32, %x.2: f32[2,4], %s.1: i32) {\n"
 	"    %c = lt %i, %s.1 : bool\n"
 	"    %0 = if %c : f32[2,4] {\n"
@@ -422,6 +422,8 @@ static void verifier_checks_rearrangement(void **state)
 	check_refused(AB "%y = wgmma %a, %k {turned=0} : f32[16,8]", "f16[16,32] and f32[32,8] do not multiply");
 	check_refused(AB "%y = wgmma %a, %c, %a {turned=0} : f32[16,8]", "sum");
 	check_refused(AB "%y = wgmma_wait {pending=0} : f32[16,8]", "1 results of 0 operands");
+	check_refused(AB "hold", "no operands");
+	check_refused(AB "hold %a", "operand");
 	check_refused(AB "%y = wgmma_wait %k {pending=-1} : f32[32,8]", "pending=-1");
 	check_refused(AB "%y = wgmma_wait %k {pending=0} : f32[16,8]", "result");
 	check_refused(AB "%left = splat %i : i32[16,32] %right = splat %i : i32[32,8] %y = dot %left, %right "
@@ -456,7 +458,7 @@ static void verifier_checks_rearrangement(void **state)
 static void verifier_checks_control_flow(void **state)
 {
 	(void)state;
-#define FOR " {num_stages=0 unroll=0 flatten=0} "
+#define FOR " {num_stages=0 unroll=0 flatten=0 once=0} "
 	check_refused("if %i { yield } else { yield }", "the condition is i32");
 	check_refused("%y = if %b : i32 { yield %i } else { yield }", "0 values where 1 belong");
 	check_refused("%y = if %b : i32 { yield %i } else { yield %x }", "f32 and i32");
@@ -626,11 +628,11 @@ static void written_parameters_are_found(void **state)
 	check_written(X "%p = select %t, %a, %b : *f32 store %p, %x" STORE, "ab");
 	check_written(X "%p = bitcast %l : *f32 store %p, %x" STORE, "ab");
 	check_written(X "%p = if %t : *f32 { yield %a } else { yield %b } store %p, %x" STORE, "ab");
-	check_written(X "%p = for %n, %n, %n, %a {num_stages=0 unroll=0 flatten=0} : *f32 (%i: i32, %q: *f32) {"
+	check_written(X "%p = for %n, %n, %n, %a {num_stages=0 unroll=0 flatten=0 once=0} : *f32 (%i: i32, %q: *f32) {"
 			"store %q, %x" STORE "yield %b }",
 		"ab");
 	/* two rounds: b reaches the store through a second carried pointer */
-	check_written(X "%p, %o = for %n, %n, %n, %a, %a {num_stages=0 unroll=0 flatten=0} : *f32, *f32 "
+	check_written(X "%p, %o = for %n, %n, %n, %a, %a {num_stages=0 unroll=0 flatten=0 once=0} : *f32, *f32 "
 			"(%i: i32, %q: *f32, %r: *f32) { store %q, %x" STORE "yield %r, %b }",
 		"ab");
 	check_written(X

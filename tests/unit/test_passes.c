@@ -357,7 +357,7 @@ static void shapes(void **state)
 
 #define POLICY "{cache=none evict=none volatile=0}"
 #define STORE "{cache=none evict=none}"
-#define LOOP "{num_stages=0 unroll=0 flatten=0}"
+#define LOOP "{num_stages=0 unroll=0 flatten=0 once=0}"
 
 static void masks_that_are_known(void **state)
 {

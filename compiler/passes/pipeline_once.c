@@ -1,0 +1,135 @@
+/* A loop of products that runs at least once, so that its sums begin with their first product.
+ *
+ * In: a loop whose loads are all by tensor maps, and whose products all take them and stay in flight; sums that start
+ * from zeros.  Out: the same, and it has a round in any case (`once`); where it had none, its loads bring zeros.
+ * The one idea: a wgmma that starts a sum instead of adding to one spares its zeros, one instruction a register and
+ * tile at a time at which the tensor cores stand idle.  But then somebody else has to write them where there is no
+ * round, and the assembler lets nobody write to a sum's registers near products that run.  Outside of an array a map
+ * reads zeros, so a round in which every block lies outside makes a sum of zeros by itself, at no cost where there are
+ * rounds.
+ *
+ * Whether a product adds is decided at run time, so the assembler keeps a sum's registers for it from one run of the
+ * loop to the next.  In a loop that hurts what else wants registers: there the sum has to be stored as it is.
+ *
+ *     for k in lo .. hi, s = 0 {                %any = lt lo, hi
+ *       %a = bulk_load A, %i, %k         ->     %row = select %any, %i, nowhere
+ *       %t = wgmma %a, .., %s                   for k in select(%any, lo, 0) .. select(%any, hi, step), s = 0 once {
+ *                                                 %a = bulk_load A, %row, %k .. */
+#include "pipeline.h"
+
+#include <string.h>
+
+/* In front of every array, by more than any block's extent, and such that a block's line begins at 16 bytes. */
+enum { NOWHERE = -(1 << 20) };
+
+static bool is_staged(const pipeline *p, const ir_op *o)
+{
+	for (unsigned i = 0; i < p->nloads; i++)
+		if (p->loads[i].load == o) return true;
+	return false;
+}
+
+/* A round more does nothing but add to sums: what else the loop carries is not seen behind it. */
+static bool only_sums_are_seen(const pipeline *p)
+{
+	for (const ir_op *o = p->body->first; o; o = o->next) {
+		bool products = o->kind == IR_WGMMA || o->kind == IR_WGMMA_WAIT || o->kind == IR_YIELD;
+		if (o->nregions || !(products || ir_has(o, IR_PURE) || is_staged(p, o))) return false;
+	}
+	for (unsigned k = 0; k < p->loop->nresults; k++) {
+		const ir_op *next = ir_arg(p->body->last, k)->def;
+		bool sum = next && next->kind == IR_WGMMA_WAIT;
+		uint64_t bits;
+		if (sum ? !ir_is_const(ir_arg(p->loop, 3 + k), &bits) || bits != 0 : p->loop->results[k]->uses != NULL)
+			return false;
+	}
+	return true;
+}
+
+/* An index that stays the same, if there is one: then it is chosen in front of the loop. */
+static unsigned index_to_change(const pipeline *p, const ir_op *load)
+{
+	for (unsigned i = 1; i < load->nargs; i++)
+		if (ir_defined_outside(ir_arg(load, i), p->loop)) return i;
+	return 1;
+}
+
+typedef struct around {
+	const pipeline *p;
+	bool plain;
+} around;
+
+static bool has_tiles(const ir_op *o)
+{
+	for (unsigned i = 0; i < o->nresults; i++)
+		if (!ir_is_scalar(o->results[i])) return true;
+	for (unsigned i = 0; i < o->nargs; i++)
+		if (!ir_is_scalar(ir_arg(o, i))) return true;
+	return false;
+}
+
+/* A tile is nothing but zeros that a sum begins with, or a sum on its way to a store. */
+static void look_around(ir_op *o, void *context)
+{
+	around *a = context;
+	for (const ir_op *in = o; in; in = in->block->parent)
+		if (in == a->p->loop) return;
+	switch (o->kind) {
+	case IR_CONST:
+	case IR_CONVERT:
+	case IR_CONVERT_LAYOUT:
+	case IR_BULK_STORE: return;
+	default: a->plain &= ir_has(o, IR_SHAPE) || !has_tiles(o);
+	}
+}
+
+static bool is_stored_plainly(const pipeline *p)
+{
+	const ir_op *outermost = NULL;
+	around a = {p, true};
+	for (const ir_op *o = p->loop->block->parent; o; o = o->block->parent)
+		if (o->kind == IR_FOR || o->kind == IR_WHILE) outermost = o;
+	for (unsigned r = 0; outermost && r < outermost->nregions; r++) ir_walk(outermost->regions[r], look_around, &a);
+	return a.plain;
+}
+
+static ir_value *choose(ir_builder *b, ir_value *any, ir_value *v, int64_t other)
+{
+	ir_value *args[] = {any, v, ir_constant_int(b, v->type.elem, other)};
+	return ir_build1(b, IR_SELECT, v->type, 3, args);
+}
+
+static void look_nowhere(pipeline *p, ir_op *load, ir_value *any)
+{
+	unsigned i = index_to_change(p, load);
+	bool outside = ir_defined_outside(ir_arg(load, i), p->loop);
+	ir_op *before = outside ? p->loop : load;
+	ir_builder b = {.func = p->func, .block = before->block, .before = before, .at = load->at};
+	ir_set_arg(load, i, choose(&b, any, ir_arg(load, i), NOWHERE));
+}
+
+/* The slice knows values by their ids. */
+static void slice_again(pipeline *p)
+{
+	bool *sliced = ARENA_ARRAY(p->context->arena, bool, p->func->nvalues);
+	memcpy(sliced, p->sliced, p->nvalues);
+	p->sliced = sliced;
+	p->nvalues = p->func->nvalues;
+	for (unsigned i = 0; i < p->nloads; i++)
+		for (unsigned k = 1; k < p->loads[i].load->nargs; k++) pipeline_slice(p, ir_arg(p->loads[i].load, k));
+}
+
+void pipeline_run_once(pipeline *p)
+{
+	if (!p->nwaits || p->nbulk < p->nloads || p->cluster || !only_sums_are_seen(p) || !is_stored_plainly(p)) return;
+	ir_op *loop = p->loop;
+	ir_builder b = {.func = p->func, .block = loop->block, .before = loop, .at = loop->at};
+	ir_value *lo = ir_arg(loop, 0), *hi = ir_arg(loop, 1), *any = ir_binary(&b, IR_LT, lo, hi);
+	int64_t first, last;
+	loop->attr[3] = 1;
+	if (ir_is_const_int(lo, &first) && ir_is_const_int(hi, &last) && first < last) return;
+	ir_set_arg(loop, 0, choose(&b, any, lo, 0));
+	ir_set_arg(loop, 1, choose(&b, any, hi, p->step));
+	for (unsigned i = 0; i < p->nloads; i++) look_nowhere(p, p->loads[i].load, any);
+	slice_again(p);
+}
