@@ -5,16 +5,16 @@
  * The one idea: a wgmma that starts a sum instead of adding to one spares its zeros, one instruction a register and
  * tile at a time at which the tensor cores stand idle.  But then somebody else has to write them where there is no
  * round, and the assembler lets nobody write to a sum's registers near products that run.  Outside of an array a map
- * reads zeros, so a round in which every block lies outside makes a sum of zeros by itself, at no cost where there are
- * rounds.
+ * reads zeros, so a round in which every block lies outside makes a sum of zeros by itself, at the cost of a
+ * select where there are rounds.
  *
  * Whether a product adds is decided at run time, so the assembler keeps a sum's registers for it from one run of the
  * loop to the next.  In a loop that hurts what else wants registers: there the sum has to be stored as it is.
  *
  *     for k in lo .. hi, s = 0 {                %any = lt lo, hi
- *       %a = bulk_load A, %i, %k         ->     %row = select %any, %i, nowhere
- *       %t = wgmma %a, .., %s                   for k in select(%any, lo, 0) .. select(%any, hi, step), s = 0 once {
- *                                                 %a = bulk_load A, %row, %k .. */
+ *       %a = bulk_load A, %i, %k         ->     for k in select(%any, lo, 0) .. select(%any, hi, step), s = 0 once {
+ *       %t = wgmma %a, .., %s                     %column = select %any, %k, nowhere
+ *                                                 %a = bulk_load A, %i, %column .. */
 #include "pipeline.h"
 
 #include <string.h>
@@ -44,14 +44,6 @@ static bool only_sums_are_seen(const pipeline *p)
 			return false;
 	}
 	return true;
-}
-
-/* An index that stays the same, if there is one: then it is chosen in front of the loop. */
-static unsigned index_to_change(const pipeline *p, const ir_op *load)
-{
-	for (unsigned i = 1; i < load->nargs; i++)
-		if (ir_defined_outside(ir_arg(load, i), p->loop)) return i;
-	return 1;
 }
 
 typedef struct around {
@@ -99,13 +91,14 @@ static ir_value *choose(ir_builder *b, ir_value *any, ir_value *v, int64_t other
 	return ir_build1(b, IR_SELECT, v->type, 3, args);
 }
 
+/* By the index along lines: a copy must begin at 16 bytes there, which a round that does not exist says of no other. */
 static void look_nowhere(pipeline *p, ir_op *load, ir_value *any)
 {
-	unsigned i = index_to_change(p, load);
-	bool outside = ir_defined_outside(ir_arg(load, i), p->loop);
+	unsigned last = load->nargs - 1u;
+	bool outside = ir_defined_outside(ir_arg(load, last), p->loop); /* then it is chosen in front of the loop */
 	ir_op *before = outside ? p->loop : load;
 	ir_builder b = {.func = p->func, .block = before->block, .before = before, .at = load->at};
-	ir_set_arg(load, i, choose(&b, any, ir_arg(load, i), NOWHERE));
+	ir_set_arg(load, last, choose(&b, any, ir_arg(load, last), NOWHERE));
 }
 
 /* The slice knows values by their ids. */

@@ -637,6 +637,7 @@ enum { ROUNDS_M = 100, ROUNDS_N = 72, ROUNDS_K = 128 };
 typedef struct rounds {
 	const char *name, *from, *to;
 	int first, last;
+	const char *at; /* where along k a round is, if it is not l */
 } rounds;
 
 static void run_rounds(suite *s, const kind *d, const rounds *r, bool persistent, bool two, bool minus, int stages)
@@ -645,19 +646,20 @@ static void run_rounds(suite *s, const kind *d, const rounds *r, bool persistent
 	snprintf(name, sizeof name, "rounds.%s.%s%s%s%s.stages%d", d->name, r->name, persistent ? ".persistent" : "",
 		two ? ".two" : "", minus ? ".minus" : "", stages);
 	if (!suite_wants(s, name)) return;
-	const char *b = scalar_bytes(d->b) == 1 ? "trans(B.load([j, l], [64, 64]))" : "B.load([l, j], [64, 64])";
+	const char *b = scalar_bytes(d->b) == 1 ? "trans(B.load([j, q], [64, 64]))" : "B.load([q, j], [64, 64])";
 	snprintf(text, sizeof text,
 		"kernel k(z: *%s, a: *const %s, b: *const %s, n: i32) grid(%d) options(num_warps = %d, num_stages = "
 		"%d) {\n"
 		"let A = tensor(a, [%d, n]); let B = tensor(b, %s); let C = tensor(z, [%d, %d]);\n"
 		"for t in range(program_id(0), 4, num_programs(0)) {\nlet i = t / 2 * 64; let j = t %% 2 * 64;\n"
 		"var s = zeros([64, 64], %s);\n%s"
-		"for l in range(%s, %s, 64) {\ns = dot(A.load([i, l], [64, 64]), %s, s);\n%s%s%s}\nC.store([i, j], "
+		"for l in range(%s, %s, 64) {\nlet q = %s;\ns = dot(A.load([i, q], [64, 64]), %s, "
+		"s);\n%s%s%s}\nC.store([i, j], "
 		"s);\n%s}\n}\n",
 		scalar_name(d->out), scalar_name(d->a), scalar_name(d->b), persistent ? 2 : 4, two ? 8 : 4, stages,
 		ROUNDS_M, scalar_bytes(d->b) == 1 ? "[72, n]" : "[n, 72]", ROUNDS_M, ROUNDS_N, scalar_name(d->out),
-		two ? "var u = zeros([64, 64], f32);\n" : "", r->from, r->to, b,
-		two ? "u = dot(A.load([i, l], [64, 64]), " : "", two ? b : "", two ? ", u);\n" : "",
+		two ? "var u = zeros([64, 64], f32);\n" : "", r->from, r->to, r->at ? r->at : "l", b,
+		two ? "u = dot(A.load([i, q], [64, 64]), " : "", two ? b : "", two ? ", u);\n" : "",
 		two ? "C.store([i, j], u);\n" : "");
 	size_t na = (size_t)ROUNDS_M * ROUNDS_K, nb = (size_t)ROUNDS_K * ROUNDS_N, nz = (size_t)ROUNDS_M * ROUNDS_N;
 	bool none = r->first >= r->last, whole = d->a == SCALAR_I8;
@@ -694,7 +696,10 @@ static void run_all_rounds(suite *s)
 {
 	static const rounds all[] = {{"none", "0", "n - 128", 0, 0}, {"below", "0", "-n", 0, -128},
 		{"behind", "n", "n / 2", 128, 64}, {"last", "n / 2", "n", 64, 128}, {"all", "0", "n", 0, 128},
-		{"known", "0", "128", 0, 128}};
+		{"known", "0", "128", 0, 128},
+		/* a copy that begins elsewhere than at 16 bytes is illegal, also in a round that there is not */
+		{"none_shifted", "n / 8 - 11", "n / 32", 0, 0, "multiple_of(l - (n / 8 - 11), 64)"},
+		{"shifted", "n / 8 - 11", "n + 5", 0, 128, "multiple_of(l - (n / 8 - 11), 64)"}};
 	static const size_t types[] = {0, 1, 7, 8}; /* f16, bf16, i8, e4m3 */
 	for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
 		for (size_t r = 0; r < sizeof all / sizeof all[0]; r++) {

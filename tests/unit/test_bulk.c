@@ -535,7 +535,7 @@ static void test_once(void **state)
 	static const char *const zero = "var s = zeros([128, 128], f32);", *const step = "0, k, 64";
 	product_of(zero, step, DOT, "");
 	assert_int_equal(count(ir, "once=1"), 1);
-	/* without rounds every block lies in front of its array, by an index that stays the same where there is one */
+	/* without rounds every block lies in front of its array, by the index along its lines */
 	assert_int_equal(count(ir, "const {value=-1048576}"), 1);
 	assert_int_equal(count(ptx, "mov.b32 %sum1_0"), 0);
 	assert_int_equal(count(ptx, ", 1, 1, 0, 1;"), 8);    /* 64 rows, and 16 of k, each, */
