@@ -62,7 +62,8 @@ static bool is_sound(const sim_bulk *b)
 
 #define NO_END (UINT64_C(1) << 31) /* an extent: the host knows none, tensor_map.c */
 
-/* The bytes that the buffer must have: those of the tensor, or, where it has no end, those up to the end of the box. */
+/* The bytes that the buffer must have: those of the tensor, or, where it has no end, those up to the end of the box.
+ * None where the box lies outside: nobody goes to memory then. */
 static uint64_t bytes_needed(const sim_bulk *b)
 {
 	const tensor_map_request *m = &b->map;
@@ -77,7 +78,7 @@ static uint64_t bytes_needed(const sim_bulk *b)
 		all += (m->extent[k] - 1) * stride;
 		if (!empty) these += (uint64_t)(end - 1) * stride;
 	}
-	return !endless ? all : empty ? 0 : these;
+	return empty ? 0 : endless ? these : all;
 }
 
 bool sim_bulk_map(sim_bulk *b, uint64_t address, const sim_range **range)

@@ -638,6 +638,8 @@ typedef struct rounds {
 	const char *name, *from, *to;
 	int first, last;
 	const char *at; /* where along k a round is, if it is not l */
+	size_t bytes;   /* of each of a and b, where they do not have what their shapes say; then */
+	int k;          /* n */
 } rounds;
 
 static void run_rounds(suite *s, const kind *d, const rounds *r, bool persistent, bool two, bool minus, int stages)
@@ -671,7 +673,9 @@ static void run_rounds(suite *s, const kind *d, const rounds *r, bool persistent
 	double *vz = NULL;
 	const void *in[] = {ea, eb};
 	size_t bytes[] = {na * scalar_bytes(d->a), nb * scalar_bytes(d->b)};
-	bool good = suite_run(s, name, text, NULL, 0, d->out, got, nz, in, bytes, 2, ROUNDS_K);
+	if (r->bytes) bytes[0] = bytes[1] = r->bytes;
+	int k = r->bytes ? r->k : ROUNDS_K;
+	bool good = suite_run(s, name, text, NULL, 0, d->out, got, nz, in, bytes, 2, k);
 	if (good) vz = suite_doubles(d->out, got, nz);
 	int wrong = 0;
 	for (int at = 0; good && at < (int)nz; at++) {
@@ -699,7 +703,9 @@ static void run_all_rounds(suite *s)
 		{"known", "0", "128", 0, 128},
 		/* a copy that begins elsewhere than at 16 bytes is illegal, also in a round that there is not */
 		{"none_shifted", "n / 8 - 11", "n / 32", 0, 0, "multiple_of(l - (n / 8 - 11), 64)"},
-		{"shifted", "n / 8 - 11", "n + 5", 0, 128, "multiple_of(l - (n / 8 - 11), 64)"}};
+		{"shifted", "n / 8 - 11", "n + 5", 0, 128, "multiple_of(l - (n / 8 - 11), 64)"},
+		/* of buffers that hold next to nothing, which nobody reads; and of no k at all */
+		{"nothing", "0", "n - 128", 0, 0, NULL, 16, ROUNDS_K}, {"no_k", "0", "n", 0, 0, NULL, 16, 0}};
 	static const size_t types[] = {0, 1, 7, 8}; /* f16, bf16, i8, e4m3 */
 	for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
 		for (size_t r = 0; r < sizeof all / sizeof all[0]; r++) {
