@@ -82,12 +82,12 @@ const char *cpu_host_name(arena *a)
 
 /* What pays for loops over tiles: one program inlined into the loop over programs, then registers, invariants, short
  * loops unrolled whole, vectors.  About half the time of the general pipeline, for the same loops. */
-static const char pipeline[] =
-	"cgscc(inline),function("
-	"sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
-	"loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion,loop-unroll-full),sroa,gvn,"
-	"loop-vectorize,simplifycfg,instcombine<no-verify-fixpoint>,loop-mssa(licm),slp-vectorizer,dse,simplifycfg),"
-	"globaldce";
+static const char pipeline[] = "cgscc(inline),function("
+			       "sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+			       "loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion,loop-unroll-full),sroa,gvn,"
+			       "loop-vectorize,simplifycfg,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
+			       "instsimplify,slp-vectorizer,dse,simplifycfg),"
+			       "globaldce";
 
 /* Many of LLVM's passes take time that grows with the square of the loops in a function.  Kernels with very many, from
  * unrolled source, go without, and with the most, without the optimising code generator: right, and compiled in time

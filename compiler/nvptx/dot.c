@@ -124,6 +124,15 @@ static void put_list(text *out, unsigned first, unsigned n)
 	text_puts(out, "}");
 }
 
+/* A factor that is known gets a register that nothing else is given: ptxas 13, which makes fp8 products of f16 ones on
+ * sm_90, mistakes what is written to it later for the second half of it. */
+static LLVMValueRef own_register(lower *l, LLVMValueRef v)
+{
+	if (!LLVMIsAConstantInt(v)) return v;
+	unsigned bits = (unsigned)LLVMConstIntGetZExtValue(v);
+	return lower_asm(l, arena_printf(l->arena, "mov.b32 $0, %u;", bits), "=r", l->i32, 0, NULL, LOWER_ASM_PURE);
+}
+
 /* sum = a * b + sum, on the registers of one instruction. */
 static void multiply(
 	product *p, unsigned na, LLVMValueRef *a, unsigned nb, LLVMValueRef *b, unsigned nsum, LLVMValueRef *sum)
@@ -149,6 +158,7 @@ static void multiply(
 	}
 	for (unsigned i = 0; i < na; i++) args[n++] = a[i];
 	for (unsigned i = 0; i < nb; i++) args[n++] = b[i];
+	for (unsigned i = 0; i < n && scalar_is_fp8(p->a.type); i++) args[i] = own_register(l, args[i]);
 	for (unsigned i = 0; i < n; i++) text_printf(&constraints, ",%c", in);
 	for (unsigned i = 0; i < nsum; i++) {
 		args[n++] = sum[i];
