@@ -81,7 +81,8 @@ const char *cpu_host_name(arena *a)
 }
 
 /* What pays for loops over tiles: one program inlined into the loop over programs, then registers, invariants, short
- * loops unrolled whole, vectors.  About half the time of the general pipeline, for the same loops. */
+ * loops unrolled whole, vectors.  About half the time of the general pipeline, for the same loops.  Sums that begin
+ * with 0 + x are simplified in front of slp-vectorizer: LLVM 22's gives lanes of such sums wrong operands. */
 static const char pipeline[] = "cgscc(inline),function("
 			       "sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
 			       "loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion,loop-unroll-full),sroa,gvn,"
