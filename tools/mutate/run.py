@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Runs the tests against each drawn mutant; see docs/mutation.md.
+
+usage: run.py FOLDER [--jobs=N] [--seconds=N] [--first=N] [--slow=SECONDS] [--again] [--report]
+--seconds: no new mutant is begun after so many; --first: only the first N of those drawn; --again: those that survived too, after new
+tests; --report: only the report.
+
+In: what prepare.py wrote to FOLDER, built.  No compiler is needed, so that the folder can be run on another machine.
+Out: FOLDER/verdicts.jsonl, a line a mutant (a run goes on where an earlier one stopped), and the report on standard output.
+
+The tests first run once with tracing, which says which test reaches which mutant in a way that changes a value; then each
+mutant, in the order in which they were drawn, is run by the tests that reach it, the quickest first, until one fails.
+"""
+import collections
+import concurrent.futures
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+SLOW = 30  # tests of more seconds are left out, unless --slow says so
+# Scripts that judge what is compiled and run; the others run the same code through other doors, or much longer.
+SCRIPTS = ["golden/run.sh", "golden/counters.sh", "golden/ptx.sh", "run/sim.sh", "run/explain.sh", "run/cli.sh", "run/blkrun.sh", "run/tune.sh"]
+# These watch the clock: a failure counts when it happens twice.
+CLOCK = {"test_tune", "test_bench", "run/tune.sh"}
+MEMORY, FILE = 8 << 30, 1 << 30  # what a mutant may take
+
+
+def tests(tree):
+    found = {}
+    for name in sorted(os.listdir(f"{tree}/build/tests")):
+        path = f"build/tests/{name}"
+        if name.startswith("test_") and "." not in name and os.access(f"{tree}/{path}", os.X_OK):
+            found[name] = [path]
+    for script in SCRIPTS:
+        if os.path.exists(f"{tree}/tests/{script}"):
+            found[script] = ["sh", f"tests/{script}", "build"]
+    for suite in sorted(os.listdir(f"{tree}/build/device")) if os.path.isdir(f"{tree}/build/device") else []:
+        if "." not in suite:
+            found[f"device/{suite}"] = ["sh", "tests/run/device.sh", "build", suite]
+    return found
+
+
+def attempt(folder, command, mutant, wall, cpu=0, trace=None):
+    """Runs one test in a scratch folder of its own: how it ended ('' for well), and its seconds."""
+    scratch = tempfile.mkdtemp(prefix="blk-mutant-")
+    os.mkdir(f"{scratch}/cache")
+    environment = {**os.environ, "BLK_MUTANT": str(mutant), "BLK_CACHE_DIR": f"{scratch}/cache", "HOME": scratch, "TMPDIR": scratch,
+                   "CMOCKA_TEST_ABORT": "1"}
+    if os.path.isdir(f"{folder}/lib"):
+        environment["LD_LIBRARY_PATH"] = f"{folder}/lib"
+    if trace:
+        environment["BLK_MUTANT_TRACE"] = trace
+
+    def limits():
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if cpu:
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+
+    start = time.time()
+    process = subprocess.Popen(command, cwd=f"{folder}/tree", env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limits)
+    try:
+        status = process.wait(wall)
+        how = "" if status == 0 else f"signal {-status}" if status < 0 else f"exit {status}"
+    except subprocess.TimeoutExpired:
+        how = "time"
+    try:
+        os.killpg(process.pid, signal.SIGKILL)  # and what it left behind
+    except ProcessLookupError:
+        pass
+    process.wait()
+    shutil.rmtree(scratch, ignore_errors=True)
+    return how, time.time() - start
+
+
+def trace(folder, jobs):
+    """Which mutants each test reaches, and how long it takes; kept in FOLDER/reached.json."""
+    kept = f"{folder}/reached.json"
+    if os.path.exists(kept):
+        return json.load(open(kept))
+    out = {}
+
+    def one(item):
+        name, command = item
+        notes = f"{folder}/trace.{name.replace('/', '-')}"
+        how, seconds = attempt(folder, command, "trace", 600, trace=notes)
+        reached = sorted({int(n) for n in open(notes)}) if os.path.exists(notes) else []
+        if os.path.exists(notes):
+            os.remove(notes)
+        return name, {"seconds": seconds, "failed": how, "reached": reached}
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for name, what in pool.map(one, tests(f"{folder}/tree").items()):
+            out[name] = what
+            print(f"{name}: {what['seconds']:.1f} s, {len(what['reached'])} mutants{', not used: ' + what['failed'] if what['failed'] else ''}", flush=True)
+    with open(kept + ".new", "w") as f:
+        json.dump(out, f)
+    os.rename(kept + ".new", kept)
+    return out
+
+
+def judge(folder, commands, reached, slow, mutant):
+    number, start = mutant["n"], time.time()
+    reaching = [t for t in commands if t in reached and not reached[t]["failed"] and reached[t]["seconds"] <= slow and number in reached[t]["set"]]
+    reaching.sort(key=lambda t: reached[t]["seconds"])
+    for test in reaching:
+        seconds = reached[test]["seconds"]
+        for again in range(2 if test in CLOCK else 1):
+            how, _ = attempt(folder, commands[test], number, 30 + 10 * seconds, int(3 + 4 * seconds))
+            if not how:
+                break
+        if how:
+            return {"id": mutant["id"], "verdict": "killed", "by": test, "how": how, "seconds": round(time.time() - start, 2)}
+    return {"id": mutant["id"], "verdict": "survived" if reaching else "not reached", "tests": len(reaching), "seconds": round(time.time() - start, 2)}
+
+
+def report(mutants, verdicts):
+    count = collections.defaultdict(collections.Counter)
+    for m in mutants:
+        if m["id"] in verdicts:
+            for row in (os.path.dirname(m["file"]), "all"):
+                count[row][verdicts[m["id"]]["verdict"]] += 1
+    for m in sorted(mutants, key=lambda m: (m["file"], m["line"])):
+        v = verdicts.get(m["id"])
+        if v and v["verdict"] != "killed":
+            print(f"{m['file']}:{m['line']}: {m['original']} -> {m['mutant']}{' (no test reaches it)' if v['verdict'] == 'not reached' else ''}")
+    print(f"\n{'folder':<20}{'mutants':>8}{'killed':>8}{'survived':>9}{'unreached':>10}{'killed %':>9}")
+    for row in sorted(count, key=lambda r: (r == "all", r)):
+        c = count[row]
+        n = sum(c.values())
+        print(f"{row:<20}{n:>8}{c['killed']:>8}{c['survived']:>9}{c['not reached']:>10}{100 * c['killed'] / n:>9.1f}")
+    print(f"{sum(count['all'].values())} of the {len(mutants)} drawn were run")
+
+
+def main(arguments):
+    options = dict(w[2:].split("=", 1) for w in arguments if w.startswith("--") and "=" in w)
+    folder = os.path.abspath([w for w in arguments if not w.startswith("--")][0])
+    jobs = int(options.get("jobs", os.cpu_count()))
+    slow = float(options.get("slow", SLOW))
+    end = time.time() + float(options.get("seconds", 1e9))
+    mutants = sorted(json.load(open(f"{folder}/mutants.json")), key=lambda m: m["rank"])[:int(options.get("first", 1 << 30))]
+    path = f"{folder}/verdicts.jsonl"
+    verdicts = {v["id"]: v for v in map(json.loads, open(path))} if os.path.exists(path) else {}
+    if "--again" in arguments:
+        verdicts = {i: v for i, v in verdicts.items() if v["verdict"] == "killed"}
+    if "--report" not in arguments:
+        reached = trace(folder, jobs)
+        for what in reached.values():
+            what["set"] = set(what["reached"])
+        commands, lock = tests(f"{folder}/tree"), threading.Lock()
+        with open(path, "a") as out, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+
+            def one(mutant):
+                if time.time() < end:
+                    v = judge(folder, commands, reached, slow, mutant)
+                    with lock:
+                        verdicts[v["id"]] = v
+                        print(json.dumps(v), file=out, flush=True)
+
+            list(pool.map(one, [m for m in mutants if m["id"] not in verdicts]))
+    report(mutants, verdicts)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
