@@ -9,14 +9,14 @@ VERSION := 0.1.0
 
 WARN := -Wall -Wextra -Werror -Wno-missing-field-initializers -Wvla -Wshadow
 # gcc sees null pointers on the paths that its own checks add.
-WARN += $(if $(SAN),-Wno-nonnull -Wno-format-truncation -Wno-clobbered -Wno-unknown-warning-option)
+WARN += $(if $(SAN),-Wno-nonnull -Wno-format-truncation -Wno-clobbered -Wno-maybe-uninitialized -Wno-unknown-warning-option)
 CFLAGS ?= -O2 -g
 LLVM_VERSION = $(shell $(LLVM_CONFIG) --version)
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(CFLAGS) $(SAN) -MMD -MP -DBLK_VERSION='"$(VERSION)"' -I. -Icompiler -Iruntime -I$(BUILD)/gen
 ALL_LDFLAGS = $(SAN) $(LDFLAGS)
 LLVM_CFLAGS := -I$(shell $(LLVM_CONFIG) --includedir 2>/dev/null)
 # shared: quick to link. static: LLVM and libstdc++ inside libblkc, which then starts in half the time and runs anywhere.
-LLVM_shared = $(shell $(LLVM_CONFIG) --ldflags --link-shared --libs core)
+LLVM_shared = $(shell $(LLVM_CONFIG) --ldflags --link-shared --libs core) -lstdc++
 LLVM_static = -L$(shell $(LLVM_CONFIG) --libdir) $(shell $(LLVM_CONFIG) --link-static --libs nvptx x86 passes) \
 	-static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL -Wl,--gc-sections -l:libz.a -l:libzstd.a
 LINKER_static := $(or $(CXX),c++)
@@ -33,8 +33,10 @@ TOOL_OBJ := $(TOOL:%.c=$(BUILD)/%.o)
 RUN_OBJ := $(RUN:%.c=$(BUILD)/%.o)
 SCALAR_OBJ := $(BUILD)/compiler/support/scalar.o
 TARGET_OBJ := $(BUILD)/compiler/target.o
-# What blkc and libblk share: packages and signatures.
-SHARED_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,package signature defines error growing) $(SCALAR_OBJ)
+# What programs and libblk share: outputs that are whole or not there; blkc and libblk: packages and signatures.
+OUTPUT_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,output new_file)
+SAID_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,said growing)
+SHARED_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,package signature defines error growing run/whole) $(SCALAR_OBJ) $(OUTPUT_OBJ)
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
 EXAMPLES := $(patsubst examples/%/main.c,$(BUILD)/bin/examples/%,$(wildcard examples/*/main.c))
 DEVICE := $(patsubst tests/device/%.c,$(BUILD)/device/%,$(wildcard tests/device/*.c))
@@ -43,10 +45,10 @@ BENCH := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c)
 all: $(BUILD)/lib/libblk.so $(BUILD)/lib/blk-trial $(BUILD)/lib/libblkc.so $(BUILD)/bin/blkc $(BUILD)/bin/blkrun $(EXAMPLES)
 tests: all $(UNIT) $(DEVICE) $(BENCH) $(BUILD)/fuzz-programs $(BUILD)/mutation/mutate
 
-# The compiler: one library that holds or links LLVM; blkc is its command line.
+# The compiler: one library that holds or links LLVM; blkc is its command line.  Caches know it by its build id.
 $(BUILD)/lib/libblkc.so: $(COMPILER_OBJ)
 	@mkdir -p $(@D)
-	$(LINKER_$(LLVM_LINK)) -shared -o $@ $^ $(ALL_LDFLAGS) $(LLVM_$(LLVM_LINK)) -lm
+	$(LINKER_$(LLVM_LINK)) -shared -Wl,--build-id -o $@ $^ $(ALL_LDFLAGS) $(LLVM_$(LLVM_LINK)) -lm
 $(BUILD)/bin/blkc: $(BUILD)/compiler/blkc.o $(TOOL_OBJ) $(SHARED_OBJ) $(BUILD)/lib/libblkc.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkc -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lpthread -lm -ldl
@@ -59,13 +61,13 @@ $(BUILD)/lib/libblk.so: $(RUNTIME_OBJ) $(SCALAR_OBJ) $(TARGET_OBJ)
 $(BUILD)/lib/blk-trial: $(BUILD)/runtime/trial/blk-trial.o $(RUNTIME_OBJ) $(SCALAR_OBJ) $(TARGET_OBJ)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -ldl -lpthread -lm
-$(BUILD)/bin/blkrun: $(BUILD)/runtime/blkrun.o $(RUN_OBJ) $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
+$(BUILD)/bin/blkrun: $(BUILD)/runtime/blkrun.o $(RUN_OBJ) $(OUTPUT_OBJ) $(SAID_OBJ) $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lm
 $(BUILD)/bin/examples/%: $(BUILD)/examples/%/main.o $(BUILD)/lib/libblk.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $< -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../../lib' $(ALL_LDFLAGS) -lm
-$(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/runtime/run/plot.o $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
+$(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/runtime/run/plot.o $(BUILD)/runtime/run/whole.o $(OUTPUT_OBJ) $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lm -ldl -lpthread
 
@@ -73,14 +75,28 @@ $(BUILD)/device/%: $(BUILD)/tests/device/%.o $(SCALAR_OBJ) $(BUILD)/lib/libblk.s
 	@mkdir -p $(@D)
 	$(CC) -o $@ $< $(SCALAR_OBJ) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lm
 
-$(BUILD)/mutation/mutate: $(BUILD)/tests/mutation/mutate.o $(RUN_OBJ) $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
+$(BUILD)/mutation/mutate: $(BUILD)/tests/mutation/mutate.o $(RUN_OBJ) $(OUTPUT_OBJ) $(SAID_OBJ) $(SCALAR_OBJ) $(BUILD)/lib/libblk.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lm
 
-# Unit tests see the insides: they link the objects.
-$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(COMPILER_OBJ) $(TOOL_OBJ) $(RUNTIME_OBJ) $(RUN_OBJ)
+# Unit tests see the insides: they link the objects; INSIDE=library: a library of them, linked once, that needs no LLVM where it is carried.
+INSIDE ?= objects
+INSIDE_objects := $(COMPILER_OBJ) $(TOOL_OBJ) $(RUNTIME_OBJ) $(RUN_OBJ)
+INSIDE_library := $(BUILD)/lib/libinside.so
+INSIDE_LLVM_objects = $(LLVM_shared)
+INSIDE_LLVM_library = -Wl,-rpath,'$$ORIGIN/../lib'
+$(BUILD)/lib/libinside.so: $(INSIDE_objects)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LLVM_shared) -lcmocka -ldl -lpthread -lm
+	$(LINKER_static) -shared -Wl,-soname,$(@F) -o $@ $^ $(ALL_LDFLAGS) $(LLVM_static) -ldl -lpthread -lm
+$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(INSIDE_$(INSIDE))
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(WRAP) $(ALL_LDFLAGS) $(INSIDE_LLVM_$(INSIDE)) -lcmocka -ldl -lpthread -lm
+
+# The system calls of libblk that can fail, each of which test_system_faults makes fail; tests/run/calls.sh holds the list complete.
+SYSTEM_CALLS := open openat fopen opendir read pread write pwrite fsync ftruncate fstat stat lstat fstatat access rename unlink unlinkat \
+	mkdir flock fcntl futimens mmap mprotect posix_memalign aligned_alloc pthread_create memfd_create posix_fallocate pipe2 poll \
+	posix_spawn_file_actions_init posix_spawnattr_init posix_spawn getrandom sched_getaffinity close
+$(BUILD)/tests/test_system_faults: WRAP = $(SYSTEM_CALLS:%=-Wl,--wrap=%)
 
 $(BUILD)/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
@@ -116,20 +132,50 @@ test-sanitized:
 	@sh tools/setup.sh test
 	@$(MAKE) -s tests BUILD=build-san CFLAGS="-O1 -g" SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 	@sh tests/run.sh build-san
-# libFuzzer on one reader each, from the seeds in the tree and what earlier runs found, for FUZZ_SECONDS.
+# Lines and branches that the tests reach, by folder; fails below tools/coverage.floors.  See docs/proof.md.
+# Each branch once, as it is written: without early inlining. Atomic counters: what threads lose makes gcov's sums wrong.
+COVERAGE := BUILD=build-cov CC=gcc SAN="--coverage -fprofile-update=atomic" \
+	CFLAGS="-O1 -g1 -fno-early-inlining -Wno-maybe-uninitialized -include tests/coverage.h"
+coverage:
+	@sh tools/setup.sh test
+	@$(MAKE) -s tests $(COVERAGE)
+	@find build-cov -name '*.gcda' -delete
+	@sh tests/run.sh build-cov
+	@python3 tools/coverage.py build-cov
+# Does a test fail where one operator, bound or condition of the source is another?  See docs/proof.md.
+MUTANTS ?= 2000
+MUTATED := BUILD=build CFLAGS="-O1 -w -fvisibility=default -fno-semantic-interposition" INSIDE=library
+mutate-build: $(GENERATED)
+	@sh tools/setup.sh test
+	@python3 tools/mutate/prepare.py --out=build-mutate --mutants=$(MUTANTS) --seed=$(SEED) -- $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DBLK_LLVM_VERSION='"$(LLVM_VERSION)"' $(LLVM_CFLAGS)
+	@$(MAKE) -s -C build-mutate/tree tests $(MUTATED)
+mutate-source: mutate-build
+	@python3 tools/mutate/run.py build-mutate --jobs=$$(nproc)
+# The same for another machine: build-mutate.tar.xz holds what run.py needs, no compiler among it.
+mutate-carry: mutate-build
+	@sh tools/mutate/carry.sh build-mutate
+# What threads share, under ThreadSanitizer: which tests, and why not the others, is in tests/threads.sh.
+test-threads:
+	@sh tools/setup.sh test
+	@$(MAKE) -s $(addprefix build-tsan/,$(THREAD_TESTS)) BUILD=build-tsan CFLAGS="-O1 -g" SAN="-fsanitize=thread -fno-omit-frame-pointer"
+	@sh tests/threads.sh build-tsan
+THREAD_TESTS := $(addprefix tests/,test_threads test_runtime test_cache test_cpu_run) lib/libblkc.so lib/blk-trial
+# libFuzzer on one reader each, from the seeds in the tree and what earlier runs found, for FUZZ_SECONDS.  Each run takes
+# a seed of its own, which it prints: `make fuzz-ptx FUZZ_SEED=N` takes that one again.
 FUZZ_SECONDS ?= 120
+FUZZ_SEED := $(or $(FUZZ_SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 FUZZ_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 fuzz: $(FUZZERS:%=fuzz-%)
 fuzz-%: $(BUILD)/fuzz/%
-	@mkdir -p $<.found && echo "$*: $(FUZZ_SECONDS) s" && $< -max_total_time=$(FUZZ_SECONDS) -seed=1 -max_len=8192 -timeout=60 -rss_limit_mb=4096 \
+	@mkdir -p $<.found && echo "$*: $(FUZZ_SECONDS) s, FUZZ_SEED=$(FUZZ_SEED)" && $< -max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -max_len=8192 -timeout=60 -rss_limit_mb=4096 \
 		-artifact_prefix=$<- -verbosity=0 -print_final_stats=1 $<.found tests/fuzz/$*
-FUZZ_front := $(filter-out %/blocks.c %/llvm_options.c,$(wildcard compiler/support/*.c compiler/syntax/*.c compiler/sema/*.c compiler/ir/*.c)) \
+FUZZ_front := $(filter-out %/blocks.c %/llvm_memory.c %/llvm_options.c,$(wildcard compiler/support/*.c compiler/syntax/*.c compiler/sema/*.c compiler/ir/*.c)) \
 	compiler/layout/linear.c compiler/layout/families.c $(GENERATED)
 FUZZ_OF_source := $(FUZZ_front)
 FUZZ_OF_ir := $(FUZZ_front)
 FUZZ_OF_ptx := $(filter-out %/device.c %/launch.c,$(wildcard runtime/sim/*.c)) runtime/growing.c compiler/support/scalar.c
-FUZZ_OF_cache := runtime/cache.c runtime/tune_record.c runtime/growing.c runtime/error.c
+FUZZ_OF_cache := runtime/cache.c runtime/new_file.c runtime/tune_record.c runtime/growing.c runtime/error.c compiler/support/scalar.c
 FUZZ_OF_package := runtime/package.c
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(patsubst $(BUILD)/%,%,$(1)))
 .SECONDEXPANSION:
@@ -162,7 +208,7 @@ FORMATTED = $(wildcard compiler/*.[ch] compiler/*/*.[ch] runtime/*.[ch] runtime/
 lint: $(GENERATED)
 	clang-tidy --quiet $(wildcard compiler/*.c compiler/*/*.c runtime/*.c runtime/*/*.c) -- $(ALL_CFLAGS) -DBLK_LLVM_VERSION='"$(LLVM_VERSION)"' $(LLVM_CFLAGS)
 clean:
-	rm -rf build build-san build-clang build-device
+	rm -rf build build-san build-tsan build-clang build-device build-cov build-mutate
 
 # A folder that runs on another x86-64 Linux with glibc 2.36 or newer and no LLVM: LLVM static, once, inside libblkc.
 device:
@@ -182,8 +228,10 @@ help:
 	@echo "make check           build, run the tests that end in seconds"
 	@echo "make [LLVM_LINK=shared]   build/bin/blkc, build/bin/blkrun, build/lib, build/bin/examples"
 	@echo "make install [PREFIX=/usr/local DESTDIR=]    make device    make clean"
-	@echo "make test-sanitized clang fuzz fuzz-programs format format-check lint"
+	@echo "make coverage        the share of lines and branches that tests reach; fails below tools/coverage.floors"
+	@echo "make mutate-source [MUTANTS=2000 SEED=1]   changes of the source that no test notices"
+	@echo "make test-sanitized test-threads clang fuzz fuzz-programs format format-check lint"
 
-.PHONY: all tests demo test check test-sanitized fuzz fuzz-programs clang format format-check lint clean device install help
+.PHONY: all tests demo test check coverage mutate-build mutate-source mutate-carry test-sanitized test-threads fuzz fuzz-programs clang format format-check lint clean device install help
 .SECONDARY:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/tests/fuzz/programs/*.d $(BUILD)/fuzz/obj/*/*.d $(BUILD)/fuzz/obj/*/*/*.d)

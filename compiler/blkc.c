@@ -5,15 +5,16 @@
  * under a temporary name beside it, then renamed), so neither an error, a full disk nor ^C leaves half an output. */
 #include "blkc.h"
 #include "tool/tool.h"
+#include "runtime/output.h"
+#include "runtime/run/whole.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 typedef struct emit_kind {
@@ -72,7 +73,10 @@ static const char help[] =
 	"                          layout conversions, reductions, barriers; registers, occupancy, sizes\n"
 	"  -I DIR                  where imports are looked up after the importing file's folder\n"
 	"  --print-after=PASS|all  --time-passes  --verify-each   (on standard error)\n"
+	"  --max-code=N|none       instructions of a thread that a kernel may become, estimated (default: 500000)\n"
+	"  --ptxas-seconds=N|none  --ptxas-memory=MiB|none   when ptxas is stopped (default: 120, 4096)\n"
 	"  --diagnostics=text|json  -Werror  -g0 (no line info)  --ptxas=PATH\n"
+	"  --checks                PTX in which the simulator finds divisors of 0 and gathers outside (docs/sim.md)\n"
 	"  --version  --help\n"
 	"exit status: 0 success, 1 diagnosed error, 2 wrong usage\n";
 
@@ -86,31 +90,6 @@ static int usage(const char *format, const char *what)
 
 /* ---- whole files or none ---- */
 
-static volatile sig_atomic_t temporary_exists;
-static char temporary[4096];
-
-static void interrupted(int signal_number)
-{
-	if (temporary_exists) unlink(temporary);
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
-}
-
-/* What the parent had ignored stays ignored: nohup, and background jobs of a script. */
-static void catch_signal(int number)
-{
-	struct sigaction old, action = {.sa_handler = interrupted};
-	if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(number, &action, NULL);
-}
-
-static bool cannot(const char *verb, const char *path)
-{
-	fprintf(stderr, "blkc: cannot %s '%s': %s\n", verb, path, strerror(errno));
-	if (temporary_exists) unlink(temporary);
-	temporary_exists = 0;
-	return false;
-}
-
 static bool write_stdout(const void *bytes, size_t n)
 {
 	if (fwrite(bytes, 1, n, stdout) == n && fflush(stdout) == 0) return true;
@@ -118,44 +97,12 @@ static bool write_stdout(const void *bytes, size_t n)
 	return false;
 }
 
-/* A device or a pipe cannot be replaced by a rename: it is written in place. */
-static bool write_in_place(const char *path, const void *bytes, size_t n)
-{
-	FILE *f = fopen(path, "wb");
-	if (!f) return cannot("write", path);
-	bool whole = fwrite(bytes, 1, n, f) == n;
-	whole = fclose(f) == 0 && whole;
-	return whole ? true : cannot("write", path);
-}
-
 static bool write_file(const char *path, const void *bytes, size_t n)
 {
 	if (strcmp(path, "-") == 0) return write_stdout(bytes, n);
-	struct stat st;
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		if (S_ISDIR(st.st_mode)) return errno = EISDIR, cannot("write", path);
-		return write_in_place(path, bytes, n);
-	}
-	int length = snprintf(temporary, sizeof temporary, "%s.tmp-XXXXXX", path);
-	if (length < 0 || (size_t)length >= sizeof temporary) return errno = ENAMETOOLONG, cannot("write", path);
-	int fd = mkstemp(temporary);
-	if (fd < 0) return cannot("write", path);
-	temporary_exists = 1;
-	mode_t mask = umask(0);
-	umask(mask);
-	bool good = fchmod(fd, 0666 & ~mask) == 0;
-	for (size_t done = 0; good && done < n;) {
-		ssize_t k = write(fd, (const char *)bytes + done, n - done);
-		if (k < 0 && errno == EINTR) continue;
-		good = k > 0;
-		if (good) done += (size_t)k;
-	}
-	int saved = errno;
-	if (close(fd) != 0 && good) good = false, saved = errno;
-	errno = saved;
-	if (!good || rename(temporary, path) != 0) return cannot("write", path);
-	temporary_exists = 0;
-	return true;
+	if (whole_open(path) && whole_write(bytes, n) && whole_commit()) return true;
+	fprintf(stderr, "blkc: cannot write '%s': %s\n", path, strerror(errno));
+	return false;
 }
 
 /* ---- options ---- */
@@ -208,6 +155,17 @@ static int parse_specialize(command *c, char *list)
 			(blkc_promise){.name = word, .divisible = divides ? (uint32_t)v : 0, .is_one = !divides};
 	}
 	return 0;
+}
+
+/* A limit: a number above 0, or "none". */
+static int parse_limit(uint32_t *out, const char *name, const char *v)
+{
+	char *end = NULL, what[64];
+	unsigned long long n = *v >= '0' && *v <= '9' ? strtoull(v, &end, 10) : 0;
+	if (strcmp(v, "none") == 0) return *out = BLKC_NO_LIMIT, 0;
+	snprintf(what, sizeof what, "%s is a number above 0 or none, not '%%s'", name);
+	if (!end || *end || n == 0 || n >= BLKC_NO_LIMIT) return usage(what, v);
+	return *out = (uint32_t)n, 0;
 }
 
 /* The GPU of this machine, asked from the driver: its compute capability as a target's name, or null. */
@@ -282,6 +240,9 @@ static int parse_option(command *c, int argc, char **argv, int *i)
 	if ((v = option("--specialize", argc, argv, i))) return parse_specialize(c, (char *)v);
 	if ((v = option("--print-after", argc, argv, i))) return r->print_after = v, 0;
 	if ((v = option("--ptxas", argc, argv, i))) return r->ptxas = v, 0;
+	if ((v = option("--ptxas-seconds", argc, argv, i))) return parse_limit(&r->ptxas_seconds, "--ptxas-seconds", v);
+	if ((v = option("--ptxas-memory", argc, argv, i))) return parse_limit(&r->ptxas_megabytes, "--ptxas-memory", v);
+	if ((v = option("--max-code", argc, argv, i))) return parse_limit(&r->max_code, "--max-code", v);
 	if ((v = option("--diagnostics", argc, argv, i))) {
 		r->diagnostics_json = strcmp(v, "json") == 0;
 		return r->diagnostics_json || strcmp(v, "text") == 0
@@ -291,6 +252,7 @@ static int parse_option(command *c, int argc, char **argv, int *i)
 	if (strcmp(arg, "--time-passes") == 0) return r->time_passes = 1, 0;
 	if (strcmp(arg, "--verify-each") == 0) return r->verify_each = 1, 0;
 	if (strcmp(arg, "-Werror") == 0) return r->warnings_are_errors = 1, 0;
+	if (strcmp(arg, "--checks") == 0) return r->checks = 1, 0;
 	if (strcmp(arg, "-g0") == 0) return r->no_line_info = 1, 0;
 	if (strcmp(arg, "--explain") == 0) return c->explain = true, 0;
 	return usage("unknown option or missing value: '%s'", arg);
@@ -371,14 +333,17 @@ static int write_tool_kind(command *c, const char *input, const blkc_result *r, 
 	return status;
 }
 
-/* All of standard input, as far as a source may be long and a byte more. */
-static char *read_stdin(size_t *n)
+/* All that a descriptor still gives, as far as a source may be long and a byte more; null with errno. */
+static char *read_descriptor(int descriptor, size_t *n)
 {
 	enum { LONGEST = (16 << 20) + 1 };
 	char *text = malloc(LONGEST + 1);
-	if (!text) return NULL;
-	*n = fread(text, 1, LONGEST, stdin);
-	if (ferror(stdin)) {
+	*n = 0;
+	while (text && *n < LONGEST) {
+		ssize_t got = read(descriptor, text + *n, LONGEST - *n);
+		if (got > 0) *n += (size_t)got;
+		if (got == 0) break;
+		if (got >= 0 || errno == EINTR) continue;
 		free(text);
 		return NULL;
 	}
@@ -387,15 +352,21 @@ static char *read_stdin(size_t *n)
 
 static int compile_input(command *c, const char *input);
 
+/* "-", "/dev/stdin" and a shell's <(..), which is "/dev/fd/N", are read once, to their end. */
 static int compile_file(command *c, const char *input)
 {
-	if (strcmp(input, "-") != 0) return compile_input(c, input);
+	bool is_stdin = strcmp(input, "-") == 0;
+	int descriptor = is_stdin ? STDIN_FILENO : descriptor_named(input);
+	if (descriptor < 0) return compile_input(c, input);
 	size_t n;
-	char *text = read_stdin(&n);
-	if (!text) return fprintf(stderr, "blkc: cannot read standard input: %s\n", strerror(errno)), 1;
+	char *text = read_descriptor(descriptor, &n);
+	if (!text)
+		return fprintf(stderr, "blkc: cannot read %s: %s\n", is_stdin ? "standard input" : input,
+			       strerror(errno)),
+		       1;
 	c->request.text = text;
 	c->request.text_bytes = n;
-	int status = compile_input(c, stdin_name);
+	int status = compile_input(c, is_stdin ? stdin_name : input);
 	c->request.text = NULL;
 	free(text);
 	return status;
@@ -423,6 +394,17 @@ static int compile_input(command *c, const char *input)
 	blkc_result_free(r);
 	return status;
 }
+
+/* Before any library's constructor: LLVM's abort the process where they find no memory. */
+static void check_memory(void)
+{
+	enum { NEEDED = 16 << 20 };
+	static const char said[] = "blkc: out of memory\n";
+	void *p = mmap(NULL, NEEDED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED) _exit(write(STDERR_FILENO, said, sizeof said - 1) < 0 ? 2 : 1);
+	munmap(p, NEEDED);
+}
+static void (*const before_all[])(void) __attribute__((section(".preinit_array"), used)) = {check_memory};
 
 int main(int argc, char **argv)
 {
@@ -462,9 +444,6 @@ int main(int argc, char **argv)
 	bool cpu = c.request.target && strcmp(c.request.target, "cpu") == 0;
 	if (!c.emit) c.emit = cpu ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
 	c.request.emit = (c.emit & ~(TOOL_HEADER | TOOL_PACKAGE)) | (c.explain ? BLKC_EMIT_EXPLAIN : 0);
-	catch_signal(SIGINT);
-	catch_signal(SIGTERM);
-	catch_signal(SIGHUP);
 	int status = 0;
 	for (size_t i = 0; i < c.ninputs; i++) {
 		int s = compile_file(&c, c.inputs[i]);

@@ -63,7 +63,15 @@ typedef struct blkc_request {
 	const char *ptxas;   /* path; NULL: found on PATH when cubin or budgets need it */
 	size_t memory_limit; /* bytes of arena; 0: none */
 	const char *cpu;     /* target cpu: a processor in LLVM's words, "x86-64"; NULL: this machine's */
+	/* Limits; 0: as usual, BLKC_NO_LIMIT: none.  Of ptxas: seconds (120) by the clock, MiB (4096) of memory.  Of
+	 * the code of a kernel for GPUs: instructions of a thread (500,000), as estimated before it is made; a
+	 * warning (W0723) from a fifth of it on. */
+	uint32_t ptxas_seconds, ptxas_megabytes, max_code;
+	int check_bounds; /* target cpu: code that checks that each access lies in its buffer */
+	int checks;       /* PTX with lines for the simulator about divisors of 0 and gathers; docs/sim.md */
 } blkc_request;
+
+#define BLKC_NO_LIMIT UINT32_MAX
 
 typedef struct blkc_artifact {
 	const char *kernel; /* name; "" for what is one for the whole file: tokens, ast, joined ptx, explain, json */
@@ -74,25 +82,34 @@ typedef struct blkc_artifact {
 
 typedef struct blkc_kernel {
 	const char *name;
+	/* clang-format off */
 	/* The launch signature as text, one fact a line; also stored beside compiled code, and all that libblk needs:
 	 *   kernel NAME
-	 *   symbol NAME                        (entry in the PTX or object)
+	 *   symbol NAME                          (entry in the PTX or object)
 	 *   target sm_90a
-	 *   param NAME TYPE [align N|div N|one] (run-time, in order; TYPE "*f32" "*const f16" "i32" ..)
-	 *   const NAME TYPE VALUE              (bound const parameters)
-	 *   map ELEMENT SWIZZLE BOX.. ; ADDRESS ; EXTENT.. ; STRIDE..  (a tensor map, passed as 128 bytes behind the
-	 * parameters, a line each; ELEMENT is a type, or tf32 for f32 rounded on the way; POSTFIX expressions, of
-	 * pointers too in ADDRESS; docs/nvptx.md) written I                          (index of a run-time parameter
-	 * whose buffer the kernel may write; a line each) grid I POSTFIX                     (I = 0..2; absent: the
-	 * host must pass a grid) cost bytes|flops POSTFIX num_warps N / num_stages N / num_ctas N / threads N / shared
-	 * N / cluster N (programs along x that are to be one, where the grid divides; absent: none) / maxnreg N
-	 * max_registers N / max_spills N / max_shared N autotune ...                       (kept verbatim
-	 * for tools; one line) source HEX                         (with an autotune clause: what its results depend on
-	 * of the source and its imports; not repeated in a PTX file's head) configuration NAME=VALUE,NAME=VALUE (one
-	 * that the autotune clause allows, in its order; a line each; not repeated in a PTX file's head)  POSTFIX:
-	 * space-separated: integers or floats, pI (run-time parameter I as i64, or f64 in cost), and the operators
-	 *   + - * / % neg << >> & | ^ ~ < <= > >= == != && || ! ?: cdiv min max next_pow2 num_sms   (i64 for grid, f64
-	 * for cost; C's / and %). */
+	 *   param NAME TYPE [align N|div N|one]  (run-time, in order; TYPE "*f32" "*const f16" "i32" ..)
+	 *   const NAME TYPE VALUE                (bound const parameters)
+	 *   map ELEMENT SWIZZLE BOX.. ; ADDRESS ; EXTENT.. ; STRIDE..
+	 *                                        (a tensor map, passed as 128 bytes behind the parameters, a line each;
+	 *                                        ELEMENT is a type, or tf32 for f32 rounded on the way; POSTFIX
+	 *                                        expressions, of pointers too in ADDRESS; docs/nvptx.md)
+	 *   written I                            (index of a run-time parameter whose buffer the kernel may write)
+	 *   grid I POSTFIX                       (I = 0..2; absent: the host must pass a grid)
+	 *   cost bytes|flops POSTFIX
+	 *   requires POSTFIX ; NAME=VALUE.. ; SOURCE ; TEXT   (what must not be 0 at a launch, a line each; docs/api.md)
+	 *   num_warps N / num_stages N / num_ctas N / threads N / shared N / maxnreg N
+	 *   cluster N                            (programs along x that are to be one, where the grid divides; absent: none)
+	 *   max_registers N / max_spills N / max_shared N
+	 *   autotune ...                         (kept verbatim for tools; one line)
+	 *   source HEX                           (with an autotune clause: what its results depend on of the source and
+	 *                                        its imports; not repeated in a PTX file's head)
+	 *   configuration NAME=VALUE,NAME=VALUE  (one that the autotune clause allows, in its order; a line each; not
+	 *                                        repeated in a PTX file's head)
+	 *   fits POSTFIX                         (of the configuration above, one for each requires; not repeated either)
+	 * POSTFIX: space-separated: integers or floats, pI (run-time parameter I as i64, or f64 in cost), and the operators
+	 *   + - * / % neg << >> & | ^ ~ < <= > >= == != && || ! ?: cdiv min max next_pow2 num_sms
+	 * (i64, f64 for cost; C's / and %). */
+	/* clang-format on */
 	const char *signature;
 } blkc_kernel;
 

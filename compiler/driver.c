@@ -5,16 +5,18 @@
  *                                                                     --> nvptx/ : LLVM --> PTX --> cubin
  *
  * Read `tile_passes` and `gpu_passes` from top to bottom: that is the order in which things happen.
- * The one idea: everything of a request lives in the result's arena, running out of memory anywhere comes back here by
- * longjmp, and the result that the caller gets owns the arena. */
+ * The one idea: everything of a request lives in the result's arena, running out of memory anywhere, in LLVM too, comes
+ * back here by longjmp, and the result that the caller gets owns the arena. */
 #include "blkc.h"
 
 #include "cpu/cpu.h"
 #include "explain/explain.h"
+#include "nvptx/code_size.h"
 #include "nvptx/nvptx.h"
 #include "nvptx/ptx_join.h"
 #include "passes/passes.h"
 #include "sema/sema.h"
+#include "support/llvm_memory.h"
 #include "support/numbers.h"
 #include "syntax/ast.h"
 
@@ -42,6 +44,7 @@ static const pass_row tile_passes[] = {
 
 static const pass_row gpu_passes[] = {
 	{"windows", pass_windows},
+	{"parts", pass_parts},
 	{"expand_math", pass_expand_math},
 	{"prepare_dots", pass_prepare_dots},
 	{"canonicalise", pass_canonicalise},
@@ -146,6 +149,7 @@ static void finish_signature(compile *c, ir_func *f, text *signature, uint64_t s
 	text_printf(signature, "target %s\n", c->target->name);
 	for (uint32_t i = 0; i < f->nparams; i++)
 		if (f->params[i].type.pointer && ir_param_written(f, i)) text_printf(signature, "written %u\n", i);
+	if (ir_writes_addresses(f)) text_printf(signature, "writes_addresses\n");
 	ir_walk(f->body, add_map, signature); /* in the order of the kernel's parameters for them: nvptx.c */
 	if (c->target->kind == TARGET_NVPTX)
 		text_printf(
@@ -165,7 +169,9 @@ static void add_cpu_code(compile *c, const char *kernel, const cpu_output *out)
 static cpu_options cpu_wants(const compile *c)
 {
 	unsigned emit = c->request->emit;
-	return (cpu_options){.want_llvm = emit & BLKC_EMIT_LLVM,
+	return (cpu_options){.line_info = !c->request->no_line_info,
+		.check_bounds = c->request->check_bounds,
+		.want_llvm = emit & BLKC_EMIT_LLVM,
 		.want_asm = emit & BLKC_EMIT_ASM,
 		.want_object = emit & BLKC_EMIT_OBJECT,
 		.cpu = c->request->cpu};
@@ -174,7 +180,11 @@ static cpu_options cpu_wants(const compile *c)
 static bool emit_cpu(compile *c, ir_func *f, uint64_t *scratch_bytes)
 {
 	cpu_options options = cpu_wants(c);
-	if (c->several) options = (cpu_options){.want_part = true, .cpu = options.cpu};
+	if (c->several)
+		options = (cpu_options){.want_part = true,
+			.cpu = options.cpu,
+			.line_info = options.line_info,
+			.check_bounds = options.check_bounds};
 	cpu_output out = {0};
 	double start = milliseconds();
 	if (!cpu_emit(&c->arena, &c->diags, f, &options, &out)) return false;
@@ -186,6 +196,19 @@ static bool emit_cpu(compile *c, ir_func *f, uint64_t *scratch_bytes)
 	else
 		add_cpu_code(c, f->name, &out);
 	return true;
+}
+
+enum { PTXAS_SECONDS = 120, PTXAS_MEGABYTES = 4096, MAX_CODE = 500000 };
+
+static uint32_t limit_or(uint32_t asked, uint32_t usual, uint32_t none)
+{
+	return asked == BLKC_NO_LIMIT ? none : asked ? asked : usual;
+}
+
+static tool_limits ptxas_limits(const blkc_request *r)
+{
+	return (tool_limits){
+		limit_or(r->ptxas_seconds, PTXAS_SECONDS, 0), limit_or(r->ptxas_megabytes, PTXAS_MEGABYTES, 0)};
 }
 
 enum { EMIT_RECORD = BLKC_EMIT_EXPLAIN | BLKC_EMIT_JSON };
@@ -200,6 +223,7 @@ static bool emit_nvptx(compile *c, pass_context *p, ir_func *f, const char *sign
 	unsigned emit = c->request->emit;
 	nvptx_options options = {
 		.line_info = !c->request->no_line_info,
+		.checks = c->request->checks != 0,
 		.want_llvm = emit & BLKC_EMIT_LLVM,
 		.want_ptx = emit & (BLKC_EMIT_PTX | BLKC_EMIT_CUBIN),
 		.want_cubin = emit & (BLKC_EMIT_CUBIN | BLKC_EMIT_SASS),
@@ -207,14 +231,20 @@ static bool emit_nvptx(compile *c, pass_context *p, ir_func *f, const char *sign
 		.check_budgets = has_budget(f),
 		.want_report = emit & EMIT_RECORD,
 		.ptxas = c->request->ptxas,
+		.limits = ptxas_limits(c->request),
 		.signature = signature,
 	};
 	nvptx_output out = {0};
+	code_size size = code_size_estimate(p, f);
+	if (!code_size_check(p, f, &size, limit_or(c->request->max_code, MAX_CODE, 0))) return false;
 	double start = milliseconds();
 	bool good = nvptx_emit(p, f, &options, &out);
 	if (out.ptxas_log) text_puts(&c->log, out.ptxas_log);
 	if (!good) return false;
 	log_time(c, "llvm and ptx", start);
+	if (c->request->time_passes)
+		text_printf(&c->log, "%-24s %8llu estimated, %llu made\n", "instructions", (unsigned long long)size.all,
+			(unsigned long long)out.instructions);
 	if (emit & BLKC_EMIT_LLVM) add_artifact(c, f->name, BLKC_EMIT_LLVM, out.llvm, out.llvm_bytes);
 	c->last = f;
 	if (emit & (BLKC_EMIT_PTX | BLKC_EMIT_CUBIN)) add_artifact(c, f->name, BLKC_EMIT_PTX, out.ptx, out.ptx_bytes);
@@ -304,9 +334,10 @@ static void join_kernels(compile *c)
 		add_artifact(c, "", BLKC_EMIT_PTX, joined, bytes);
 		if (emit & BLKC_EMIT_CUBIN) {
 			pass_context p = {.arena = &c->arena, .diags = &c->diags, .target = c->target};
+			nvptx_options options = {.ptxas = c->request->ptxas, .limits = ptxas_limits(c->request)};
 			nvptx_output out;
 			drop_artifacts(c, BLKC_EMIT_CUBIN);
-			if (nvptx_assemble(&p, c->last, joined, bytes, c->request->ptxas, &out))
+			if (nvptx_assemble(&p, c->last, joined, bytes, &options, &out))
 				add_artifact(c, "", BLKC_EMIT_CUBIN, out.cubin, out.cubin_bytes);
 			else
 				c->artifacts.n = c->kernels.n = 0;
@@ -373,6 +404,14 @@ static void add_dependencies(compile *c, const source_set *sources)
 			vec_push(&c->arena, &c->dependencies, sources->files.at[i]->name);
 }
 
+/* Code of nothing would be a file that no tool takes; a check of such a file is fine. */
+static void report_no_kernel(compile *c, source_file *file)
+{
+	diag *d = diag_error(
+		&c->diags, 616, (span){file, 0, 0}, "%s has no kernel: there is no code to emit", file->name);
+	diag_set_hint(&c->diags, d, "a file of functions and constants is for import; --emit=tile checks it alone");
+}
+
 static int compile_request(compile *c)
 {
 	const blkc_request *r = c->request;
@@ -408,6 +447,7 @@ static int compile_request(compile *c)
 		found = true;
 		compile_kernel(c, program, name, check_only);
 	}
+	if (!c->diags.errors && !sema_kernel_count(program) && r->emit & EMIT_CODE) report_no_kernel(c, file);
 	if (c->diags.errors)
 		c->artifacts.n = c->kernels.n = 0;
 	else
@@ -419,14 +459,8 @@ static int compile_request(compile *c)
 	return c->diags.errors != 0;
 }
 
-/* Runs the request; on the way out the result's fields point into the arena.  Memory that runs out leaves the result as
- * blkc_compile() prepared it. */
-static void fill_result(compile *c)
+static void finish_result(compile *c, int status)
 {
-	if (setjmp(c->out_of_memory)) return;
-	diags_init(&c->diags, &c->arena);
-	c->diags.warnings_are_errors = c->request->warnings_are_errors;
-	int status = compile_request(c);
 	text message = {.arena = &c->arena};
 	if (c->request->diagnostics_json)
 		diag_render_json(&c->diags, &message);
@@ -446,6 +480,23 @@ static void fill_result(compile *c)
 	result->status = status;
 }
 
+/* Runs the request; on the way out the result's fields point into the arena.  Memory that runs out, the arena's or
+ * LLVM's, leaves the result as blkc_compile() prepared it. */
+static void fill_result(compile *c, const llvm_guard *g)
+{
+	int left = setjmp(c->out_of_memory);
+	c->arena.recover = &c->out_of_memory;
+	if (left == LLVM_GAVE_UP) {
+		diag_error(&c->diags, 811, (span){0}, "code generation: LLVM gives up: %s", g->complaint);
+		c->artifacts.n = c->kernels.n = 0;
+		finish_result(c, 1);
+	}
+	if (left) return;
+	diags_init(&c->diags, &c->arena);
+	c->diags.warnings_are_errors = c->request->warnings_are_errors;
+	finish_result(c, compile_request(c));
+}
+
 blkc_result *blkc_compile(const blkc_request *request)
 {
 	compile *c = calloc(1, sizeof *c);
@@ -458,14 +509,15 @@ blkc_result *blkc_compile(const blkc_request *request)
 	}
 	memcpy(&copy, request, request->size < sizeof copy ? request->size : sizeof copy);
 	*result = (blkc_result){.status = 3, .diagnostics = "out of memory\n", .log = "", .errors = 1, .internal = c};
-	c->arena.recover = &c->out_of_memory;
 	c->arena.limit = copy.memory_limit;
 	c->request = &copy;
 	c->result = result;
 	c->log.arena = &c->arena;
 	plain_numbers n;
+	llvm_guard g;
 	numbers_begin(&n);
-	fill_result(c);
+	if (llvm_guard_begin(&g, &c->out_of_memory)) fill_result(c, &g);
+	llvm_guard_end(&g);
 	numbers_end(&n);
 	c->request = NULL;
 	return result;

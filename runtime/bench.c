@@ -13,12 +13,12 @@ typedef struct bench {
 	blk_device *device;
 	blk_status (*call)(void *context); /* one run */
 	void *context;
-	const blk_arg *args; /* what the run reads and writes, where that is known */
-	size_t nargs;
+	const memory_span *touched; /* all that the run reads and writes; null: not known */
+	size_t ntouched;
 	blk_stream *stream;
 	void *on; /* the backend's */
 	blk_buffer *flush;
-	bool evicts; /* the arguments' buffers, in place of `flush` */
+	bool evicts; /* what is touched, in place of `flush` */
 } bench;
 
 /* What is run: a launch as users make it, or one variant, whatever the launch would choose. */
@@ -73,22 +73,14 @@ static blk_status flush_buffer(blk_device *d, blk_buffer **out)
 static blk_status prepare_flush(bench *b)
 {
 	uint64_t known = 0;
-	b->evicts = b->device->backend->evict && b->args;
-	for (size_t i = 0; i < b->nargs; i++) {
-		if (b->args[i].type == BLK_TYPE_POINTER && b->args[i].bits) b->evicts = false; /* of unknown size */
-		if (b->args[i].type == BLK_TYPE_BUFFER)
-			known += ((const blk_buffer *)(uintptr_t)b->args[i].bits)->bytes;
-	}
-	b->evicts = b->evicts && known <= flush_bytes(b->device);
+	for (size_t i = 0; b->touched && i < b->ntouched; i++) known += b->touched[i].bytes;
+	b->evicts = b->device->backend->evict && b->touched && known <= flush_bytes(b->device);
 	return b->evicts ? BLK_OK : flush_buffer(b->device, &b->flush);
 }
 
 static void evict(const bench *b)
 {
-	for (size_t i = 0; i < b->nargs; i++) {
-		const blk_buffer *p = (const blk_buffer *)(uintptr_t)b->args[i].bits;
-		if (b->args[i].type == BLK_TYPE_BUFFER) b->device->backend->evict(p->address, p->bytes);
-	}
+	for (size_t i = 0; i < b->ntouched; i++) b->device->backend->evict(b->touched[i].base, b->touched[i].bytes);
 }
 
 static blk_status one_run(const bench *b, blk_event *start, blk_event *end)
@@ -206,21 +198,34 @@ blk_status blk_bench_call(blk_device *d, blk_status (*call)(void *context), void
 	return status ? status : run_bench(&b, given, out);
 }
 
+/* False: there is memory of unknown size. */
+static bool find_touched(blk_kernel *k, const blk_arg *args, memory_span *out, size_t *n)
+{
+	*n = 0;
+	for (uint32_t i = 0; i < k->nparameters; i++)
+		if (k->parameters[i].is_pointer && !memory_behind(k->head.device, &args[i], &out[(*n)++])) return false;
+	return true;
+}
+
 blk_status blk_bench(blk_kernel *k, const blk_grid *grid, const blk_arg *args, size_t n, const blk_bench_options *given,
 	blk_timing *out)
 {
 	kernel_run r = {k, given ? given->stream : NULL, grid, args, n};
+	uint64_t bits[SIGNATURE_PARAMETERS], key;
+	memory_span touched[SIGNATURE_PARAMETERS];
 	blk_status status = kernel_check(k);
+	if (!status) status = launch_arguments(k, args, n, bits, &key);
 	if (status) return status;
-	bench b = {.device = k->head.device, .call = run_kernel, .context = &r, .args = args, .nargs = n};
+	bench b = {.device = k->head.device, .call = run_kernel, .context = &r};
+	if (find_touched(k, args, touched, &b.ntouched)) b.touched = touched;
 	return run_bench(&b, given, out);
 }
 
-blk_status bench_variant(blk_device *d, const variant *v, const uint32_t grid[3], uint64_t *bits, const blk_arg *args,
-	uint32_t n, double *whole_ms, blk_timing *out)
+blk_status bench_variant(blk_device *d, const variant *v, const uint32_t grid[3], uint64_t *bits,
+	const memory_span *touched, uint32_t ntouched, uint32_t n, double *whole_ms, blk_timing *out)
 {
 	variant_run r = {d, v, grid, bits};
-	bench b = {.device = d, .call = run_variant, .context = &r, .args = args, .nargs = v->sig->nparameters};
+	bench b = {.device = d, .call = run_variant, .context = &r, .touched = touched, .ntouched = ntouched};
 	blk_status status = prepare_flush(&b);
 	double start = now_ms();
 	if (!status) status = timed_runs(&b, n, out);

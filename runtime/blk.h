@@ -18,7 +18,8 @@
  *    blk_device_close().  A null handle given to `_free` or `_close` is ignored.  A freed buffer, stream, event, kernel
  *    or module of an open device is recognised and refused with BLK_ERROR_HANDLE.
  *  - Every call may be made from any thread.  Freeing a handle that another thread is using is the caller's mistake.
- *  - Nothing prints, exits or raises a signal.  (A kernel's own device_print goes to standard output.) */
+ *  - Nothing prints but a kernel's own device_print, to standard output.  Nothing exits or raises a signal, but a
+ *    kernel on "cpu:fast" may fault. */
 #ifndef BLK_H
 #define BLK_H
 
@@ -75,7 +76,7 @@ typedef struct blk_event blk_event;
  * thread's next failing call. */
 BLK_API const char *blk_error(void);
 /* What the last module or launch call of this thread had to say beside its status: compiler warnings, a damaged cache
- * entry that was rebuilt.  "" when nothing; valid until the next such call. */
+ * entry that was rebuilt, a kernel that could not be tuned.  "" when nothing; valid until the next such call. */
 BLK_API const char *blk_note(void);
 BLK_API const char *blk_status_text(blk_status); /* "out of memory"; never null */
 BLK_API const char *blk_version(void);           /* "0.1.0" */
@@ -83,7 +84,11 @@ BLK_API const char *blk_version(void);           /* "0.1.0" */
 /* ---- Devices ---- */
 
 /* `name`: "auto" (or NULL: the first CUDA device, else the CPU), "cuda" (the first), "cuda:1", "cpu", "sim"
- * (the PTX for sm_80 simulated on the host and checked) or "sim:sm_90a". */
+ * (the PTX for sm_80 simulated on the host and checked) or "sim:sm_90a".
+ * "cpu:guarded" lays pages around buffers that nobody may touch, "cpu:checked" also checks each access, "cpu:fast" does
+ * neither; "cpu" is what BLK_CPU says (fast, guarded, checked), else guarded.  Where a kernel on the first two touches
+ * what is not its, its launch returns BLK_ERROR_KERNEL and blk_error() has the place: SIGSEGV and SIGBUS are handled
+ * while launches run, and passed on to the handlers that were there unless a kernel's thread caused them. */
 BLK_API blk_status blk_device_open(const char *name, blk_device **);
 /* A device for a CUcontext that the caller owns and keeps alive. */
 BLK_API blk_status blk_device_wrap(void *cu_context, blk_device **);
@@ -201,7 +206,8 @@ static inline blk_arg blk_buf(blk_buffer *b)
 	return blk_arg_make(BLK_TYPE_BUFFER, (uint64_t)(uintptr_t)b);
 }
 /* A CUdeviceptr (as a pointer), or host memory on cpu.  Not checked beyond its alignment; may be null.  On sim it must
- * point into a blk_buffer. */
+ * point into a blk_buffer.  Kernels are tuned with pointers as with buffers where the size of the memory is known: see
+ * Autotuning. */
 static inline blk_arg blk_ptr(const void *device_pointer)
 {
 	return blk_arg_make(BLK_TYPE_POINTER, (uint64_t)(uintptr_t)device_pointer);
@@ -296,10 +302,11 @@ typedef struct {
 } blk_grid; /* programs along each axis; all at least 1; on CUDA at most 2^31-1, 65535, 65535 */
 
 /* Starts the kernel and returns; on cpu and sim it has then ended.  `stream` NULL: the device's default stream.  `grid`
- * NULL: the kernel's grid clause, where a 0 means that there is no work: success, and nothing is launched.  The values
- * of the arguments (pointers aligned to 16, integers divisible by 16 or by a vector's elements, or equal to 1) choose
- * what is compiled; a combination that was launched before takes no lock and allocates nothing.  While a CUDA graph is
- * being captured only such combinations should be launched, as loading code is no part of a graph. */
+ * NULL: the kernel's grid clause, where a 0 means that there is no work: success, and nothing is launched.  Arguments
+ * that a requires clause of the kernel does not allow are BLK_ERROR_ARGUMENT, and nothing is launched either.  The
+ * values of the arguments (pointers aligned to 16, integers divisible by 16 or by a vector's elements, or equal to 1)
+ * choose what is compiled; a combination that was launched before takes no lock and allocates nothing.  While a CUDA
+ * graph is being captured only such combinations should be launched, as loading code is no part of a graph. */
 BLK_API blk_status blk_launch(blk_kernel *, blk_stream *, const blk_grid *grid, const blk_arg *, size_t n);
 /* The same on a CUstream of the caller's, without a blk_stream around it; NULL: the default stream. */
 BLK_API blk_status blk_launch_on(blk_kernel *, void *cu_stream, const blk_grid *grid, const blk_arg *, size_t n);
@@ -324,6 +331,8 @@ typedef struct blk_info {
 	char promises[256];       /* what the code assumes: "x%16,n%8,m=1"; "" nothing; cut short it ends in ",..." */
 	char fallback[256];       /* why these arguments get code that assumes nothing though there is better; "" */
 	uint32_t cluster; /* neighbours along x that run as one cluster, where the grid divides by it; 1: none */
+	/* Of the autotune clause: "BM=64,num_warps=4"; "": the defaults.  Lives as long as the module. */
+	const char *configuration;
 } blk_info;
 /* Compiles what a launch with these arguments would use, if need be, and describes it.  Where the code for what the
  * arguments promise copies by tensor maps and none can be made of them, a launch uses the code for which nothing is
@@ -355,17 +364,27 @@ BLK_API blk_status blk_bench_call(
 /* ---- Autotuning ---- */
 
 /* A launch of a kernel with an autotune clause uses the best configuration known for its key arguments, specialisation
- * and device; BLK_TUNE says what happens when a key is new: auto (default: every configuration is compiled, checked and
- * timed, then the best is used), cached (what the cache knows, else the defaults), off (the defaults), always (as auto,
- * but nothing is taken from the cache), isolated (as auto, but in another process).  Defines that a module was opened
- * with are not tuned.  While configurations are tried, written buffers are put back; memory passed by blk_ptr is not,
- * and its results are not compared.
+ * and device; BLK_TUNE says what happens when a key is new:
+ *	auto      every configuration is compiled, checked and timed, then the best is used; the default on CUDA
+ *	isolated  as auto, but in another process
+ *	always    as auto, but nothing is taken from the cache
+ *	first     the first configuration that compiles and fits is used; the default on cpu and sim
+ *	cached    what the cache knows is used, else the defaults
+ *	off       the defaults are used
+ * So on cpu and sim nothing is timed unless it is asked for: by BLK_TUNE, or by blk_kernel_tune(), whose answers later
+ * launches use.  Defines that a module was opened with are not tuned.  blk_info.configuration tells what is used.
  *
- * A configuration that faults takes a CUDA context, and on the cpu device the process, with it, and one that hangs
- * never returns.  In this process the first is an error that names it, and what a process was trying when it ended is
- * skipped by the next one.  Isolated tuning survives both: copies of the arguments go to a helper, blk-trial, which is
- * looked for beside libblk and in ../lib from there; it is ended when a configuration runs longer than BLK_TUNE_LIMIT
- * seconds (10) and twenty times what is to be expected.  All pointers must then be blk_buf or null. */
+ * Trials work on copies of all memory that may lie behind a pointer which the kernel writes: the whole blk_buffer, of a
+ * blk_ptr into one too, or the driver's allocation that holds the address.  So they change nothing, whatever ends them.
+ * Where that size is not known, or there is no memory for copies, nothing is tried: a launch then uses the best
+ * configuration that is known for the key, else that of the nearest key in the cache (docs/api.md says what is near),
+ * else the defaults, and says so in blk_note(); blk_kernel_tune() fails with BLK_ERROR_ARGUMENT or BLK_ERROR_MEMORY.
+ *
+ * A configuration that faults takes a CUDA context, and on a cpu device that is fast the process, with it, and one
+ * that hangs never returns.  In this process the first is an error that names it, and what a process was trying when it
+ * ended is skipped by the next one.  Isolated tuning survives both: copies of what lies behind every pointer go to a
+ * helper, blk-trial, which is looked for beside libblk and in ../lib from there; it is ended when a configuration runs
+ * longer than BLK_TUNE_LIMIT seconds (10) and twenty times what is to be expected. */
 typedef enum blk_tune_verdict {
 	BLK_TUNE_UNKNOWN,
 	BLK_TUNE_GOOD,
@@ -374,7 +393,8 @@ typedef enum blk_tune_verdict {
 	BLK_TUNE_WRONG,     /* its results differ from the first configuration's */
 	BLK_TUNE_FAILED,    /* it failed while it ran, or did not end */
 	BLK_TUNE_PRUNED,    /* not timed: by its spills, or by the cost clause, it cannot be the best */
-	BLK_TUNE_SUSPECT    /* a process ended while it tried it; only isolated tuning tries it again */
+	BLK_TUNE_SUSPECT,   /* a process ended while it tried it; only isolated tuning tries it again */
+	BLK_TUNE_MISFIT /* a requires clause does not hold with it for these arguments: not compiled, not recorded */
 } blk_tune_verdict;
 typedef struct blk_tune_trial {
 	const char *configuration; /* "BM=64,num_warps=4" */
@@ -426,6 +446,7 @@ typedef struct blk_sim_options {
 	int counters;       /* nonzero: blk_sim_count() has the last launch's numbers */
 	int json;           /* nonzero: what is found is one JSON object */
 	uint64_t steps;     /* a program that has not ended after this many instructions of its warps; 0: 2^30 */
+	uint64_t budget;    /* a launch is given up (BLK_ERROR_RESOURCES) after this many of all programs; 0: never */
 } blk_sim_options;
 BLK_API blk_status blk_sim_configure(blk_device *, const blk_sim_options *); /* NULL: the defaults, all 0 */
 

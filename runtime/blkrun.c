@@ -5,13 +5,28 @@
  * the sweep (run/sweep.c). */
 #include "runtime/run/plot.h"
 #include "runtime/run/run.h"
+#include "runtime/run/whole.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- Reporting ---- */
+
+/* Of the cpu device, as its name or else BLK_CPU says; null on others. */
+static const char *cpu_mode(const place *p, const options *o)
+{
+	blk_device_info d;
+	if (blk_device_query(p->device, &d) || d.kind != BLK_DEVICE_CPU) return NULL;
+	return strncmp(o->device, "cpu:", 4) == 0 ? o->device + 4 : getenv("BLK_CPU");
+}
+
+static bool is_checked(const char *mode)
+{
+	return mode && strcmp(mode, "checked") == 0;
+}
 
 static void print_run(const place *p, const job *j)
 {
@@ -32,14 +47,18 @@ static void print_run(const place *p, const job *j)
 			100 * (double)info.occupancy);
 	printf("\n");
 	if (known && j->options->verbose)
-		printf("code for %s, %" PRIu32 " tensor map%s, %s\n",
+		printf("code for %s, %" PRIu32 " tensor map%s, %s%s%s\n",
 			info.promises[0] ? info.promises : "any arguments", info.tensor_maps,
-			info.tensor_maps == 1 ? "" : "s", info.from_cache ? "from the cache" : "compiled now");
+			info.tensor_maps == 1 ? "" : "s", info.from_cache ? "from the cache" : "compiled now",
+			info.configuration[0] ? ", " : "", info.configuration);
 	if (known && info.fallback[0]) printf("code for any arguments, though these promise more: %s\n", info.fallback);
+	const char *mode = cpu_mode(p, j->options);
+	if (j->options->bench && mode && !is_checked(mode))
+		printf("timed without checks of bounds (BLK_CPU=checked times with them)\n");
 	if (j->options->bench) return;
 	printf("time ");
 	print_quantity(p->ms * 1e-3, "s");
-	printf(" (one launch)\n");
+	printf(" (one launch%s)\n", is_checked(mode) ? ", each access checked" : "");
 	measured m = {.ms = p->ms};
 	launch_cost(p, j, &m);
 	print_rates(&m, 0);
@@ -84,6 +103,12 @@ static int write_outputs(const place *p, const job *j)
 
 /* ---- main ---- */
 
+/* On a cpu device each access is checked, but where times are asked for; BLK_CPU says otherwise. */
+static bool choose_checks(const options *o)
+{
+	return setenv("BLK_CPU", o->bench || o->tune ? "guarded" : "checked", false) == 0;
+}
+
 /* One size: runs, reports, checks, measures.  `good` falls where a check does not hold. */
 static int run_point(const sweep *s, size_t i, blk_device *device, double *peak, measured *m, bool *good)
 {
@@ -99,6 +124,9 @@ static int run_point(const sweep *s, size_t i, blk_device *device, double *peak,
 	if (!status) status = place_run(&here, j, point.options.tune);
 	if (!status) print_run(&here, j);
 	if (!status && point.options.sim.counters && simulator_print(here.device)) status = run_failed();
+	bool unwritten = false;
+	if (!status) status = unwritten_report(&here, j, &unwritten);
+	if (unwritten && point.options.check && !point.options.allow_unwritten) *good = false;
 	if (!status && !s->name) status = print_outputs(&here, j);
 	if (!status) status = write_outputs(&here, j);
 	int checked = !status && point.options.check ? check_job(&here, j) : 0;
@@ -128,18 +156,35 @@ static int kernel_name(const sweep *s, blk_device *device, char *to, size_t room
 	return status;
 }
 
-static int run_all(const options *o)
+/* A run may take long: what would come of it in vain is said before. */
+static int outputs_possible(const options *o)
 {
-	sweep s;
-	blk_device *device = NULL;
-	char why[512], name[128];
-	double peak = 0;
-	bool good = true;
+	char why[512];
 	if (o->plot && !plot_possible(o->plot, why, sizeof why)) {
 		fprintf(stderr, "blkrun: --plot: %s\n", why);
 		return 1;
 	}
+	if (o->plot && !whole_possible(o->plot)) {
+		fprintf(stderr, "blkrun: --plot: %s: %s\n", o->plot, strerror(errno));
+		return 1;
+	}
+	for (size_t i = 0; i < o->nouts; i++)
+		if (!whole_possible(o->outs[i].text)) {
+			fprintf(stderr, "blkrun: %s: %s\n", o->outs[i].text, strerror(errno));
+			return 1;
+		}
+	return 0;
+}
+
+static int run_all(const options *o)
+{
+	sweep s;
+	blk_device *device = NULL;
+	char name[128];
+	double peak = 0;
+	bool good = true;
 	int status = sweep_open(o, &s);
+	if (!status) status = outputs_possible(o);
 	if (status) return status;
 	measured *m = calloc(s.n, sizeof *m);
 	if (!m) return run_wrong(o->path, "out of memory");
@@ -168,7 +213,7 @@ int main(int argc, char **argv)
 	else if (o.cache)
 		status = manage_cache(o.cache);
 	else
-		status = run_all(&o);
+		status = choose_checks(&o) ? run_all(&o) : run_wrong(o.path, "out of memory");
 	options_free(&o);
 	if (fflush(stdout) != 0 && !status) {
 		fprintf(stderr, "blkrun: standard output cannot be written\n");

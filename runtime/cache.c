@@ -6,12 +6,13 @@
  * in the machine's byte order (the magic number would not fit another's).  The checksum is over all of the file with
  * its own field zero, so no byte can change unseen; the key in the head catches a file under another's name.
  *
- * Writing: temporary name in the same folder, write, fsync, rename, fsync of the folder.  A crash leaves either the old
- * state or the new one, or a temporary file that the next clean-up removes. */
+ * Writing: new_file.c, then fsync of the folder.  A crash leaves either the old state or the new one, or a temporary
+ * file that the next clean-up removes. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "internal.h"
+#include "new_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,16 +38,6 @@ typedef struct section_head {
 	uint32_t kind, zero;
 	uint64_t nbytes;
 } section_head;
-
-static int system_open(const char *path, int flags, unsigned mode)
-{
-	return open(path, flags, (mode_t)mode);
-}
-static int system_mkdir(const char *path, unsigned mode)
-{
-	return mkdir(path, (mode_t)mode);
-}
-const cache_files cache_system_files = {system_open, read, write, fsync, close, fstat, rename, unlink, system_mkdir};
 
 cache_key cache_digest(const void *bytes, size_t n)
 {
@@ -143,6 +133,11 @@ static bool read_open(const cache_files *f, int fd, size_t limit, char **bytes, 
 	*bytes = to;
 	*n = (size_t)st->st_size;
 	return true;
+}
+
+const char *file_refusal(int error)
+{
+	return error == EINVAL ? "it is a pipe or a device and no regular file" : strerror(error);
 }
 
 bool file_read(const cache_files *f, const char *path, size_t limit, char **bytes, size_t *n)
@@ -248,17 +243,6 @@ void cache_entry_free(cache_entry *e)
 
 /* ---- Writing ---- */
 
-static bool write_all(const cache_files *f, int fd, const char *from, size_t n)
-{
-	for (size_t done = 0; done < n;) {
-		ssize_t put = f->write(fd, from + done, n - done);
-		if (put < 0 && errno == EINTR) continue;
-		if (put <= 0) return false;
-		done += (size_t)put;
-	}
-	return true;
-}
-
 bool cache_make_folder(const cache *c)
 {
 	char *path = strdup(c->folder);
@@ -298,35 +282,13 @@ static char *compose(const cache_key *key, const cache_section *sections, size_t
 	return out;
 }
 
-static int open_temporary(const cache *c, char *path, size_t room)
-{
-	uint64_t random = 0;
-	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
-		struct timespec now;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		random = (uint64_t)now.tv_nsec * 1000003u ^ (uintptr_t)&now;
-	}
-	snprintf(path, room, "%s/.tmp-%ld-%016llx", c->folder, (long)getpid(), (unsigned long long)random);
-	return c->files->open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
 static bool publish(cache *c, const char *bytes, size_t n, const char *path)
 {
 	const cache_files *f = c->files;
-	size_t room = strlen(c->folder) + 64;
-	char *temporary = malloc(room);
-	if (!temporary) return false;
-	int fd = open_temporary(c, temporary, room);
-	if (fd < 0 && errno == ENOENT && cache_make_folder(c)) fd = open_temporary(c, temporary, room);
-	bool good = fd >= 0;
-	if (good) {
-		good = write_all(f, fd, bytes, n) && f->fsync(fd) == 0;
-		if (f->close(fd) != 0) good = false;
-		good = good && f->rename(temporary, path) == 0;
-		if (!good) f->unlink(temporary);
-	}
-	free(temporary);
-	if (!good) return false;
+	new_file new;
+	bool good = new_file_open(&new, f, path, 0600);
+	if (!good && errno == ENOENT && cache_make_folder(c)) good = new_file_open(&new, f, path, 0600);
+	if (!good || !new_file_write(&new, bytes, n) || !new_file_commit(&new)) return false;
 	int folder = f->open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	if (folder >= 0) {
 		f->fsync(folder); /* lost at worst: the entry, never a half of it */
@@ -350,7 +312,7 @@ static bool list(cache *c, cache_listing *l)
 	if (!d) return false;
 	for (struct dirent *e; (e = readdir(d));) {
 		struct stat st;
-		bool temporary = strncmp(e->d_name, ".tmp-", 5) == 0;
+		bool temporary = strstr(e->d_name, ".tmp-");
 		if (!temporary && !is_entry_name(e->d_name)) continue;
 		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode)) continue;
 		if (temporary) {
@@ -414,17 +376,20 @@ bool cache_remove(cache *c, const char *name)
 	return gone;
 }
 
-/* Down to nine tenths of the limit, so that not every store has to clean up; the newest entry always stays. */
-static void trim(cache *c)
+/* Down to nine tenths of the limit, so that not every store has to clean up.  What was just stored at `path` stays: its
+ * time may be that of others, since file systems count in ticks. */
+static void trim(cache *c, const char *path)
 {
+	const char *stored = strrchr(path, '/') + 1;
 	cache_listing l;
 	uint64_t total = 0;
 	if (!list(c, &l)) return;
 	for (size_t i = 0; i < l.n; i++) total += l.files[i].bytes;
 	if (total > c->limit) {
 		qsort(l.files, l.n, sizeof *l.files, by_use);
-		for (size_t i = 0; i + 1 < l.n && total > c->limit - c->limit / 10; i++)
-			if (cache_remove(c, l.files[i].name)) total -= l.files[i].bytes;
+		for (size_t i = 0; i < l.n && total > c->limit - c->limit / 10; i++)
+			if (strcmp(l.files[i].name, stored) != 0 && cache_remove(c, l.files[i].name))
+				total -= l.files[i].bytes;
 	}
 	free(l.files);
 }
@@ -436,7 +401,7 @@ bool cache_put(cache *c, const cache_key *key, const cache_section *sections, si
 	char *image = compose(key, sections, n, &bytes);
 	char *path = image && bytes <= c->limit ? entry_path(c, key) : NULL;
 	bool good = path && publish(c, image, bytes, path);
-	if (good) trim(c);
+	if (good) trim(c, path);
 	free(path);
 	free(image);
 	return good;
@@ -460,7 +425,7 @@ bool cache_put_text(cache *c, const cache_key *key, const char *text, size_t n)
 {
 	char *path = c->folder ? entry_path(c, key) : NULL;
 	bool good = path && publish(c, text, n, path);
-	if (good) trim(c);
+	if (good) trim(c, path);
 	free(path);
 	return good;
 }

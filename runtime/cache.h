@@ -97,5 +97,6 @@ void cache_each(cache *, void (*visit)(void *context, const cache_key *), void *
 
 /* A whole file; malloc'ed and followed by a NUL.  False: errno says why. */
 bool file_read(const cache_files *, const char *path, size_t limit, char **bytes, size_t *n);
+const char *file_refusal(int error); /* what errno said after it, in words; EINVAL: it is no regular file */
 
 #endif

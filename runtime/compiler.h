@@ -20,12 +20,11 @@ typedef struct compiler {
 	void *library;
 	char *path;        /* of the library's file; null: not found beside libblk */
 	char *llvm;        /* the file of the LLVM that it stands on, when it is loaded; null: it has its own inside */
-	uint64_t identity; /* of that file (size, time); 0: unknown, so nothing compiled may be cached */
+	uint64_t identity; /* of that file's build; 0: unknown, so nothing compiled may be cached */
 } compiler;
 
 void compiler_locate(compiler *, const compiler_api *given); /* `given`: stands in for the library (tests) */
 blk_status compiler_load(compiler *);                        /* the caller holds the device's lock */
 void compiler_unload(compiler *);
-bool compiler_file_identity(const char *path, cache_key *); /* size and time; false: no such file */
 
 #endif

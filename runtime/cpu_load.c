@@ -45,6 +45,8 @@ struct cpu_object {
 	void *memory;
 	size_t bytes;
 	blk_cpu_kernel *kernel;
+	uint64_t code_bytes;
+	cpu_symbols symbols;
 };
 
 typedef struct loader {
@@ -362,6 +364,23 @@ static int load(loader *l, const char *symbol, cpu_object *o)
 	return protect(l);
 }
 
+/* The file as debuggers want it: with the addresses of what was loaded. */
+static int keep_symbols(loader *l, cpu_object *o)
+{
+	Elf64_Ehdr h;
+	memcpy(&h, l->file, sizeof h);
+	unsigned char *copy = malloc(l->n);
+	if (!copy) return fail(l, CPU_NO_MEMORY, "out of memory");
+	memcpy(copy, l->file, l->n);
+	for (uint32_t i = 0; i < l->nsections; i++) {
+		Elf64_Shdr s = l->section[i];
+		if (is_loaded(&s)) s.sh_addr = address(l, l->place[i]);
+		memcpy(copy + h.e_shoff + i * sizeof s, &s, sizeof s);
+	}
+	o->symbols = (cpu_symbols){.elf = copy, .bytes = l->n};
+	return CPU_OK;
+}
+
 int cpu_object_load(const void *bytes, size_t n, const char *symbol, cpu_object **out, char *error, size_t room)
 {
 	loader l = {.file = bytes, .n = n, .error = error, .room = room};
@@ -369,6 +388,7 @@ int cpu_object_load(const void *bytes, size_t n, const char *symbol, cpu_object 
 	if (room) error[0] = 0;
 	cpu_object *o = calloc(1, sizeof *o);
 	int status = o ? load(&l, symbol, o) : fail(&l, CPU_NO_MEMORY, "out of memory");
+	if (!status) status = keep_symbols(&l, o);
 	free(l.section);
 	free(l.place);
 	if (status) {
@@ -378,6 +398,8 @@ int cpu_object_load(const void *bytes, size_t n, const char *symbol, cpu_object 
 	}
 	o->memory = l.memory;
 	o->bytes = l.start[PARTS];
+	o->code_bytes = l.start[CODE + 1];
+	cpu_symbols_register(&o->symbols);
 	*out = o;
 	return CPU_OK;
 }
@@ -387,9 +409,22 @@ blk_cpu_kernel *cpu_object_kernel(const cpu_object *o)
 	return o->kernel;
 }
 
+void cpu_object_code(const cpu_object *o, uint64_t *begin, uint64_t *bytes)
+{
+	*begin = (uint64_t)(uintptr_t)o->memory; /* the first part is the code */
+	*bytes = o->code_bytes;
+}
+
+bool cpu_object_line(const cpu_object *o, uint64_t pc, cpu_line *line)
+{
+	return cpu_line_find(o->symbols.elf, o->symbols.bytes, pc, line);
+}
+
 void cpu_object_free(cpu_object *o)
 {
 	if (!o) return;
+	cpu_symbols_unregister(&o->symbols);
+	free((void *)o->symbols.elf);
 	munmap(o->memory, o->bytes);
 	free(o);
 }

@@ -7,6 +7,7 @@
 #include "cpu.h"
 #include "growing.h"
 
+#include <fenv.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -27,6 +28,7 @@
 #include "../compiler/support/scalar.h"
 
 enum { MAX_THREADS = 1024, CHUNKS_A_THREAD = 8, SCRATCH_ALIGN = 64 };
+#define NO_PROGRAM UINT64_MAX /* of code that does not say which one runs */
 
 typedef struct worker {
 	cpu_pool *pool;
@@ -38,13 +40,14 @@ typedef struct worker {
 
 typedef struct launch {
 	blk_cpu_kernel *kernel;
-	blk_cpu_call call;
+	blk_cpu_call call; /* each thread has a copy */
+	cpu_watch *watch;  /* null: none */
 	uint64_t programs, chunk, scratch_bytes;
 	_Atomic uint64_t next;
 	_Atomic int status;
 	char *error;
 	size_t room;
-	pthread_mutex_t lock; /* of `error` */
+	pthread_mutex_t lock; /* of `error` and the watch's fault */
 } launch;
 
 struct cpu_pool {
@@ -74,13 +77,48 @@ static void report(launch *l, int status, const char *fmt, ...)
 	pthread_mutex_unlock(&l->lock);
 }
 
+static void report_fault(launch *l, const cpu_fault *f)
+{
+	pthread_mutex_lock(&l->lock);
+	if (atomic_load(&l->status) == CPU_OK) {
+		l->watch->fault = *f;
+		atomic_store(&l->status, CPU_FAULT);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
 /* ---- what kernels call ---- */
+
+static void outside(void *context, const blk_cpu_access *a, uint64_t address, const uint32_t program[3])
+{
+	cpu_fault f = {.access = a, .address = address, .has_program = true};
+	memcpy(f.program, program, sizeof f.program);
+	report_fault(context, &f);
+}
+
+static void find(void *context, uint64_t address, blk_cpu_range *out)
+{
+	const cpu_watch *w = ((launch *)context)->watch;
+	*out = (blk_cpu_range){0};
+	if (w->find) w->find(w->context, address, out);
+}
 
 static void assert_failed(
 	void *context, const char *message, const char *file, uint32_t line, const uint32_t program[3])
 {
 	report(context, CPU_ASSERT_FAILED, "%s:%u: assertion failed in program (%u, %u, %u): %s", *file ? file : "?",
 		line, program[0], program[1], program[2], message);
+}
+
+static void element_failed(void *context, const char *message, const char *file, uint32_t line,
+	const uint32_t program[3], uint32_t rank, const uint32_t *index)
+{
+	char at[64];
+	size_t n = 0;
+	for (uint32_t d = 0; d < rank && n < sizeof at; d++)
+		n += (size_t)snprintf(at + n, sizeof at - n, "%s%u", d ? ", " : "", index[d]);
+	report(context, CPU_ASSERT_FAILED, "%s:%u: assertion failed in program (%u, %u, %u), element (%s): %s",
+		*file ? file : "?", line, program[0], program[1], program[2], at, message);
 }
 
 static void add_value(growing *t, uint8_t kind, uint64_t bits)
@@ -105,6 +143,7 @@ static void print_line(void *context, const blk_cpu_line *line)
 	growing t = {0};
 	plain_numbers n;
 	(void)context;
+	cpu_trap *way_back = cpu_trap_set(NULL); /* out of stdio, which holds locks, is none */
 	numbers_begin(&n);
 	grow_format(&t, "pid (%u, %u, %u)", line->program[0], line->program[1], line->program[2]);
 	for (uint32_t d = 0; d < line->rank; d++) grow_format(&t, "%s%u", d ? ", " : " idx (", line->index[d]);
@@ -115,6 +154,7 @@ static void print_line(void *context, const blk_cpu_line *line)
 	numbers_end(&n);
 	if (t.n) fwrite(t.at, 1, t.n, stdout); /* one call: stdio's lock keeps the line whole */
 	free(t.at);
+	cpu_trap_set(way_back);
 }
 
 /* ---- workers ---- */
@@ -133,6 +173,45 @@ static bool grow_scratch(worker *w, uint64_t bytes)
 	return true;
 }
 
+static void run_chunks(worker *w, launch *l, blk_cpu_call *call)
+{
+	*call = l->call;
+	while (atomic_load_explicit(&l->status, memory_order_relaxed) == CPU_OK) {
+		uint64_t first = atomic_fetch_add(&l->next, l->chunk);
+		if (first >= l->programs) return;
+		uint64_t last = l->programs - first > l->chunk ? first + l->chunk : l->programs;
+		l->kernel(call, first, last, w->scratch);
+	}
+}
+
+static void report_trap(launch *l, const cpu_trap *t, uint64_t program)
+{
+	cpu_fault f = {.at = *t, .address = t->address, .has_program = program != NO_PROGRAM};
+	const uint32_t *grid = l->call.grid;
+	f.program[0] = (uint32_t)(program % grid[0]);
+	f.program[1] = (uint32_t)(program / grid[0] % grid[1]);
+	f.program[2] = (uint32_t)(program / grid[0] / grid[1]);
+	report_fault(l, &f);
+}
+
+/* A fault ends the thread's part of the launch.  The processor's mode for floats is the handler's then: put back. */
+static void watched(worker *w, launch *l)
+{
+	blk_cpu_call call;
+	cpu_trap t = {.pc = 0};
+	fenv_t mode;
+	fegetenv(&mode);
+	cpu_object_code(l->watch->object, &t.code, &t.code_bytes);
+	if (sigsetjmp(t.back, 0)) {
+		fesetenv(&mode);
+		report_trap(l, &t, *(volatile uint64_t *)&call.program);
+		return;
+	}
+	cpu_trap_set(&t);
+	run_chunks(w, l, &call);
+	cpu_trap_set(NULL);
+}
+
 static void take_chunks(worker *w, launch *l)
 {
 	if (!grow_scratch(w, l->scratch_bytes)) {
@@ -140,18 +219,17 @@ static void take_chunks(worker *w, launch *l)
 			l->scratch_bytes);
 		return;
 	}
-	while (atomic_load_explicit(&l->status, memory_order_relaxed) == CPU_OK) {
-		uint64_t first = atomic_fetch_add(&l->next, l->chunk);
-		if (first >= l->programs) return;
-		uint64_t last = l->programs - first > l->chunk ? first + l->chunk : l->programs;
-		l->kernel(&l->call, first, last, w->scratch);
-	}
+	if (l->watch)
+		watched(w, l);
+	else
+		run_chunks(w, l, &(blk_cpu_call){0});
 }
 
 static void *work(void *argument)
 {
 	worker *w = argument;
 	cpu_pool *p = w->pool;
+	cpu_traps_unblock();
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		while (!p->stop && w->seen == p->launches) pthread_cond_wait(&p->work, &p->lock);
@@ -279,10 +357,10 @@ static void run_with_workers(cpu_pool *p, launch *l)
 }
 
 int cpu_pool_run(cpu_pool *p, blk_cpu_kernel *kernel, uint64_t scratch_bytes, const uint64_t *args,
-	const uint32_t grid[3], char *error, size_t room)
+	const uint32_t grid[3], cpu_watch *watch, char *error, size_t room)
 {
-	launch l = {.kernel = kernel, .scratch_bytes = scratch_bytes, .error = error, .room = room};
-	blk_cpu_host host = {&l, print_line, assert_failed};
+	launch l = {.kernel = kernel, .watch = watch, .scratch_bytes = scratch_bytes, .error = error, .room = room};
+	blk_cpu_host host = {&l, print_line, assert_failed, element_failed, outside, find};
 	unsigned __int128 programs = (unsigned __int128)grid[0] * grid[1] * grid[2];
 	if (room) error[0] = 0;
 	if (programs >> 62) {
@@ -290,19 +368,25 @@ int cpu_pool_run(cpu_pool *p, blk_cpu_kernel *kernel, uint64_t scratch_bytes, co
 		return CPU_UNSUPPORTED;
 	}
 	if (pthread_mutex_init(&l.lock, NULL) != 0) return CPU_NO_MEMORY;
+	if (watch) watch->fault = (cpu_fault){0};
 	l.programs = (uint64_t)programs;
-	l.call = (blk_cpu_call){args, {grid[0], grid[1], grid[2]}, &host};
+	l.call = (blk_cpu_call){args, {grid[0], grid[1], grid[2]}, &host, watch ? watch->ranges : NULL, NO_PROGRAM};
 	if (p->owner != getpid() && !adopt(p)) {
 		pthread_mutex_destroy(&l.lock);
 		return CPU_NO_MEMORY;
 	}
 	pthread_mutex_lock(&p->turn);
+	if (watch && !cpu_traps_arm()) {
+		report(&l, CPU_SYSTEM, "the system does not let faults be handled");
+		l.watch = NULL;
+	}
 	l.chunk = l.programs / ((uint64_t)p->wanted * CHUNKS_A_THREAD);
 	if (l.chunk == 0) l.chunk = 1;
 	if (l.programs == 1 || p->wanted == 1)
 		take_chunks(&p->workers[0], &l);
 	else
 		run_with_workers(p, &l);
+	if (l.watch) cpu_traps_disarm();
 	pthread_mutex_unlock(&p->turn);
 	pthread_mutex_destroy(&l.lock);
 	return atomic_load(&l.status);

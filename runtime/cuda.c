@@ -125,7 +125,7 @@ static blk_status cuda_allocate(blk_device *d, size_t bytes, uint64_t *address)
 	CUresult r;
 	int entered = enter(d);
 	if (entered < 0) return BLK_ERROR_DRIVER;
-	blk_status status = CALL(d, cuMemAlloc_v2, &p, bytes);
+	blk_status status = CALL(d, cuMemAlloc_v2, &p, bytes ? bytes : 1);
 	leave(d, entered);
 	*address = p;
 	return status;
@@ -136,6 +136,19 @@ static void cuda_release(blk_device *d, uint64_t address)
 	int entered = enter(d); /* without its context the driver may still know what to free */
 	d->cuda->cuMemFree_v2(address);
 	leave(d, entered);
+}
+
+/* What the driver does not know is no failure. */
+static bool cuda_range(blk_device *d, uint64_t address, memory_span *out)
+{
+	CUdeviceptr base = 0;
+	size_t bytes = 0;
+	int entered = enter(d);
+	if (entered < 0) return false;
+	bool known = d->cuda->cuMemGetAddressRange_v2(&base, &bytes, address) == CUDA_OK;
+	leave(d, entered);
+	*out = (memory_span){base, bytes};
+	return known && address - base < bytes;
 }
 
 /* The driver's copies wait for the default stream and what orders itself after it; a stream of the caller's need not.
@@ -543,7 +556,8 @@ static blk_status find_device(blk_device *d, int ordinal, void *context, CUdevic
 
 static const backend cuda_backend = {cuda_close, cuda_sync, cuda_allocate, cuda_release, cuda_write, cuda_read,
 	cuda_fill, cuda_copy, cuda_load, cuda_unload, cuda_launch, cuda_describe, cuda_stream_create, cuda_stream_sync,
-	cuda_stream_free, cuda_event_create, cuda_event_record, cuda_event_elapsed, cuda_event_free, cuda_encode, NULL};
+	cuda_stream_free, cuda_event_create, cuda_event_record, cuda_event_elapsed, cuda_event_free, cuda_encode, NULL,
+	cuda_range};
 
 blk_status cuda_open(blk_device *d, int ordinal, void *context, const cuda_api *given)
 {

@@ -62,6 +62,7 @@ typedef struct CUtensorMap_st {
 	X(cuCtxSynchronize, (void))                                                                                    \
 	X(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                                                        \
 	X(cuMemFree_v2, (CUdeviceptr address))                                                                         \
+	X(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t * bytes, CUdeviceptr address))                          \
 	X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes))                                           \
 	X(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))                                                 \
 	X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                     \

@@ -43,7 +43,7 @@ static blk_status open_auto(blk_device *d, const struct cuda_api *cuda)
 	memset(&d->info, 0, sizeof d->info);
 	d->cuda = NULL;
 	d->context = NULL;
-	return host_open(d);
+	return host_open(d, NULL);
 }
 
 static blk_status open_backend(blk_device *d, const char *name, void *context, const struct cuda_api *cuda)
@@ -52,13 +52,15 @@ static blk_status open_backend(blk_device *d, const char *name, void *context, c
 	if (!name || strcmp(name, "auto") == 0) {
 		return open_auto(d, cuda);
 	}
-	if (strcmp(name, "cpu") == 0) return host_open(d);
+	if (strcmp(name, "cpu") == 0) return host_open(d, NULL);
+	if (strncmp(name, "cpu:", 4) == 0) return host_open(d, name + 4);
 	if (strcmp(name, "sim") == 0) return sim_open(d, "sm_80");
 	if (strncmp(name, "sim:", 4) == 0) return sim_open(d, name + 4);
 	int ordinal = cuda_ordinal(name);
 	if (ordinal < 0)
 		return error_set(BLK_ERROR_ARGUMENT,
-			"no device is called \"%s\"; there are auto, cuda, cuda:N, cpu, sim and sim:TARGET", name);
+			"no device is called \"%s\"; there are auto, cuda, cuda:N, cpu, cpu:MODE, sim and sim:TARGET",
+			name);
 	return cuda_open(d, ordinal, NULL, cuda);
 }
 

@@ -16,6 +16,7 @@
 void host_close(blk_device *d)
 {
 	cpu_pool_destroy(d->pool);
+	cpu_memory_destroy(d->memory);
 	free(atomic_exchange(&d->failure, NULL));
 }
 
@@ -32,18 +33,13 @@ blk_status host_sync(blk_device *d)
 
 static blk_status host_allocate(blk_device *d, size_t bytes, uint64_t *address)
 {
-	void *p = NULL;
-	(void)d;
-	if (posix_memalign(&p, 256, bytes) != 0)
-		return error_set(BLK_ERROR_MEMORY, "out of memory for a buffer of %zu bytes", bytes);
-	*address = (uint64_t)(uintptr_t)p;
-	return BLK_OK;
+	if (cpu_memory_allocate(d->memory, bytes, address)) return BLK_OK;
+	return error_set(BLK_ERROR_MEMORY, "out of memory for a buffer of %zu bytes", bytes);
 }
 
 static void host_release(blk_device *d, uint64_t address)
 {
-	(void)d;
-	free((void *)(uintptr_t)address);
+	cpu_memory_release(d->memory, address);
 }
 
 static blk_status host_write(blk_device *d, uint64_t to, const void *from, size_t bytes)
@@ -137,9 +133,9 @@ void host_event_free(blk_device *d, blk_event *e)
 static blk_status cpu_error(int status, const char *text)
 {
 	static const blk_status statuses[] = {BLK_OK, BLK_ERROR_MEMORY, BLK_ERROR_FORMAT, BLK_ERROR_UNSUPPORTED,
-		BLK_ERROR_FORMAT, BLK_ERROR_ASSERT, BLK_ERROR_DRIVER}; /* ORDER cpu_status */
+		BLK_ERROR_FORMAT, BLK_ERROR_ASSERT, BLK_ERROR_DRIVER, BLK_ERROR_KERNEL}; /* ORDER cpu_status */
 	if (status == CPU_NO_MEMORY) return error_memory();
-	return error_set((unsigned)status <= CPU_SYSTEM ? statuses[status] : BLK_ERROR_INTERNAL, "%s", text);
+	return error_set((unsigned)status <= CPU_FAULT ? statuses[status] : BLK_ERROR_INTERNAL, "%s", text);
 }
 
 static blk_status host_load(
@@ -165,19 +161,72 @@ static void host_unload(blk_device *d, variant *v)
 	v->module = NULL;
 }
 
+/* A failed device_assert is kept for the next call that waits; the first one counts. */
+static blk_status keep_failure(blk_device *d, const char *text)
+{
+	char *copy = strdup(text), *none = NULL;
+	if (!copy) return error_memory();
+	if (!atomic_compare_exchange_strong(&d->failure, &none, copy)) free(copy);
+	return BLK_OK;
+}
+
+/* What each parameter may reach: its buffer; nothing where it is null; anything where it is memory of the caller's,
+ * whose size nobody knows. */
+typedef struct reach {
+	cpu_memory *memory;
+	blk_cpu_range ranges[SIGNATURE_PARAMETERS];
+	bool foreign; /* some of it is the caller's, so that an address from elsewhere may be */
+} reach;
+
+static const blk_cpu_range anything = {0, UINT64_MAX};
+
+static void find_buffer(void *context, uint64_t address, blk_cpu_range *out)
+{
+	const reach *r = context;
+	if (!cpu_memory_find(r->memory, address, out)) *out = r->foreign ? anything : (blk_cpu_range){0};
+}
+
+static void find_ranges(reach *r, const signature *s, const uint64_t *bits)
+{
+	for (uint32_t i = 0; i < s->nparameters; i++) {
+		r->ranges[i] = (blk_cpu_range){0};
+		if (s->parameters[i].code != BLK_TYPE_POINTER || bits[i] == 0) continue;
+		if (cpu_memory_find(r->memory, bits[i], &r->ranges[i])) continue;
+		r->ranges[i] = anything;
+		r->foreign = true;
+	}
+}
+
+/* A store that missed the pages behind a buffer shows in the bytes up to them. */
+static blk_status check_around(blk_device *d, const variant *v, const uint64_t *bits)
+{
+	blk_status status = BLK_OK;
+	uint64_t where;
+	for (uint32_t i = 0; i < v->sig->nparameters; i++)
+		if (v->sig->parameters[i].written && !cpu_memory_intact(d->memory, bits[i], &where) && !status)
+			status = cpu_report_canary(d, v, bits, i, where);
+	return status;
+}
+
 static blk_status host_launch(
 	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps)
 {
 	(void)maps;
 	char text[1024] = "";
 	(void)stream;
-	int status =
-		cpu_pool_run(d->pool, cpu_object_kernel(v->module), v->sig->scratch, bits, grid, text, sizeof text);
-	if (status != CPU_ASSERT_FAILED) return status ? cpu_error(status, text) : BLK_OK;
-	char *copy = strdup(text), *none = NULL;
-	if (!copy) return error_memory();
-	if (!atomic_compare_exchange_strong(&d->failure, &none, copy)) free(copy); /* the first one counts */
-	return BLK_OK;
+	const signature *s = v->sig;
+	cpu_mode mode = cpu_memory_mode(d->memory);
+	reach r;
+	r.memory = d->memory;
+	r.foreign = false;
+	cpu_watch watch = {.object = v->module, .ranges = r.ranges, .find = find_buffer, .context = &r};
+	if (mode == CPU_CHECKED) find_ranges(&r, s, bits);
+	int status = cpu_pool_run(d->pool, cpu_object_kernel(v->module), s->scratch, bits, grid,
+		mode == CPU_FAST ? NULL : &watch, text, sizeof text);
+	if (status == CPU_ASSERT_FAILED) return keep_failure(d, text);
+	if (status == CPU_FAULT) return cpu_report_fault(d, v, bits, &watch.fault);
+	if (status) return cpu_error(status, text);
+	return mode == CPU_FAST ? BLK_OK : check_around(d, v, bits);
 }
 
 static blk_status host_describe(blk_device *d, const variant *v, blk_info *info)
@@ -222,16 +271,40 @@ static uint64_t cache_size(void)
 
 static const backend host_backend = {host_close, host_sync, host_allocate, host_release, host_write, host_read,
 	host_fill, host_copy, host_load, host_unload, host_launch, host_describe, host_stream_create, host_stream_sync,
-	host_stream_free, host_event_create, host_event_record, host_event_elapsed, host_event_free, NULL, host_evict};
+	host_stream_free, host_event_create, host_event_record, host_event_elapsed, host_event_free, NULL, host_evict,
+	NULL};
 
-blk_status host_open(blk_device *d)
+static const char *const modes[] = {"fast", "guarded", "checked"}; /* ORDER cpu_mode */
+
+const char *host_mode(const blk_device *d)
+{
+	return d->memory ? modes[cpu_memory_mode(d->memory)] : "";
+}
+
+static blk_status find_mode(const char *name, cpu_mode *mode)
+{
+	const char *from = name ? "" : "BLK_CPU=";
+	if (!name) name = getenv("BLK_CPU");
+	*mode = CPU_GUARDED;
+	if (!name || !*name) return BLK_OK;
+	for (unsigned i = 0; i < sizeof modes / sizeof modes[0]; i++)
+		if (strcmp(name, modes[i]) == 0) return *mode = (cpu_mode)i, BLK_OK;
+	return error_set(BLK_ERROR_ARGUMENT, "%s%s: the cpu device is fast, guarded or checked", from, name);
+}
+
+blk_status host_open(blk_device *d, const char *name)
 {
 	blk_device_info *info = &d->info;
 	const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	info->kind = BLK_DEVICE_CPU;
 	char identity[1024] = "";
+	cpu_mode mode;
+	blk_status wrong = find_mode(name, &mode);
+	if (wrong) return wrong;
 	int status = cpu_pool_create(&d->pool);
+	if (!status && (status = cpu_memory_create(mode, &d->memory))) cpu_pool_destroy(d->pool);
 	if (status) return cpu_error(status, "the cpu device's threads cannot be had");
+	d->checked = mode == CPU_CHECKED;
 	read_name(info);
 	cpu_identity(identity, sizeof identity);
 	cache_key digest = cache_digest(identity, strlen(identity));

@@ -46,8 +46,11 @@ blk_status blk_kernel_info(blk_kernel *k, const blk_arg *args, size_t n, blk_inf
 	if (!status && !out) status = error_set(BLK_ERROR_ARGUMENT, "blk_kernel_info: no place for the result");
 	if (!status) status = launch_arguments(k, args, n, bits, &key);
 	if (!status) status = k->tuner ? tune_get(k, NULL, args, bits, key, &v) : variant_get(k, key, &v);
-	if (!status) status = settle(k, bits, &v, info.fallback, sizeof info.fallback);
 	if (status) return status;
+	info.configuration = tune_configuration(k, bits, key);
+	const variant *chosen = v;
+	if ((status = settle(k, bits, &v, info.fallback, sizeof info.fallback))) return status;
+	if (v != chosen) info.configuration = ""; /* the code for any arguments has the defaults */
 	blk_device *d = k->head.device;
 	info.num_warps = v->sig->num_warps;
 	info.threads = v->threads;

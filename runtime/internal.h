@@ -9,6 +9,7 @@
 #include "blk.h"
 #include "cache.h"
 #include "compiler.h"
+#include "growing.h"
 #include "package.h"
 #include "signature.h"
 #include "tensor_map.h"
@@ -86,6 +87,7 @@ struct blk_device {
 	double bandwidth;  /* bytes a second; 0: not measured */
 	blk_buffer *flush; /* for blk_bench */
 	cache cache;
+	bool checked;                 /* cpu: its code checks each access */
 	uint64_t identity;            /* hash of what compiled code depends on beside its target: driver, processor */
 	_Atomic bool foreign_streams; /* a stream of the caller's may not order itself after the default one */
 	/* cuda.c */
@@ -94,6 +96,7 @@ struct blk_device {
 	bool primary; /* the context is the device's primary one, retained by us */
 	/* host.c, and the simulator */
 	struct cpu_pool *pool;
+	struct cpu_memory *memory;                       /* host.c alone */
 	double (*tune_clock)(const char *configuration); /* tests: milliseconds of a run, instead of a measurement */
 	_Atomic(char *) failure; /* first failed assert since the last synchronisation; malloc'ed */
 	sim_device *sim;         /* sim/device.c */
@@ -128,6 +131,7 @@ struct blk_module {
 	package *package;     /* `text` is its file; null: source or PTX */
 	blk_kernel **kernels; /* in the source's order; made when the module is opened */
 	size_t nkernels;
+	growing said; /* the compiler's messages that a note has held, under the device's lock */
 };
 
 /* Code for one combination of promises, ready to launch; immutable once published. */
@@ -176,12 +180,16 @@ struct blk_kernel {
 	pthread_mutex_t lock; /* compiling, growing the table */
 };
 
+typedef struct memory_span {
+	uint64_t base, bytes;
+} memory_span;
+
 /* ---- The kinds of device ---- */
 /* Every function but launch may be slow.  `stream` is the backend's own, null for the default one. */
 struct backend {
 	void (*close)(blk_device *); /* everything on it is already freed */
 	blk_status (*sync)(blk_device *);
-	blk_status (*allocate)(blk_device *, size_t bytes, uint64_t *address); /* bytes > 0 */
+	blk_status (*allocate)(blk_device *, size_t bytes, uint64_t *address); /* 0 bytes have an address too */
 	void (*release)(blk_device *, uint64_t address);
 	blk_status (*write)(blk_device *, uint64_t to, const void *from, size_t bytes);
 	blk_status (*read)(blk_device *, void *to, uint64_t from, size_t bytes);
@@ -204,6 +212,8 @@ struct backend {
 	void (*event_free)(blk_device *, blk_event *);
 	blk_status (*encode)(blk_device *, const tensor_map_request *, tensor_map *); /* null: no code takes maps */
 	void (*evict)(uint64_t address, size_t bytes); /* from all caches; null: only a flush helps */
+	/* The allocation, whoever made it, that holds this address; null, or false: not known. */
+	bool (*range)(blk_device *, uint64_t address, memory_span *);
 };
 
 /* device.c: `seams` null, or tables that stand in for the outside world (tests). */
@@ -218,8 +228,15 @@ blk_status device_check(const blk_device *); /* a handle error, or BLK_OK */
 
 /* cuda.c, host.c, sim/device.c: fill in a fresh device. */
 blk_status cuda_open(blk_device *, int ordinal, void *context, const struct cuda_api *);
-blk_status host_open(blk_device *);
+blk_status host_open(blk_device *, const char *mode); /* mode: "fast", "guarded", "checked"; null: $BLK_CPU's */
 blk_status sim_open(blk_device *, const char *target);
+/* cpu_report.c: the sentence about a launch that failed; its value is the status. */
+struct cpu_fault;
+blk_status cpu_report_fault(blk_device *, const variant *, const uint64_t *bits, const struct cpu_fault *);
+/* What lies around a parameter's buffer was written, at that address first. */
+blk_status cpu_report_canary(blk_device *, const variant *, const uint64_t *bits, uint32_t parameter, uint64_t address);
+
+const char *host_mode(const blk_device *); /* of a cpu device: "fast", "guarded" or "checked" */
 /* host.c: what any device does that has ended a launch when the call returns. */
 void host_close(blk_device *);
 blk_status host_sync(blk_device *); /* a failed assert, if there was one since */
@@ -234,6 +251,11 @@ void host_event_free(blk_device *, blk_event *);
 /* The backend's stream behind a handle; null handle: null stream. */
 blk_status stream_resolve(const blk_device *, const blk_stream *, void **);
 
+/* memory.c: all memory that may lie behind a pointer argument, which launch_arguments() has checked: the buffer's, that
+ * of the buffer that holds the address, or the driver's allocation; nothing behind null.  False: its size is not known.
+ */
+bool memory_behind(blk_device *, const blk_arg *, memory_span *);
+
 /* module.c: what blk_module_open() does with a file's bytes.  Takes `text` (malloc'ed, NUL-terminated). */
 blk_status module_open_text(
 	blk_device *, const char *name, char *text, size_t bytes, const blk_define *, size_t n, blk_module **);
@@ -246,6 +268,9 @@ blk_status kernel_check(const blk_kernel *);
 /* launch.c: checks arguments; `bits` gets each one's 8-byte container and *key the promises that hold. */
 blk_status launch_arguments(const blk_kernel *, const blk_arg *, size_t n, uint64_t *bits, uint64_t *key);
 /* `sig`: whose grid clause, as a tuned configuration has its own. */
+/* BLK_ERROR_ARGUMENT with a sentence where a requires clause of `sig`, the kernel's or a configuration's, does not
+ * hold. */
+blk_status launch_requires(const blk_kernel *, const signature *sig, const uint64_t *bits);
 blk_status launch_grid(const blk_kernel *, const signature *sig, const uint64_t *bits, const blk_grid *given,
 	uint32_t grid[3], bool *empty);
 
@@ -279,15 +304,18 @@ uint64_t packaged_key(const packaged *, uint64_t key); /* the promises of the be
 /* The code of a configuration (null: the one in use) for arguments of these promises: checked, ready to load. */
 blk_status packaged_find(const blk_kernel *, uint64_t key, const char *configuration, const package_entry **);
 
-/* bench.c: `n` runs of one variant, each with the data flushed from the cache; *whole_ms: what one took in all. */
-blk_status bench_variant(blk_device *, const variant *, const uint32_t grid[3], uint64_t *bits, const blk_arg *,
-	uint32_t n, double *whole_ms, blk_timing *);
+/* bench.c: `n` runs of one variant, each with the data flushed from the cache; *whole_ms: what one took in all.
+ * `touched`: all memory behind the arguments; null: not known. */
+blk_status bench_variant(blk_device *, const variant *, const uint32_t grid[3], uint64_t *bits,
+	const memory_span *touched, uint32_t ntouched, uint32_t n, double *whole_ms, blk_timing *);
 
 void bench_summarise(double *ms, uint32_t n, blk_timing *); /* sorts `ms` */
 
 /* tune.c: which configuration of its autotune clause a launch uses. */
 blk_status tune_make(blk_kernel *); /* fills in kernel->tuner where the signature has configurations */
 void tune_destroy(blk_kernel *);
+/* What tune_get() chose for them before: a configuration's text, "" for the defaults. */
+const char *tune_configuration(const blk_kernel *, const uint64_t *bits, uint64_t key);
 /* The variant for these arguments, tuned first if it must be; `given` may be null. */
 blk_status tune_get(blk_kernel *, const blk_grid *given, const blk_arg *, uint64_t *bits, uint64_t key, variant **);
 

@@ -146,6 +146,7 @@ blk_status blk_kernel_grid(blk_kernel *k, const blk_arg *args, size_t n, blk_gri
 	if (!status) status = launch_arguments(k, args, n, bits, &key);
 	variant *v = NULL;
 	if (!status && k->tuner && k->sig->ngrid) status = tune_get(k, NULL, args, bits, key, &v);
+	if (!status && !v) status = launch_requires(k, k->sig, bits);
 	if (!status) status = launch_grid(k, v ? v->sig : k->sig, bits, NULL, grid, &empty);
 	if (!status) *out = (blk_grid){grid[0], grid[1], grid[2]};
 	return status;

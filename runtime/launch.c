@@ -90,6 +90,25 @@ blk_status launch_arguments(const blk_kernel *k, const blk_arg *args, size_t n, 
 	return k->promised ? check_promises(k, bits) : BLK_OK;
 }
 
+static blk_status unmet(const blk_kernel *k, const signature *s, const uint64_t *bits, const signature_requirement *q)
+{
+	char clause[512], values[512];
+	uint32_t sms = k->head.device->info.num_sms;
+	int64_t v;
+	bool divides = !signature_integer(s, &q->condition, bits, sms, &v);
+	signature_requirement_text(q, clause, sizeof clause);
+	signature_requirement_values(s, q, bits, sms, values, sizeof values);
+	return error_set(BLK_ERROR_ARGUMENT, "kernel %s requires %s, %s%s%s", s->kernel, clause,
+		divides ? "which divides by zero" : "which does not hold", values[0] ? ": " : "", values);
+}
+
+blk_status launch_requires(const blk_kernel *k, const signature *s, const uint64_t *bits)
+{
+	if (__builtin_expect(!s->nrequirements, 1)) return BLK_OK;
+	const signature_requirement *q = signature_unmet(s, bits, k->head.device->info.num_sms);
+	return __builtin_expect(!q, 1) ? BLK_OK : unmet(k, s, bits, q);
+}
+
 static const char axes[3] = {'x', 'y', 'z'};
 
 static blk_status check_limits(const blk_kernel *k, const uint32_t grid[3])
@@ -171,6 +190,7 @@ static blk_status launch(blk_kernel *k, void *on, const blk_grid *given, const b
 		if ((status = tune_get(k, given, args, bits, key, &v))) return status;
 		if ((status = launch_grid(k, v->sig, bits, given, grid, &empty)) || empty) return status;
 	} else {
+		if ((status = launch_requires(k, k->sig, bits))) return status;
 		if ((status = launch_grid(k, k->sig, bits, given, grid, &empty)) || empty) return status;
 		if ((status = variant_get(k, key, &v))) return status;
 	}

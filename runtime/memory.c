@@ -1,4 +1,4 @@
-/* Buffers: checked ranges in front of the backend's memory calls. */
+/* Buffers: checked ranges in front of the backend's memory calls; and which memory lies behind an address. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -13,14 +13,16 @@ blk_status blk_buffer_create(blk_device *d, size_t bytes, blk_buffer **out)
 		return error_set(BLK_ERROR_MEMORY, "a buffer of %zu bytes is more than memory can hold", bytes);
 	blk_buffer *b = handle_new(d, HANDLE_BUFFER, sizeof *b);
 	if (!b) return BLK_ERROR_MEMORY;
-	b->bytes = bytes;
-	/* An empty buffer has an address too: kernels may be given it. */
-	status = d->backend->allocate(d, bytes ? bytes : 1, &b->address);
+	uint64_t address;
+	status = d->backend->allocate(d, bytes, &address);
 	if (status) {
-		b->address = 0;
 		blk_buffer_free(b);
 		return status;
 	}
+	pthread_mutex_lock(&d->handles.lock); /* memory_behind() may be looking */
+	b->bytes = bytes;
+	b->address = address;
+	pthread_mutex_unlock(&d->handles.lock);
 	*out = b;
 	return BLK_OK;
 }
@@ -89,4 +91,32 @@ size_t blk_buffer_size(blk_buffer *b)
 	if (handle_is(b, HANDLE_BUFFER)) return b->bytes;
 	handle_error(b, "buffer");
 	return 0;
+}
+
+/* ---- What lies behind an argument ---- */
+
+static bool holds(const blk_buffer *b, uint64_t address)
+{
+	return b->address && address - b->address < (b->bytes ? b->bytes : 1);
+}
+
+static bool buffer_behind(blk_device *d, uint64_t address, memory_span *out)
+{
+	pthread_mutex_lock(&d->handles.lock);
+	const handle *h = d->handles.live[HANDLE_BUFFER];
+	while (h && !holds((const blk_buffer *)h, address)) h = h->next;
+	if (h) *out = (memory_span){((const blk_buffer *)h)->address, ((const blk_buffer *)h)->bytes};
+	pthread_mutex_unlock(&d->handles.lock);
+	return h != NULL;
+}
+
+bool memory_behind(blk_device *d, const blk_arg *a, memory_span *out)
+{
+	*out = (memory_span){0};
+	if (!a->bits) return true;
+	if (a->type != BLK_TYPE_BUFFER)
+		return buffer_behind(d, a->bits, out) || (d->backend->range && d->backend->range(d, a->bits, out));
+	const blk_buffer *b = (const blk_buffer *)(uintptr_t)a->bits;
+	*out = (memory_span){b->address, b->bytes};
+	return true;
 }

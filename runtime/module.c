@@ -179,7 +179,7 @@ blk_status blk_module_open(blk_device *d, const char *path, const blk_define *de
 		int why = errno;
 		if (why == ENOMEM) return error_memory();
 		return error_set(why == ENOENT || why == ENOTDIR ? BLK_ERROR_NOT_FOUND : BLK_ERROR_IO, "%s: %s", path,
-			strerror(why));
+			file_refusal(why));
 	}
 	return module_open_text(d, path, text, bytes, defines, n, out);
 }
@@ -197,6 +197,7 @@ void blk_module_close(blk_module *m)
 	free(m->defines);
 	free(m->name);
 	free(m->text);
+	free(m->said.at);
 	m->kernels = NULL;
 	m->nkernels = 0;
 	handle_bury(&m->head, HANDLE_MODULE);

@@ -186,6 +186,16 @@ static blk_status nothing_fits(const blk_module *m, group kernel, bool runs)
 		kernel.at->kernel, wanted, list);
 }
 
+/* The requires lines of a configuration's own signature are what it fits. */
+static void add_fits(const package_entry *e, growing *text)
+{
+	for (const char *line = e->signature; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		const char *postfix = line + 9,
+			   *end = strncmp(line, "requires ", 9) == 0 ? strstr(postfix, " ; ") : NULL;
+		if (end) grow_format(text, "fits %.*s\n", (int)(end - postfix), postfix);
+	}
+}
+
 /* The signature of what is used by default, with the configurations that may be used instead: those that this device
  * runs and that agree with the defines.  One alone is no choice. */
 static blk_status list_configurations(
@@ -207,6 +217,7 @@ static blk_status list_configurations(
 		grow_text(text, "configuration ");
 		grow_text(text, e->configuration);
 		grow_text(text, "\n");
+		add_fits(e, text);
 		listed++;
 	}
 	if (listed == 1 && base->configuration[0]) text->n = without;

@@ -1,4 +1,4 @@
-/* Reads signatures (signature.h) and computes their grid and cost clauses.
+/* Reads signatures (signature.h) and computes their grid, cost and requires clauses.
  *
  * Clauses are postfix, so that computing one is a loop over words with a small stack: no parser at launch.  A division
  * by zero does not fail at once but marks its value, and the mark dies in the arm of ?: && || that is not taken: what C
@@ -10,7 +10,9 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,6 +290,64 @@ static bool read_map(reader *r, char *line)
 	return good;
 }
 
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* \xNN, in place. */
+static void unescape(char *s)
+{
+	char *to = s;
+	for (; *s; s++) {
+		int high = s[0] == '\\' && s[1] == 'x' ? hex_digit(s[2]) : -1, low = high < 0 ? -1 : hex_digit(s[3]);
+		bool is_code = low >= 0 && high + low > 0;
+		*to++ = is_code ? (char)(16 * high + low) : *s;
+		if (is_code) s += 3;
+	}
+	*to = 0;
+}
+
+/* Cuts off what stands before the next " ; ". */
+static char *next_part(char **line)
+{
+	char *part = *line, *end = part ? strstr(part, " ; ") : NULL;
+	if (end) *end = 0;
+	*line = end ? end + 3 : NULL;
+	return part;
+}
+
+/* POSTFIX ; NAME=VALUE .. ; SOURCE ; TEXT, the last of which goes on to the end of the line. */
+static bool read_requires(reader *r, char *line)
+{
+	signature *s = r->sig;
+	signature_requirement *q = &s->requirements[s->nrequirements];
+	char *postfix = next_part(&line), *names = next_part(&line), *source = next_part(&line);
+	if (!source) return r->trouble = "a requirement lacks a part", false;
+	if (!read_expression(r, postfix, &q->condition)) return false;
+	unescape(source);
+	if (line) unescape(line);
+	q->names = names;
+	q->source = source;
+	q->text = line ? line : "";
+	s->nrequirements++;
+	return true;
+}
+
+/* Of the configuration in front of it. */
+static bool read_fits(reader *r, char *line)
+{
+	signature *s = r->sig;
+	if (!s->nconfigurations) return r->trouble = "no configuration stands before it", false;
+	signature_fit *f = &s->fits[s->nfits];
+	const signature_fit *last = s->nfits ? f - 1 : NULL;
+	if (!read_expression(r, line, &f->condition)) return false;
+	f->configuration = s->nconfigurations - 1;
+	f->requirement = last && last->configuration == f->configuration ? last->requirement + 1 : 0;
+	s->nfits++;
+	return true;
+}
+
 static bool read_line(reader *r, char *line)
 {
 	signature *s = r->sig;
@@ -316,6 +376,8 @@ static bool read_line(reader *r, char *line)
 	if (strcmp(fact, "grid") == 0) return read_grid(r, line);
 	if (strcmp(fact, "cost") == 0) return read_cost(r, line);
 	if (strcmp(fact, "map") == 0) return read_map(r, line);
+	if (strcmp(fact, "requires") == 0) return read_requires(r, line);
+	if (strcmp(fact, "fits") == 0) return read_fits(r, line);
 	if (strcmp(fact, "written") == 0) {
 		uint32_t i;
 		if (!read_unsigned(next_word(&line), &i) || i >= SIGNATURE_PARAMETERS)
@@ -323,14 +385,15 @@ static bool read_line(reader *r, char *line)
 		r->written[i] = true;
 		return true;
 	}
+	if (strcmp(fact, "writes_addresses") == 0) s->writes_addresses = true;
 	if (strcmp(fact, "source") == 0) s->source = line;
 	if (strcmp(fact, "autotune") == 0) s->autotune = line;
 	if (strcmp(fact, "configuration") == 0) s->configurations[s->nconfigurations++] = line;
 	return true;
 }
 
-/* One block: the struct, room for a parameter, a map, a constant and a configuration a line and a token for every two
- * bytes, two copies of the text: one to keep, one to cut up. */
+/* One block: the struct, room for as many of everything as there are lines and a token for every two bytes, two copies
+ * of the text: one to keep, one to cut up. */
 static signature *allocate(const char *text, size_t bytes, reader *r)
 {
 	size_t lines = 1;
@@ -339,7 +402,8 @@ static signature *allocate(const char *text, size_t bytes, reader *r)
 	size_t parameters = lines < SIGNATURE_PARAMETERS ? lines : SIGNATURE_PARAMETERS;
 	size_t maps = lines < SIGNATURE_MAPS ? lines : SIGNATURE_MAPS;
 	size_t size = sizeof(signature) + tokens * sizeof(signature_token) + maps * sizeof(signature_map) +
-		      lines * sizeof(signature_constant) + lines * sizeof(const char *) +
+		      lines * (sizeof(signature_constant) + sizeof(signature_requirement) + sizeof(signature_fit) +
+				      sizeof(const char *)) +
 		      parameters * sizeof(signature_parameter) + 2 * (bytes + 1);
 	signature *s = calloc(1, size);
 	if (!s) return NULL;
@@ -347,7 +411,9 @@ static signature *allocate(const char *text, size_t bytes, reader *r)
 	r->tokens = (signature_token *)(s + 1);
 	s->maps = (signature_map *)(r->tokens + tokens);
 	s->constants = (signature_constant *)(s->maps + maps);
-	s->parameters = (signature_parameter *)(s->constants + lines);
+	s->requirements = (signature_requirement *)(s->constants + lines);
+	s->fits = (signature_fit *)(s->requirements + lines);
+	s->parameters = (signature_parameter *)(s->fits + lines);
 	s->configurations = (const char **)(s->parameters + parameters);
 	char *copy = (char *)(s->configurations + lines);
 	memcpy(copy, text, bytes);
@@ -574,4 +640,75 @@ double signature_number(const signature *s, const signature_expression *e, const
 		stack[n++] = result;
 	}
 	return n ? stack[0] : NAN;
+}
+
+/* ---- What a launch requires ---- */
+
+static bool holds(const signature *s, const signature_expression *e, const uint64_t *bits, uint32_t num_sms)
+{
+	int64_t v;
+	return signature_integer(s, e, bits, num_sms, &v) && v;
+}
+
+const signature_requirement *signature_unmet(const signature *s, const uint64_t *bits, uint32_t num_sms)
+{
+	for (uint32_t i = 0; i < s->nrequirements; i++)
+		if (!holds(s, &s->requirements[i].condition, bits, num_sms)) return &s->requirements[i];
+	return NULL;
+}
+
+const signature_requirement *signature_misfit(
+	const signature *s, uint32_t configuration, const uint64_t *bits, uint32_t num_sms)
+{
+	static const signature_requirement other = {
+		.names = "", .source = "something else of its arguments", .text = ""};
+	for (uint32_t i = 0; i < s->nfits; i++) {
+		const signature_fit *f = &s->fits[i];
+		if (f->configuration == configuration && !holds(s, &f->condition, bits, num_sms))
+			return f->requirement < s->nrequirements ? &s->requirements[f->requirement] : &other;
+	}
+	return NULL;
+}
+
+void signature_requirement_text(const signature_requirement *q, char *to, size_t room)
+{
+	snprintf(to, room, q->text[0] ? "%s (%s)" : "%s", q->source, q->text);
+}
+
+/* "p3" of this signature's, as a number; what stands for itself, as it stands. */
+static void value_text(
+	const signature *s, const char *word, size_t n, const uint64_t *bits, uint32_t num_sms, char *to, size_t room)
+{
+	char copy[16] = "";
+	uint32_t i;
+	if (n < sizeof copy) memcpy(copy, word, n);
+	if (copy[0] == 'p' && read_unsigned(copy + 1, &i) && i < s->nparameters) {
+		scalar type = (scalar)s->parameters[i].code;
+		int64_t v = scalar_sign_extend(type, bits[i]);
+		if (type == SCALAR_BOOL)
+			snprintf(to, room, "%s", v ? "true" : "false");
+		else
+			snprintf(to, room, type == SCALAR_U64 ? "%" PRIu64 : "%" PRId64, v);
+	} else if (strcmp(copy, "num_sms") == 0)
+		snprintf(to, room, "%u", num_sms);
+	else
+		snprintf(to, room, "%.*s", (int)n, word);
+}
+
+void signature_requirement_values(const signature *s, const signature_requirement *q, const uint64_t *bits,
+	uint32_t num_sms, char *to, size_t room)
+{
+	size_t used = 0;
+	*to = 0;
+	for (const char *p = q->names; *p;) {
+		char shown[64];
+		size_t n = strcspn(p, " "), name = strcspn(p, "= ");
+		if (name < n) {
+			value_text(s, p + name + 1, n - name - 1, bits, num_sms, shown, sizeof shown);
+			int k = snprintf(to + used, room - used, "%s%.*s = %s", used ? ", " : "", (int)name, p, shown);
+			if (k < 0 || (size_t)k >= room - used) return;
+			used += (size_t)k;
+		}
+		p += n + (p[n] == ' ');
+	}
 }

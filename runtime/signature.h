@@ -26,6 +26,20 @@ typedef struct signature_expression {
 	uint32_t ntokens; /* 0: absent */
 } signature_expression;
 
+/* A clause that must hold at a launch, and what its failure is told with. */
+typedef struct signature_requirement {
+	signature_expression condition;
+	const char *names;  /* "n=p0 BLOCK=1024": what it names, in its order */
+	const char *source; /* "n <= BLOCK" */
+	const char *text;   /* "a row fits one tile"; may be empty */
+} signature_requirement;
+
+/* What one of the requirements is for a configuration, which need not be compiled to know whether it can be used. */
+typedef struct signature_fit {
+	uint32_t configuration, requirement;
+	signature_expression condition;
+} signature_fit;
+
 typedef struct signature_parameter {
 	const char *name, *type;
 	uint8_t code;    /* blk_type; BLK_TYPE_POINTER for every pointer */
@@ -55,12 +69,15 @@ typedef struct signature {
 	signature_constant *constants;
 	const char **configurations; /* of the autotune clause: "BM=64,num_warps=4" */
 	signature_map *maps;
-	uint32_t nparameters, nconstants, nconfigurations, nmaps;
+	signature_requirement *requirements;
+	signature_fit *fits; /* in the order of the configurations */
+	uint32_t nparameters, nconstants, nconfigurations, nmaps, nrequirements, nfits;
 	uint32_t ngrid; /* 0: no grid clause */
 	signature_expression grid[3];
 	signature_expression cost_bytes, cost_flops;
 	uint32_t num_warps, num_stages, num_ctas, threads, shared, maxnreg, scratch;
-	uint32_t cluster; /* programs along x that the code wants in one cluster; 0: each alone */
+	bool writes_addresses; /* it may write through addresses that it loads, or gets as integers */
+	uint32_t cluster;      /* programs along x that the code wants in one cluster; 0: each alone */
 	uint32_t max_registers, max_spills, max_shared; /* budgets; UINT32_MAX: none */
 } signature;
 
@@ -73,14 +90,24 @@ static inline uint32_t signature_cluster(const signature *s)
 	return s->cluster ? s->cluster : 1;
 }
 
-/* A clause's value. `bits` are the arguments' containers in order. False: it divides by zero where that matters. */
 /* How many of the smallest elements that a parameter points to make 16 bytes, the most that one access moves: what the
  * kernel's integers are asked to be divisible by where they are not by 16.  Bytes count too little to ask for: their
  * step is 16, as it is without pointers. */
 unsigned signature_step(const signature *);
+/* A clause's value. `bits` are the arguments' containers in order. False: it divides by zero where that matters. */
 bool signature_integer(
 	const signature *, const signature_expression *, const uint64_t *bits, uint32_t num_sms, int64_t *out);
 double signature_number(const signature *, const signature_expression *, const uint64_t *bits, uint32_t num_sms);
+
+/* The first requirement that these arguments do not meet, or divides by zero; null: all are met. */
+const signature_requirement *signature_unmet(const signature *, const uint64_t *bits, uint32_t num_sms);
+/* The same of a configuration of it, not compiled. */
+const signature_requirement *signature_misfit(
+	const signature *, uint32_t configuration, const uint64_t *bits, uint32_t num_sms);
+/* "n <= BLOCK (a row fits one tile)", and "n = 2000, BLOCK = 1024" */
+void signature_requirement_text(const signature_requirement *, char *to, size_t room);
+void signature_requirement_values(const signature *, const signature_requirement *, const uint64_t *bits,
+	uint32_t num_sms, char *to, size_t room);
 
 const char *blk_type_name(unsigned type); /* "i32", "pointer", "buffer" */
 

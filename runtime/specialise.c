@@ -5,7 +5,9 @@
  * knows which they are; so an entry names them with their digests, and holds only while they read the same. */
 #include "defines.h"
 #include "growing.h"
+#include "image.h"
 #include "internal.h"
+#include "said.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +55,10 @@ static bool make_key(const blk_module *m, const char *kernel, uint64_t promises,
 	}
 	if (configuration) add_text(&f, configuration);
 	add_text(&f, d->info.target);
+	if (d->info.kind == BLK_DEVICE_SIM) add_text(&f, "checks");
 	add_number(&f, compiled ? 0 : d->compiler.identity);
 	add_number(&f, d->identity);
+	if (d->checked && !packed) add_text(&f, "checked");
 	if (packed) add_text(&f, packed->signature); /* the same code may be stored for several promises */
 	if (!f.failed) *out = cache_digest(f.at, f.n);
 	free(f.at);
@@ -63,12 +67,12 @@ static bool make_key(const blk_module *m, const char *kernel, uint64_t promises,
 
 /* ---- Imports ---- */
 
-/* What the file at `path` is now: an import's bytes count, of a library its size and time do. */
+/* What the file at `path` is now: an import's bytes count, of a library its build does. */
 static bool file_now(const blk_device *d, uint32_t kind, const char *path, cache_key *now)
 {
 	char *bytes = NULL;
 	size_t n = 0;
-	if (kind == CACHE_LIBRARY) return compiler_file_identity(path, now);
+	if (kind == CACHE_LIBRARY) return image_identity(path, now);
 	if (!file_read(d->cache.files, path, MAX_IMPORT, &bytes, &n)) return false;
 	*now = cache_digest(bytes, n);
 	free(bytes);
@@ -158,12 +162,48 @@ static void store(blk_device *d, const cache_key *key, parts *p, const char *ker
 
 /* ---- The compiler ---- */
 
-static blk_status compile(blk_module *m, const blkc_request *request, blkc_result **out)
+static void add_note(void *context, const char *message)
+{
+	(void)context;
+	note_add("%s\n", message);
+}
+
+/* The check of a source and each compile of a kernel say the same of it: what a note has held is not said again. */
+static void note_diagnostics(blk_module *m, const char *text)
+{
+	pthread_mutex_lock(&m->head.device->lock);
+	said_tell(&m->said, text, add_note, NULL);
+	pthread_mutex_unlock(&m->head.device->lock);
+}
+
+/* A limit of the compiler that the environment sets: a number above 0, or "none". */
+static blk_status limit_from(const char *name, uint32_t *out)
+{
+	const char *text = getenv(name);
+	char *end = NULL;
+	if (!text || !*text) return BLK_OK;
+	if (strcmp(text, "none") == 0) return *out = BLKC_NO_LIMIT, BLK_OK;
+	unsigned long long n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+	if (!end || *end || n == 0 || n >= BLKC_NO_LIMIT)
+		return error_set(BLK_ERROR_ARGUMENT, "%s=%s: a number above 0, or none", name, text);
+	*out = (uint32_t)n;
+	return BLK_OK;
+}
+
+static blk_status set_limits(blkc_request *request)
+{
+	blk_status status = limit_from("BLK_MAX_CODE", &request->max_code);
+	if (!status) status = limit_from("BLK_PTXAS_SECONDS", &request->ptxas_seconds);
+	return status ? status : limit_from("BLK_PTXAS_MEMORY", &request->ptxas_megabytes);
+}
+
+static blk_status compile(blk_module *m, blkc_request *request, blkc_result **out)
 {
 	blk_device *d = m->head.device;
 	pthread_mutex_lock(&d->lock);
 	blk_status status = compiler_load(&d->compiler);
 	pthread_mutex_unlock(&d->lock);
+	if (!status) status = set_limits(request);
 	if (status) return status;
 	blkc_result *r = d->compiler.api.compile(request);
 	if (!r) return error_memory();
@@ -175,7 +215,7 @@ static blk_status compile(blk_module *m, const blkc_request *request, blkc_resul
 	case 3: status = error_set(BLK_ERROR_MEMORY, "the compiler ran out of memory"); break;
 	default: status = error_set(BLK_ERROR_COMPILER, "the compiler failed: %s", r->diagnostics); break;
 	}
-	if (!status && r->diagnostics && r->diagnostics[0]) note_add("%s", r->diagnostics);
+	if (!status) note_diagnostics(m, r->diagnostics);
 	if (status) {
 		d->compiler.api.result_free(r);
 		*out = NULL;
@@ -189,7 +229,9 @@ static blkc_request base_request(const blk_module *m)
 		.name = m->name,
 		.text = m->text,
 		.text_bytes = m->text_bytes,
-		.target = m->head.device->info.target};
+		.check_bounds = m->head.device->checked,
+		.target = m->head.device->info.target,
+		.checks = m->head.device->info.kind == BLK_DEVICE_SIM};
 }
 
 /* ---- The check of a module ---- */
@@ -200,7 +242,7 @@ static blk_status check_from_cache(blk_module *m, const cache_entry *e)
 	for (size_t i = 0; !status && i < e->nsections; i++) {
 		const cache_section *s = &e->sections[i];
 		if (s->kind == CACHE_SIGNATURE) status = module_add_kernel(m, s->bytes, s->nbytes);
-		if (s->kind == CACHE_NOTES) note_add("%s", (const char *)s->bytes);
+		if (s->kind == CACHE_NOTES) note_diagnostics(m, s->bytes);
 	}
 	return status;
 }
@@ -301,7 +343,7 @@ static bool build_from_cache(blk_kernel *k, const cache_key *key, variant *v)
 	if (!find_entry(d, key, &e)) return false;
 	blk_status status = load_entry(d, v, &e);
 	const cache_section *notes = cache_find(&e, CACHE_NOTES);
-	if (!status && notes) note_add("%s", (const char *)notes->bytes);
+	if (!status && notes) note_diagnostics(k->module, notes->bytes);
 	cache_entry_free(&e);
 	if (!status) return true;
 	note_add("the cached code of kernel %s is not used: %s", k->sig->kernel, blk_error());
@@ -378,6 +420,8 @@ static blk_status build_from_package(blk_kernel *k, uint64_t key, const char *co
 	blk_status status = packaged_find(k, key, configuration, &e);
 	if (status) return status;
 	bool ptx = e->kind == PACKAGE_PTX;
+	if (k->head.device->checked)
+		note_add("kernel %s comes from a package: its accesses are guarded, but not checked", k->sig->kernel);
 	const cache_key *cached =
 		ptx && make_key(k->module, k->sig->kernel, e->promises, configuration, e, &at) ? &at : NULL;
 	if (cached && build_from_cache(k, cached, v)) return BLK_OK;

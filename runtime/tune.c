@@ -6,6 +6,7 @@
 #include "support/numbers.h"
 #include "tune.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,27 +107,39 @@ static inline uint32_t bucket_of(const tuner *t, const uint64_t *bits, uint64_t 
 	return (uint32_t)(h >> 56) % TUNE_BUCKETS;
 }
 
-static const tune_choice *find(tuner *t, const uint64_t *bits, uint64_t promises)
+/* One key may have several choices, where what a configuration requires depends on more than the key. */
+static const tune_choice *find(const blk_kernel *k, const uint64_t *bits, uint64_t promises)
 {
+	tuner *t = k->tuner;
+	uint32_t sms = k->head.device->info.num_sms;
 	const tune_choice *c = atomic_load_explicit(&t->buckets[bucket_of(t, bits, promises)], memory_order_acquire);
 	for (; c; c = c->next) {
 		bool same = c->promises == promises;
 		for (uint32_t i = 0; same && i < t->nkeys; i++) same = c->values[i] == bits[t->keys[i]];
-		if (same) return c;
+		if (same && !signature_unmet(c->v->sig, bits, sms)) return c;
 	}
 	return NULL;
 }
 
-/* A newer choice for a key stands before the older one, which readers may still hold. */
-static blk_status publish(tuner *t, const uint64_t *bits, uint64_t promises, uint32_t configuration, variant *v)
+static bool all_buffers(const blk_kernel *k, const blk_arg *args)
 {
+	for (uint32_t i = 0; i < k->nparameters; i++)
+		if (args[i].type == BLK_TYPE_POINTER && args[i].bits) return false;
+	return true;
+}
+
+/* A newer choice for a key stands before the older one, which readers may still hold. */
+static blk_status publish(const tune_job *j, uint32_t configuration, variant *v)
+{
+	tuner *t = j->kernel->tuner;
 	tune_choice *c = calloc(1, sizeof *c);
 	if (!c) return error_memory();
-	_Atomic(tune_choice *) *head = &t->buckets[bucket_of(t, bits, promises)];
-	c->promises = promises;
+	_Atomic(tune_choice *) *head = &t->buckets[bucket_of(t, j->bits, j->promises)];
+	c->promises = j->promises;
 	c->configuration = configuration;
 	c->v = v;
-	for (uint32_t i = 0; i < t->nkeys; i++) c->values[i] = bits[t->keys[i]];
+	c->unsized = j->untried && !all_buffers(j->kernel, j->args);
+	for (uint32_t i = 0; i < t->nkeys; i++) c->values[i] = j->bits[t->keys[i]];
 	c->next = atomic_load_explicit(head, memory_order_relaxed);
 	atomic_store_explicit(head, c, memory_order_release);
 	return BLK_OK;
@@ -134,19 +147,27 @@ static blk_status publish(tuner *t, const uint64_t *bits, uint64_t promises, uin
 
 /* ---- Deciding ---- */
 
-typedef enum tune_mode { MODE_AUTO, MODE_CACHED, MODE_OFF, MODE_ALWAYS, MODE_ISOLATED } tune_mode;
+typedef enum tune_mode { MODE_FIRST, MODE_AUTO, MODE_CACHED, MODE_OFF, MODE_ALWAYS, MODE_ISOLATED } tune_mode;
 
-static tune_mode mode_now(void)
+static const char *const modes[] = {"first", "auto", "cached", "off", "always", "isolated"}; /* ORDER tune_mode */
+
+/* Times on a processor or of a simulation are no reason to wait before each first launch. */
+static tune_mode mode_now(const blk_device *d)
 {
 	const char *m = getenv("BLK_TUNE");
-	if (!m || !*m || strcmp(m, "auto") == 0) return MODE_AUTO;
-	if (strcmp(m, "cached") == 0) return MODE_CACHED;
-	if (strcmp(m, "off") == 0) return MODE_OFF;
-	if (strcmp(m, "always") == 0) return MODE_ALWAYS;
-	if (strcmp(m, "isolated") == 0) return MODE_ISOLATED;
-	note_add("BLK_TUNE=%s is not known to this version (auto, cached, off, always, isolated): tuning as with auto",
+	if (!m || !*m) return d->info.kind == BLK_DEVICE_CUDA ? MODE_AUTO : MODE_FIRST;
+	for (int i = MODE_FIRST; i <= MODE_ISOLATED; i++)
+		if (strcmp(m, modes[i]) == 0) return (tune_mode)i;
+	note_add(
+		"BLK_TUNE=%s is not known to this version (auto, first, cached, off, always, isolated): tuning as with "
+		"auto",
 		m);
 	return MODE_AUTO;
+}
+
+static bool tries(tune_mode m)
+{
+	return m == MODE_AUTO || m == MODE_ALWAYS || m == MODE_ISOLATED;
 }
 
 static uint32_t best_of(const tune_job *j)
@@ -225,25 +246,106 @@ static void clear_suspects(tune_job *j)
 	}
 }
 
-/* Under the tuner's lock. */
-static blk_status decide(tune_job *j, tune_mode mode, bool isolated, variant **out)
+/* The defaults are what is left where no configuration fits, and may fit no better. */
+static blk_status meets(const tune_job *j, const variant *v)
+{
+	uint32_t n = j->kernel->sig->nconfigurations, misfits = 0;
+	blk_status status = launch_requires(j->kernel, v->sig, j->bits);
+	for (uint32_t i = 0; i < n; i++) misfits += j->results[i].verdict == BLK_TUNE_MISFIT;
+	if (!status || misfits < n) return status;
+	char *why = error_take();
+	status = error_set(status, "%s; none of its %u configurations fits either", why ? why : "", n);
+	free(why);
+	return status;
+}
+
+/* The best that is known of this key, or what was tuned for another, or nothing; says so, after the sentence `why`. */
+static uint32_t without_trials(const tune_job *j, uint32_t best, const char *why)
+{
+	char *where = NULL;
+	uint32_t near = best;
+	if (best == TUNE_NONE) near = tune_record_nearest(j->kernel, j->bits, j->promises, j->results, &where);
+	if (best != TUNE_NONE)
+		note_add("%s; it runs with the best that is known: %s", why, j->kernel->sig->configurations[best]);
+	else if (near == TUNE_NONE)
+		note_add("%s; it runs with its defaults", why);
+	else
+		note_add("%s; it runs with what is best for %s: %s", why, where ? where : "other arguments",
+			j->kernel->sig->configurations[near]);
+	free(where);
+	return near;
+}
+
+/* Whether a launch can use it as it is. */
+static bool fits(const tune_job *j, const variant *v)
+{
+	uint32_t grid[3];
+	bool empty;
+	if (trial_can_reside(j->kernel->head.device, v) || launch_requires(j->kernel, v->sig, j->bits)) return false;
+	if (!j->given && !v->sig->ngrid) return true;
+	return launch_grid(j->kernel, v->sig, j->bits, j->given, grid, &empty) == BLK_OK && !empty;
+}
+
+/* The first configuration that compiles and fits, and of which nothing bad is known. */
+static uint32_t first_fitting(const tune_job *j)
+{
+	uint32_t n = j->kernel->sig->nconfigurations, i = 0;
+	char *before = error_take();
+	blk_status status = BLK_OK;
+	for (; i < n; i++) {
+		variant *v;
+		if (j->results[i].verdict != BLK_TUNE_UNKNOWN && j->results[i].verdict != BLK_TUNE_GOOD) continue;
+		status = tune_compiled(j->kernel, j->promises, i, &v);
+		if ((!status && fits(j, v)) || (status && !tune_lasting(status))) break;
+	}
+	error_give(before);
+	return i < n && !status ? i : TUNE_NONE;
+}
+
+static blk_status run_trials(tune_job *j, bool isolated)
+{
+	if (!complete(j) && tune_marks_read(j)) tune_record_write(j->kernel, j->bits, j->promises, j->results);
+	if (isolated) clear_suspects(j);
+	if (complete(j)) return BLK_OK;
+	blk_status status = isolated ? tune_isolated(j) : trials_here(j);
+	tune_record_write(j->kernel, j->bits, j->promises, j->results);
+	return status;
+}
+
+/* Under the tuner's lock.  `asked`: for nothing but trials. */
+static blk_status decide(tune_job *j, tune_mode mode, bool isolated, bool asked, variant **out)
 {
 	blk_status status = BLK_OK;
 	bool can = can_try(j), lasting = can || mode == MODE_OFF;
+	char *why = NULL;
 	if (mode != MODE_OFF && mode != MODE_ALWAYS) tune_record_read(j->kernel, j->bits, j->promises, j->results);
-	if (mode != MODE_OFF && mode != MODE_CACHED && can) {
-		if (!complete(j) && tune_marks_read(j)) tune_record_write(j->kernel, j->bits, j->promises, j->results);
-		if (isolated) clear_suspects(j);
-		if (!complete(j)) {
-			status = isolated ? tune_isolated(j) : trials_here(j);
-			tune_record_write(j->kernel, j->bits, j->promises, j->results);
-		}
-	}
+	if (tries(mode) && can) status = run_trials(j, isolated);
+	if (status && j->untried && !asked && (why = error_take())) status = BLK_OK;
+	if (status) return status;
 	uint32_t best = mode == MODE_OFF ? TUNE_NONE : best_of(j);
-	if (!status) status = code_for(j, &best, out);
-	if (!status && (lasting || best != TUNE_NONE))
-		status = publish(j->kernel->tuner, j->bits, j->promises, best, *out);
-	return status;
+	if (why) best = without_trials(j, best, why);
+	if (best == TUNE_NONE && mode == MODE_FIRST && (can || (!j->given && !j->kernel->sig->ngrid)))
+		best = first_fitting(j);
+	free(why);
+	if ((status = code_for(j, &best, out))) return status;
+	if ((status = meets(j, *out))) return status;
+	return lasting || best != TUNE_NONE ? publish(j, best, *out) : BLK_OK;
+}
+
+/* What cannot be used for these arguments is known before anything is compiled. */
+static blk_status mark_misfits(tune_job *j)
+{
+	const signature *s = j->kernel->sig;
+	for (uint32_t i = 0; i < s->nconfigurations; i++) {
+		const signature_requirement *q = signature_misfit(s, i, j->bits, j->kernel->head.device->info.num_sms);
+		char text[512], reason[544];
+		if (!q) continue;
+		signature_requirement_text(q, text, sizeof text);
+		snprintf(reason, sizeof reason, "the kernel requires %s", text);
+		j->results[i] = (tune_result){.verdict = BLK_TUNE_MISFIT, .reason = strdup(reason)};
+		if (!j->results[i].reason) return error_memory();
+	}
+	return BLK_OK;
 }
 
 blk_status tune_job_begin(tune_job *j)
@@ -251,7 +353,7 @@ blk_status tune_job_begin(tune_job *j)
 	uint32_t n = j->kernel->sig->nconfigurations;
 	j->results = calloc(n, sizeof *j->results);
 	j->variants = calloc(n, sizeof *j->variants);
-	return j->results && j->variants ? BLK_OK : error_memory();
+	return j->results && j->variants ? mark_misfits(j) : error_memory();
 }
 
 void tune_job_end(tune_job *j)
@@ -280,23 +382,31 @@ void tune_step(tune_job *j)
 blk_status tune_get(
 	blk_kernel *k, const blk_grid *given, const blk_arg *args, uint64_t *bits, uint64_t key, variant **out)
 {
-	const tune_choice *c = find(k->tuner, bits, key);
-	if (c) {
+	const tune_choice *c = find(k, bits, key);
+	if (c && !(c->unsized && all_buffers(k, args))) {
 		*out = c->v;
 		return BLK_OK;
 	}
 	tune_job j = {.kernel = k, .given = given, .args = args, .bits = bits, .promises = key};
 	pthread_mutex_lock(&k->tuner->lock);
 	blk_status status = BLK_OK;
-	if ((c = find(k->tuner, bits, key)))
+	c = find(k, bits, key);
+	if (c && !(c->unsized && all_buffers(k, args)))
 		*out = c->v;
 	else if (!(status = tune_job_begin(&j))) {
-		tune_mode mode = mode_now();
-		status = decide(&j, mode, mode == MODE_ISOLATED, out);
+		note_clear();
+		tune_mode mode = mode_now(k->head.device);
+		status = decide(&j, mode, mode == MODE_ISOLATED, false, out);
 	}
 	tune_job_end(&j);
 	pthread_mutex_unlock(&k->tuner->lock);
 	return status;
+}
+
+const char *tune_configuration(const blk_kernel *k, const uint64_t *bits, uint64_t key)
+{
+	const tune_choice *c = k->tuner ? find(k, bits, key) : NULL;
+	return c && c->configuration != TUNE_NONE ? k->sig->configurations[c->configuration] : "";
 }
 
 /* ---- blk.h's calls ---- */
@@ -334,9 +444,13 @@ blk_status blk_kernel_tune(blk_kernel *k, const blk_grid *grid, const blk_arg *a
 	pthread_mutex_lock(&k->tuner->lock);
 	note_clear();
 	status = tune_job_begin(&j);
-	tune_mode mode = mode_now();
+	tune_mode mode = mode_now(k->head.device);
 	bool isolated = o.isolated || mode == MODE_ISOLATED;
-	if (!status) status = decide(&j, o.again ? MODE_ALWAYS : mode == MODE_OFF ? MODE_AUTO : mode, isolated, &v);
+	if (o.again)
+		mode = MODE_ALWAYS;
+	else if (mode == MODE_OFF || mode == MODE_FIRST)
+		mode = MODE_AUTO;
+	if (!status) status = decide(&j, mode, isolated, true, &v);
 	if (!status && o.visit) show(&j, best_of(&j), o.visit, o.context);
 	if (timed) *timed = j.timed;
 	tune_job_end(&j);

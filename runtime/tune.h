@@ -3,7 +3,8 @@
  *	tune.c            from a launch's arguments to a choice: the table, the records, or trials
  *	tune_record.c     what was learnt, on disk; tune_ship.c moves it
  *	tune_mark.c       what is being tried, on disk, for whoever comes after a crash
- *	tune_trial.c      trials in this process: compiled (tune_compile.c), checked, timed (tune_time.c)
+ *	tune_trial.c      trials in this process: compiled (tune_compile.c), on copies (tune_memory.c), their results
+ *	                  compared (tune_results.c), timed (tune_time.c)
  *	tune_isolated.c   trials in a process of their own (trial/blk-trial.c), over the memory of tune_share.h */
 #ifndef BLK_TUNE_H
 #define BLK_TUNE_H
@@ -29,6 +30,7 @@ typedef struct tune_choice {
 	uint64_t promises;
 	variant *v;
 	uint32_t configuration;
+	bool unsized; /* not tuned, as a bare pointer hid the size of its memory: blk_buffers change that */
 	uint64_t values[TUNE_KEYS];
 } tune_choice;
 
@@ -67,6 +69,7 @@ typedef struct tune_job {
 	void (*learnt)(struct tune_job *, uint32_t configuration);
 	void *watcher;
 	bool poisoned; /* a configuration failed in a way that leaves nothing to the process but to end */
+	bool untried;  /* the error says why no trial can be made; nothing is lost by going on without */
 } tune_job;
 
 /* tune.c */
@@ -93,26 +96,56 @@ static inline uint64_t tune_now_ns(void)
 /* tune_compile.c */
 blk_status tune_compile_all(tune_job *, const bool *wanted);
 blk_status tune_compiled(blk_kernel *, uint64_t promises, uint32_t configuration, variant **);
+bool tune_lasting(blk_status); /* only what would fail again is a verdict */
 
 /* tune_trial.c: fills in results that are still BLK_TUNE_UNKNOWN.  An error: nothing can be said of the others. */
 blk_status tune_trials(tune_job *);
 
-typedef struct trial_buffer {
-	const blk_buffer *buffer; /* null: not one, or not touched */
-	uint64_t copy;            /* its contents */
-	bool reset;
-	void *reference;   /* the first configuration's results */
-	double square_sum; /* of those; 0: not asked for yet */
-} trial_buffer;
+/* ---- Trials ---- */
+
+typedef struct trial_copy {
+	memory_span of;    /* the caller's memory */
+	uint64_t room, at; /* what was allocated; where the copy begins there */
+	bool zeroed;       /* in trials */
+} trial_copy;
+
+typedef struct trial_section { /* a written parameter's part of a copy */
+	uint32_t parameter;
+	const trial_copy *copy;
+	uint64_t from, bytes; /* within the copy */
+	bool is_whole;        /* the parameter's own buffer, all of it */
+	void *reference;      /* the first configuration's results */
+	double square_sum;    /* of those; 0: not asked for yet */
+} trial_section;
 
 typedef struct trial {
 	tune_job *job;
 	blk_device *device;
-	trial_buffer *buffers; /* one a parameter */
-	void *got;             /* room for one buffer's results */
+	trial_copy *copies;
+	trial_section *sections;
+	uint32_t ncopies, nsections, ntouched;
+	uint64_t bits[SIGNATURE_PARAMETERS];       /* the arguments of trials */
+	memory_span touched[SIGNATURE_PARAMETERS]; /* what lies behind them */
+	bool all_known;                            /* which is all of it */
+	uint64_t most;                             /* bytes of a section */
+	void *got, *before;                        /* room for a section's results; before: null where all are whole */
 	bool has_reference;
 } trial;
-blk_status trial_put_back(const trial *, bool for_trial);
+
+/* tune_memory.c: the device has done all that was asked of it before.  An error with job->untried: no trial can be
+ * made, and nothing has happened. */
+blk_status trial_memory_make(trial *);
+void trial_memory_free(trial *); /* after a failed make too */
+/* The same question before anything is compiled, as far as the defaults tell what is written. */
+blk_status trial_memory_known(trial *);
+blk_status trial_refresh(const trial *);
+blk_status trial_unknown_memory(tune_job *, uint32_t parameter); /* the error, with job->untried */
+
+/* tune_results.c */
+blk_status trial_judge(trial *, tune_result *);
+
+/* Whether the device can hold a program of it at all. */
+blk_status trial_can_reside(blk_device *, const variant *);
 blk_status trial_grid(const tune_job *, uint32_t configuration, uint32_t grid[3]);
 /* The failure of a launch, as a verdict; what cannot be survived is returned and names the configuration. */
 blk_status trial_failed(trial *, uint32_t configuration, blk_status);
@@ -126,6 +159,11 @@ blk_status tune_isolated(tune_job *);
 /* tune_record.c */
 void tune_record_read(const blk_kernel *, const uint64_t *bits, uint64_t promises, tune_result *);
 void tune_record_write(const blk_kernel *, const uint64_t *bits, uint64_t promises, tune_result *);
+/* The best configuration of the record whose key is nearest: of all records of this kernel on such a device, the least
+ * sum of |log2 a - log2 b| over integer keys (below 1 they count as 1), 64 for another one that differs.  TUNE_NONE:
+ * there is none.  *where: its key, "M=64,N=4096", malloc'ed or null. */
+uint32_t tune_record_nearest(
+	const blk_kernel *, const uint64_t *bits, uint64_t promises, const tune_result *, char **where);
 /* The length of the verified record that `s` starts with, without its checksum line; 0: none.  *whole: with it. */
 size_t tune_record_verified(const char *s, size_t n, size_t *whole);
 /* Stores a verified record; where the cache knows a configuration already, that stays. */

@@ -56,13 +56,16 @@ typedef struct compiling {
 	uint32_t next;
 } compiling;
 
-/* Only what would fail again is a verdict. */
+bool tune_lasting(blk_status status)
+{
+	return status == BLK_ERROR_COMPILE || status == BLK_ERROR_RESOURCES || status == BLK_ERROR_UNSUPPORTED;
+}
+
 static void failed_build(tune_result *r, blk_status status)
 {
-	bool lasting = status == BLK_ERROR_COMPILE || status == BLK_ERROR_RESOURCES || status == BLK_ERROR_UNSUPPORTED;
 	free(r->reason);
 	r->reason = error_take();
-	if (lasting) r->verdict = status == BLK_ERROR_RESOURCES ? BLK_TUNE_RESOURCES : BLK_TUNE_COMPILE;
+	if (tune_lasting(status)) r->verdict = status == BLK_ERROR_RESOURCES ? BLK_TUNE_RESOURCES : BLK_TUNE_COMPILE;
 }
 
 static void *compile_some(void *argument)

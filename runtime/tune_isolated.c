@@ -5,10 +5,10 @@
  * context does not survive a fork) does with it what tune_trial.c does.  When that process ends early, or runs one
  * configuration for longer than it may, the configuration that it was running has failed, and a new one does the rest.
  */
+#include "image.h"
 #include "support/numbers.h"
 #include "tune_share.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,18 +33,13 @@ static blk_status find_helper(char *path, size_t room)
 		if ((size_t)snprintf(path, room, "%s", given) < room && access(path, X_OK) == 0) return BLK_OK;
 		return error_set(BLK_ERROR_NOT_FOUND, "BLK_TRIAL=%s: %s", given, strerror(errno));
 	}
-	Dl_info self;
-	if (!dladdr((void *)tune_isolated, &self) || !self.dli_fname) self.dli_fname = "";
-	const char *slash = strrchr(self.dli_fname, '/');
-	int folder = slash ? (int)(slash - self.dli_fname) + 1 : 0;
-	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-		int n = snprintf(path, room, "%.*s%s", folder, self.dli_fname, places[i]);
-		if (n > 0 && (size_t)n < room && access(path, X_OK) == 0) return BLK_OK;
-	}
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+		if (image_beside(places[i], path, room) && access(path, X_OK) == 0) return BLK_OK;
+	if (!image_beside("", path, room)) path[0] = 0;
 	return error_set(BLK_ERROR_NOT_FOUND,
-		"tuning in isolation needs the program blk-trial, which is not beside libblk (%.*s): install it there, "
+		"tuning in isolation needs the program blk-trial, which is not beside libblk (%s): install it there, "
 		"name it by BLK_TRIAL, or tune in this process (BLK_TUNE=auto)",
-		folder, self.dli_fname);
+		path);
 }
 
 static double limit_s(void)
@@ -77,42 +72,51 @@ static uint64_t add_string(block *b, const char *s)
 	return add(b, s, strlen(s) + 1);
 }
 
-static uint32_t number_of(const blk_buffer **list, uint32_t *n, const blk_buffer *wanted)
+typedef struct span_list {
+	memory_span at[SIGNATURE_PARAMETERS];
+	uint32_t n;
+} span_list;
+
+static uint32_t number_of(span_list *l, memory_span wanted)
 {
 	uint32_t i = 0;
-	while (i < *n && list[i] != wanted) i++;
-	if (i == *n) list[(*n)++] = wanted;
+	while (i < l->n && (l->at[i].base != wanted.base || l->at[i].bytes != wanted.bytes)) i++;
+	if (i == l->n) l->at[l->n++] = wanted;
 	return i;
 }
 
-/* Reads each buffer into the block; two arguments that are one buffer stay one. */
-static blk_status add_arguments(block *b, const tune_job *j)
+/* A pointer becomes its place in one of the spans. */
+static blk_status share_argument(tune_job *j, uint32_t i, span_list *l, tune_shared_arg *out)
 {
-	const blk_buffer *list[SIGNATURE_PARAMETERS];
-	blk_arg args[SIGNATURE_PARAMETERS];
+	const blk_arg *a = &j->args[i];
+	memory_span s;
+	*out = (tune_shared_arg){.type = a->type, .buffer = TUNE_NONE, .bits = a->bits};
+	if ((a->type != BLK_TYPE_BUFFER && a->type != BLK_TYPE_POINTER) || !a->bits) return BLK_OK;
+	if (!memory_behind(j->kernel->head.device, a, &s)) return trial_unknown_memory(j, i);
+	out->buffer = number_of(l, s);
+	out->offset = j->bits[i] - s.base;
+	return BLK_OK;
+}
+
+/* Reads what lies behind each argument into the block; what two of them share is there once. */
+static blk_status add_arguments(block *b, tune_job *j)
+{
+	span_list list = {.n = 0};
+	tune_shared_arg args[SIGNATURE_PARAMETERS];
 	tune_shared_buffer shared[SIGNATURE_PARAMETERS];
 	blk_device *d = j->kernel->head.device;
-	uint32_t n = 0;
 	blk_status status = BLK_OK;
-	for (uint32_t i = 0; i < j->kernel->nparameters; i++) {
-		args[i] = j->args[i];
-		if (args[i].type == BLK_TYPE_BUFFER)
-			args[i].bits = number_of(list, &n, (const blk_buffer *)(uintptr_t)args[i].bits);
-		else if (args[i].type == BLK_TYPE_POINTER && args[i].bits)
-			return error_set(BLK_ERROR_ARGUMENT,
-				"kernel %s cannot be tuned in isolation: %s is a bare pointer of unknown size; pass it "
-				"as a blk_buffer, or tune in this process (BLK_TUNE=auto)",
-				j->kernel->sig->kernel, j->kernel->sig->parameters[i].name);
+	for (uint32_t i = 0; !status && i < j->kernel->nparameters; i++) status = share_argument(j, i, &list, &args[i]);
+	for (uint32_t i = 0; !status && i < list.n; i++) {
+		const memory_span *s = &list.at[i];
+		shared[i] = (tune_shared_buffer){add(b, NULL, s->bytes), s->bytes};
+		if (b->share && s->bytes)
+			status = d->backend->read(d, (char *)b->share + shared[i].at, s->base, s->bytes);
 	}
-	for (uint32_t i = 0; !status && i < n; i++) {
-		shared[i] = (tune_shared_buffer){add(b, NULL, list[i]->bytes), list[i]->bytes};
-		if (b->share && list[i]->bytes)
-			status = d->backend->read(d, (char *)b->share + shared[i].at, list[i]->address, list[i]->bytes);
-	}
-	uint64_t at_buffers = add(b, shared, n * sizeof *shared);
+	uint64_t at_buffers = add(b, shared, list.n * sizeof *shared);
 	uint64_t at_args = add(b, args, j->kernel->nparameters * sizeof *args);
 	if (b->share) {
-		b->share->nbuffers = n;
+		b->share->nbuffers = list.n;
 		b->share->nargs = j->kernel->nparameters;
 		b->share->buffers = at_buffers;
 		b->share->args = at_args;
@@ -124,7 +128,8 @@ static void add_module(block *b, const tune_job *j)
 {
 	const blk_module *m = j->kernel->module;
 	const blk_device_info *d = &j->kernel->head.device->info;
-	char device[32] = "cpu";
+	char device[32];
+	snprintf(device, sizeof device, "cpu:%s", host_mode(j->kernel->head.device));
 	if (d->kind == BLK_DEVICE_CUDA) snprintf(device, sizeof device, "cuda:%d", d->ordinal);
 	if (d->kind == BLK_DEVICE_SIM) snprintf(device, sizeof device, "sim:%s", d->target);
 	tune_share s = {.device = add_string(b, device),
@@ -147,7 +152,7 @@ static void add_module(block *b, const tune_job *j)
 }
 
 /* Once to count and once to write. */
-static blk_status compose(block *b, const tune_job *j)
+static blk_status compose(block *b, tune_job *j)
 {
 	uint32_t n = j->kernel->sig->nconfigurations;
 	b->used = sizeof(tune_share);
@@ -166,7 +171,7 @@ static blk_status compose(block *b, const tune_job *j)
 	return add_arguments(b, j);
 }
 
-static blk_status make_block(block *b, const tune_job *j)
+static blk_status make_block(block *b, tune_job *j)
 {
 	*b = (block){.fd = -1};
 	blk_status status = compose(b, j);
@@ -378,9 +383,19 @@ static void take(tune_job *j, const block *b)
 		s->reason[sizeof s->reason - 1] = 0;
 		free(r->reason);
 		r->reason = s->reason[0] ? strdup(s->reason) : NULL;
-		r->verdict = s->verdict <= BLK_TUNE_SUSPECT ? (blk_tune_verdict)s->verdict : BLK_TUNE_UNKNOWN;
+		r->verdict = s->verdict <= BLK_TUNE_MISFIT ? (blk_tune_verdict)s->verdict : BLK_TUNE_UNKNOWN;
 		r->ms = s->ms;
 	}
+}
+
+static blk_status check_addresses(tune_job *j)
+{
+	if (!j->kernel->sig->writes_addresses) return BLK_OK;
+	j->untried = true;
+	return error_set(BLK_ERROR_ARGUMENT,
+		"kernel %s cannot be tuned in isolation: it writes through addresses that it loads or is given as "
+		"integers, which mean nothing in another process",
+		j->kernel->sig->kernel);
 }
 
 blk_status tune_isolated(tune_job *j)
@@ -389,12 +404,15 @@ blk_status tune_isolated(tune_job *j)
 	block b = {.fd = -1};
 	blk_device *d = j->kernel->head.device;
 	blk_status status = find_helper(path, sizeof path);
+	if (!status) status = check_addresses(j);
 	if (!status) status = d->backend->sync(d);
 	if (!status) status = make_block(&b, j);
+	if (status == BLK_ERROR_MEMORY) j->untried = true;
 	if (!status) {
 		for (uint32_t i = 0; i < b.share->nslots; i++) j->timed += j->results[i].verdict == BLK_TUNE_UNKNOWN;
 		give(j, &b);
 		status = run_helpers(j, &b, path);
+		j->untried = status == BLK_ERROR_MEMORY || status == BLK_ERROR_ARGUMENT;
 		unsettle(&b);
 		take(j, &b); /* after an error too: it is known of those that were settled */
 		if (j->progress) j->progress(j->context, j->total, j->total, tune_best_ms(j));

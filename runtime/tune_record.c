@@ -11,6 +11,7 @@
  * noted and written anew.  Before writing, what another process has added meanwhile is read and kept. */
 #include "growing.h"
 #include "support/numbers.h"
+#include "support/scalar.h"
 #include "tune.h"
 
 #include <errno.h>
@@ -45,7 +46,8 @@ static void hex(cache_key k, char out[HEX])
 	for (int i = 0; i < 16; i++) snprintf(out + 2 * i, 3, "%02x", k.bytes[i]);
 }
 
-static void head(const blk_kernel *k, const uint64_t *bits, uint64_t promises, growing *t)
+/* What all records of a kernel on this device begin with. */
+static void head_of_kernel(const blk_kernel *k, growing *t)
 {
 	const blk_module *m = k->module;
 	const blk_device *d = k->head.device;
@@ -64,6 +66,12 @@ static void head(const blk_kernel *k, const uint64_t *bits, uint64_t promises, g
 		grow_text(t, "define ");
 		fact(t, m->defines[i].name, m->defines[i].value);
 	}
+}
+
+static void head(const blk_kernel *k, const uint64_t *bits, uint64_t promises, growing *t)
+{
+	char line[300];
+	head_of_kernel(k, t);
 	snprintf(line, sizeof line, "%" PRIx64, promises);
 	fact(t, "promises", line);
 	for (uint32_t i = 0; i < k->tuner->nkeys; i++) {
@@ -145,7 +153,7 @@ static void finish(growing *t)
 	fact(t, "checksum", sum);
 }
 
-/* ---- Reading and writing ---- */
+/* ---- Reading ---- */
 
 static void take_line(const blk_kernel *k, const line *l, tune_result *results)
 {
@@ -216,6 +224,138 @@ void tune_record_read(const blk_kernel *k, const uint64_t *bits, uint64_t promis
 	cache_close(&c);
 }
 
+/* ---- The nearest record ---- */
+
+typedef struct nearest {
+	const blk_kernel *kernel;
+	const uint64_t *bits;
+	uint64_t promises;
+	const tune_result *results; /* what is known to be no good for this key is not taken */
+	cache *cache;
+	growing head; /* of the kernel */
+	uint32_t configuration;
+	double distance;
+	bool same_promises;
+	cache_key file;
+	char *where; /* "n=4096", malloc'ed */
+} nearest;
+
+/* Doublings between two values of a key; what is no integer is near only where it is the same. */
+static double apart(const signature_parameter *p, uint64_t a, uint64_t b)
+{
+	enum { OTHER = 64 };
+	if (a == b) return 0;
+	if (p->code < BLK_TYPE_I8 || p->code > BLK_TYPE_U64) return OTHER;
+	scalar s = (scalar)p->code;
+	double x = scalar_is_signed(s) ? (double)scalar_sign_extend(s, a) : (double)a;
+	double y = scalar_is_signed(s) ? (double)scalar_sign_extend(s, b) : (double)b;
+	return fabs(log2(x < 1 ? 1 : x) - log2(y < 1 ? 1 : y));
+}
+
+/* The rest of a head: the promises and a value for each key.  False: it has other keys. */
+static bool read_place(
+	const nearest *at, const char *record, size_t *from, size_t to, double *distance, bool *same, growing *where)
+{
+	const blk_kernel *k = at->kernel;
+	const char *l;
+	size_t n;
+	if (!next_line(record, from, to, &l, &n) || strncmp(l, "promises ", 9) != 0) return false;
+	*same = strtoull(l + 9, NULL, 16) == at->promises;
+	*distance = 0;
+	for (uint32_t i = 0; i < k->tuner->nkeys; i++) {
+		const signature_parameter *p = &k->sig->parameters[k->tuner->keys[i]];
+		char name[300];
+		int length = snprintf(name, sizeof name, "key %.250s ", p->name);
+		if (!next_line(record, from, to, &l, &n) || strncmp(l, name, (size_t)length) != 0) return false;
+		*distance += apart(p, at->bits[k->tuner->keys[i]], strtoull(l + length, NULL, 10));
+		grow_text(where, i ? "," : "");
+		grow_bytes(where, l + 4, (size_t)length - 5);
+		grow_text(where, "=");
+		grow_bytes(where, l + length, n - (size_t)length);
+	}
+	return !where->failed;
+}
+
+static uint32_t best_listed(const nearest *at, const char *record, size_t from, size_t to)
+{
+	const signature *s = at->kernel->sig;
+	uint32_t best = TUNE_NONE;
+	double ms = INFINITY;
+	const char *text;
+	size_t n;
+	line l;
+	while (next_line(record, &from, to, &text, &n)) {
+		if (!read_line(text, n, &l) || l.verdict != BLK_TUNE_GOOD || !(l.ms < ms)) continue;
+		for (uint32_t i = 0; i < s->nconfigurations; i++) {
+			const char *name = s->configurations[i];
+			if (strlen(name) != l.nname || memcmp(name, l.name, l.nname) != 0) continue;
+			if (at->results[i].verdict != BLK_TUNE_UNKNOWN && at->results[i].verdict != BLK_TUNE_GOOD)
+				continue;
+			best = i;
+			ms = l.ms;
+		}
+	}
+	return best;
+}
+
+/* Near, then of the same promises, then by the file's name: one answer, in whatever order they are met. */
+static bool nearer(const nearest *at, double distance, bool same, const cache_key *file)
+{
+	if (at->configuration == TUNE_NONE || distance != at->distance)
+		return at->configuration == TUNE_NONE || distance < at->distance;
+	if (same != at->same_promises) return same;
+	return memcmp(file->bytes, at->file.bytes, sizeof file->bytes) < 0;
+}
+
+static void look_at(void *context, const cache_key *file)
+{
+	nearest *at = context;
+	char *record = NULL;
+	growing where = {0};
+	size_t n = 0, whole = 0, from = at->head.n;
+	double distance;
+	bool same;
+	if (!cache_get_text(at->cache, file, &record, &n)) return;
+	size_t body = strlen(record) == n ? tune_record_verified(record, n, &whole) : 0;
+	if (body > from && memcmp(record, at->head.at, from) == 0 &&
+		read_place(at, record, &from, body, &distance, &same, &where) && nearer(at, distance, same, file)) {
+		uint32_t best = best_listed(at, record, from, body);
+		if (best != TUNE_NONE) {
+			at->configuration = best;
+			at->distance = distance;
+			at->same_promises = same;
+			at->file = *file;
+			free(at->where);
+			at->where = where.at;
+			where.at = NULL;
+		}
+	}
+	free(where.at);
+	free(record);
+}
+
+uint32_t tune_record_nearest(
+	const blk_kernel *k, const uint64_t *bits, uint64_t promises, const tune_result *results, char **where)
+{
+	cache c;
+	nearest at = {.kernel = k,
+		.bits = bits,
+		.promises = promises,
+		.results = results,
+		.cache = &c,
+		.configuration = TUNE_NONE};
+	*where = NULL;
+	if (!cache_beside(&k->head.device->cache, "tune", &c)) return TUNE_NONE;
+	head_of_kernel(k, &at.head);
+	if (!at.head.failed) cache_each(&c, look_at, &at);
+	free(at.head.at);
+	cache_close(&c);
+	*where = at.where;
+	return at.configuration;
+}
+
+/* ---- Writing ---- */
+
 typedef struct span_of_lines {
 	const char *at;
 	size_t n;
@@ -271,7 +411,8 @@ void tune_record_write(const blk_kernel *k, const uint64_t *bits, uint64_t promi
 	for (uint32_t i = 0; i < k->sig->nconfigurations; i++) {
 		const tune_result *r = &results[i];
 		const char *name = k->sig->configurations[i];
-		if (r->verdict != BLK_TUNE_UNKNOWN)
+		/* A misfit is said of these arguments, not of their key. */
+		if (r->verdict != BLK_TUNE_UNKNOWN && r->verdict != BLK_TUNE_MISFIT)
 			put_line(&lines, r->verdict, r->ms, name, strlen(name), r->reason,
 				r->reason ? strlen(r->reason) : 0);
 	}

@@ -25,9 +25,15 @@ typedef struct tune_slot { /* a configuration */
 	char reason[496];
 } tune_slot;
 
-typedef struct tune_shared_buffer {
+typedef struct tune_shared_buffer { /* all that lies behind an argument; of others too, perhaps */
 	uint64_t at, bytes;
 } tune_shared_buffer;
+
+typedef struct tune_shared_arg {
+	uint32_t type;         /* blk_type */
+	uint32_t buffer;       /* a pointer's number among the buffers; TUNE_NONE: null */
+	uint64_t bits, offset; /* a number's; a pointer's place in that buffer */
+} tune_shared_arg;
 
 typedef struct tune_shared_define {
 	uint64_t name, value;
@@ -40,7 +46,7 @@ typedef struct tune_share {
 	double limit_s;
 	uint64_t device, module, kernel; /* NUL-terminated strings */
 	uint64_t text, text_bytes, slots, buffers, defines;
-	uint64_t args; /* blk_arg; the bits of a BLK_TYPE_BUFFER are a number among the buffers */
+	uint64_t args;
 	uint32_t nslots, nargs, nbuffers, ndefines;
 	uint64_t promises;
 	blk_grid grid; /* all zero: the kernel's clause */

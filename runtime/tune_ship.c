@@ -2,6 +2,7 @@
  *
  * The file is the records one after the other, as they stand in the cache (tune_record.c), with an empty line between
  * two; so each carries its own checksum, and a damaged one is refused by number. */
+#include "output.h"
 #include "tune.h"
 
 #include <errno.h>
@@ -39,9 +40,9 @@ static bool open_records(cache *base, cache *c)
 
 typedef struct exporting {
 	cache *cache;
-	FILE *to;
+	output to;
 	uint32_t n;
-	bool failed;
+	bool good;
 } exporting;
 
 static void export_one(void *context, const cache_key *key)
@@ -49,9 +50,9 @@ static void export_one(void *context, const cache_key *key)
 	exporting *e = context;
 	char *record;
 	size_t n, whole = 0;
-	if (!cache_get_text(e->cache, key, &record, &n)) return;
+	if (!e->good || !cache_get_text(e->cache, key, &record, &n)) return;
 	if (strlen(record) == n && tune_record_verified(record, n, &whole) && whole == n) {
-		if (fwrite(record, 1, n, e->to) != n || fputc('\n', e->to) == EOF) e->failed = true;
+		e->good = output_write(&e->to, record, n) && output_write(&e->to, "\n", 1);
 		e->n++;
 	}
 	free(record);
@@ -63,11 +64,11 @@ blk_status blk_tune_export(const char *path, uint32_t *records)
 	if (records) *records = 0;
 	if (!path) return error_set(BLK_ERROR_ARGUMENT, "blk_tune_export: the path is null");
 	if (!open_records(&base, &c)) return BLK_ERROR_NOT_FOUND;
-	exporting e = {.cache = &c, .to = fopen(path, "we")};
+	exporting e = {.cache = &c};
 	blk_status status = BLK_OK;
-	if (e.to) cache_each(&c, export_one, &e);
-	if (!e.to || e.failed || fflush(e.to) != 0) status = error_set(BLK_ERROR_IO, "%s: %s", path, strerror(errno));
-	if (e.to && fclose(e.to) != 0 && !status) status = error_set(BLK_ERROR_IO, "%s: %s", path, strerror(errno));
+	e.good = output_open(&e.to, path);
+	if (e.good) cache_each(&c, export_one, &e);
+	if (!e.good || !output_commit(&e.to)) status = error_set(BLK_ERROR_IO, "%s: %s", path, strerror(errno));
 	if (!status && records) *records = e.n;
 	cache_close(&c);
 	cache_close(&base);
@@ -107,7 +108,7 @@ blk_status blk_tune_import(const char *path, uint32_t *records)
 	if (!open_records(&base, &c)) return BLK_ERROR_NOT_FOUND;
 	if (!file_read(base.files, path, MOST, &all, &n))
 		status = error_set(
-			errno == ENOENT ? BLK_ERROR_NOT_FOUND : BLK_ERROR_IO, "%s: %s", path, strerror(errno));
+			errno == ENOENT ? BLK_ERROR_NOT_FOUND : BLK_ERROR_IO, "%s: %s", path, file_refusal(errno));
 	else if (strlen(all) != n)
 		status = error_set(BLK_ERROR_FORMAT, "%s: no text", path);
 	else

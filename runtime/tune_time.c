@@ -105,14 +105,14 @@ static blk_status time_one(trial *t, uint32_t i, uint32_t runs)
 	uint32_t grid[3];
 	double *ms = &j->results[i].ms;
 	blk_status status = trial_grid(j, i, grid);
-	if (!status) status = trial_put_back(t, true);
+	if (!status) status = trial_refresh(t);
 	if (status) return status;
 	tune_running(j, i, j->results[i].whole_ms * runs);
 	if (t->device->tune_clock)
 		told_time(t->device, j->kernel->sig->configurations[i], runs, &timing);
 	else
-		status = bench_variant(
-			t->device, j->variants[i], grid, j->bits, j->args, runs, &j->results[i].whole_ms, &timing);
+		status = bench_variant(t->device, j->variants[i], grid, t->bits, t->all_known ? t->touched : NULL,
+			t->ntouched, runs, &j->results[i].whole_ms, &timing);
 	tune_running(j, TUNE_NONE, 0);
 	if (status) return trial_failed(t, i, status);
 	if (*ms <= 0 || timing.p20_ms < *ms) *ms = timing.p20_ms;

@@ -47,9 +47,9 @@ if [ "${2:-}" = one ]; then
 fi
 
 slow=
-[ "${2:-}" != quick ] || slow=" test_atomics test_cpu_elements test_cpu_random test_layout test_layout_convert test_nvptx test_robust
- test_syntax test_tune golden-ptx run-bench run-blkrun run-cli run-device run-examples run-fuzz run-isolated run-mutations
- run-packages run-tune "
+[ "${2:-}" != quick ] || slow=" test_out_of_memory test_system_faults run-limits test_atomics test_cpu_elements test_cpu_random test_layout test_layout_convert test_nvptx test_robust
+ test_syntax test_tune golden-ptx run-bench run-blkrun run-budget run-cli run-device run-examples run-fuzz run-isolated run-mutations
+ run-packages run-sim run-tune "
 alone=" run-isolated run-bench test_bench test_tune "
 long=" run-packages run-device-dot run-device-tiles run-mutations run-device-scans run-device-elementwise run-device-shapes run-cli run-device-atomics golden-ptx "
 

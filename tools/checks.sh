@@ -49,6 +49,32 @@ kernel total.blk 'kernel total(y: *f32, x: *const f32, n: i32, const BLOCK: i32 
 commands 'blkrun total.blk --device=sim n=1000 y=f32[1]:poison x=f32[n]:randn'
 cat <<'PAGE'
 
+## A division by 0
+`n` is 0 in the first row, and its quotient is stored. On a GPU that is some number, without a word.
+PAGE
+kernel mean.blk 'kernel mean(y: *i32, total: *const i32, n: *const i32, rows: i32, const BLOCK: i32 = 128)
+    grid(cdiv(rows, BLOCK))
+{
+    let i = program_id(0) * BLOCK + arange(0, BLOCK);
+    let here = i < rows;
+    let q = load(total + i, mask = here) / load(n + i, mask = here);
+    store(y + i, q, mask = here);
+}'
+commands 'blkrun mean.blk --device=sim rows=100 y=i32[rows]:poison total=i32[rows]:rand n=i32[rows]:arange'
+cat <<'PAGE'
+
+## A gather out of range
+The index of the last lane is 64, and the table has 64 elements.
+PAGE
+kernel look.blk 'kernel look(y: *f32, x: *const f32, index: *const i32)
+    grid(1)
+{
+    let i = arange(0, 64);
+    store(y + i, gather(load(x + i), load(index + i) + 1));
+}'
+commands 'blkrun look.blk --device=sim y=f32[64]:poison x=f32[64]:randn index=i32[64]:arange'
+cat <<'PAGE'
+
 ## A barrier that is missing
 `blkc` puts barriers where a row's maximum crosses warps. Here one is taken out of the PTX.
 PAGE

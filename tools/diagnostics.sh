@@ -58,6 +58,7 @@ This page is made by `tools/diagnostics.sh` from `compiler/support/codes.def` an
 | run-time branches and loops inside each other, after inlining | 256 | E0706 |
 | calls inside calls; expressions, statements and calls inside each other, after inlining | 256; 1,500 | E0707 |
 | imports, one in another | 256 deep | E0708 |
+| instructions of a thread that a kernel becomes on a GPU, estimated | 500,000, or `--max-code` | E0723 |
 | values in a tuple; tuples inside each other | 4,096; 64 | E0710 |
 | configurations of an autotune block | 10,000 | E0709 |
 END

@@ -30,6 +30,7 @@ have "$config" || { [ -n "${LLVM_CONFIG:-}" ] && { echo "LLVM_CONFIG=$config is 
 if [ "$1" = test ]; then
 	header cmocka.h || need libcmocka-dev
 	have python3 || need python3
+	have gdb || need gdb
 	have clang || need clang
 	echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { return p && n < 0; }' |
 		clang -xc - -fsanitize=fuzzer,address,undefined -o /dev/null 2>/dev/null || need "$(fuzzer)"

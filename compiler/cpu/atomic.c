@@ -96,10 +96,11 @@ static LLVMValueRef element(cpu_emitter *e, const ir_op *o, LLVMValueRef *args)
 
 static LLVMValueRef masked_element(cpu_emitter *e, const ir_op *o, LLVMValueRef *args)
 {
-	unsigned mask = o->kind == IR_ATOMIC_CAS ? 3 : 2;
-	if (o->nargs <= mask) return element(e, o, args);
+	unsigned last = o->kind == IR_ATOMIC_CAS ? 3 : 2;
+	LLVMValueRef mask = cpu_bounds(e, o, args[0], o->nargs > last ? args[last] : NULL);
+	if (!mask) return element(e, o, args);
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(e->builder), inside = cpu_block(e, "atomic"), join;
-	LLVMValueRef branch = LLVMBuildCondBr(e->builder, args[mask], inside, inside);
+	LLVMValueRef branch = LLVMBuildCondBr(e->builder, mask, inside, inside);
 	LLVMPositionBuilderAtEnd(e->builder, inside);
 	LLVMValueRef old = element(e, o, args), none = LLVMConstNull(LLVMTypeOf(old));
 	LLVMBasicBlockRef end = LLVMGetInsertBlock(e->builder);

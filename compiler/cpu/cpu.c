@@ -5,6 +5,7 @@
  * Everything that LLVM owns hangs on the emitter and is disposed on every way out: the arena's escape for lack of
  * memory is caught here, and thrown on once the LLVM objects are gone. */
 #include "../support/blocks.h"
+#include "../support/llvm_memory.h"
 #include "../support/llvm_options.h"
 #include "lower.h"
 
@@ -45,6 +46,7 @@ static void dispose(cpu_emitter *e)
 	if (e->message) LLVMDisposeMessage(e->message);
 	if (e->memory) LLVMDisposeMemoryBuffer(e->memory);
 	if (e->pass_options) LLVMDisposePassBuilderOptions(e->pass_options);
+	if (e->debug) LLVMDisposeDIBuilder(e->debug);
 	if (e->entry) LLVMDisposeBuilder(e->entry);
 	if (e->builder) LLVMDisposeBuilder(e->builder);
 	if (e->copy) LLVMDisposeModule(e->copy);
@@ -112,6 +114,7 @@ static bool make_machine(cpu_emitter *e, bool quick)
 	e->vector_registers = wide ? 32 : 16;
 	LLVMCodeGenOptLevel level = quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault;
 	char *triple = LLVMGetDefaultTargetTriple();
+	if (!triple) arena_out_of_memory(e->arena);
 	bool ok = LLVMGetTargetFromTriple(triple, &target, &e->message) == 0;
 	if (ok)
 		e->machine =
@@ -131,7 +134,9 @@ static bool optimise(cpu_emitter *e)
 {
 	e->pass_options = LLVMCreatePassBuilderOptions();
 	const char *passes = e->plan->loops > MANY_LOOPS ? long_pipeline : pipeline;
+	llvm_room(e->arena);
 	LLVMErrorRef error = LLVMRunPasses(e->module, passes, e->machine, e->pass_options);
+	if (!error) cpu_spare_masked(e);
 	for (LLVMValueRef f = LLVMGetFirstFunction(e->module); !error && f; f = LLVMGetNextFunction(f))
 		if (!LLVMIsDeclaration(f)) blocks_split(e->context, f, LONGEST_BLOCK, PIECE);
 	if (!error) return true;
@@ -142,9 +147,10 @@ static bool optimise(cpu_emitter *e)
 	return internal_error(e, "passes", room);
 }
 
-/* The buffer at e->memory as bytes in the arena. */
+/* The buffer at e->memory as bytes in the arena; LLVM says by a null one that it found no memory for it. */
 static const void *take_memory(cpu_emitter *e, size_t *n)
 {
+	if (!e->memory) arena_out_of_memory(e->arena);
 	*n = LLVMGetBufferSize(e->memory);
 	const void *bytes = arena_strndup(e->arena, LLVMGetBufferStart(e->memory), *n);
 	LLVMDisposeMemoryBuffer(e->memory);
@@ -154,6 +160,7 @@ static const void *take_memory(cpu_emitter *e, size_t *n)
 
 static bool emit_code(cpu_emitter *e, LLVMCodeGenFileType kind, const void **bytes, size_t *n)
 {
+	llvm_room(e->arena);
 	if (LLVMTargetMachineEmitToMemoryBuffer(e->machine, e->module, kind, &e->message, &e->memory) || e->message)
 		return internal_error(e, "code generation", e->message);
 	*bytes = take_memory(e, n);
@@ -165,6 +172,7 @@ static bool emit_both(cpu_emitter *e, cpu_output *out)
 {
 	const void *assembly = NULL;
 	if (e->options->want_asm && e->options->want_object) e->copy = LLVMCloneModule(e->module);
+	if (e->options->want_asm) LLVMStripModuleDebugInfo(e->module); /* its directives are not every assembler's */
 	bool ok = !e->options->want_asm || emit_code(e, LLVMAssemblyFile, &assembly, &out->assembly_bytes);
 	out->assembly = assembly;
 	if (e->copy) {
@@ -185,6 +193,7 @@ static bool emit_all(cpu_emitter *e, cpu_output *out)
 {
 	if (e->options->want_llvm) {
 		e->message = LLVMPrintModuleToString(e->module);
+		if (!e->message) arena_out_of_memory(e->arena);
 		out->llvm_bytes = strlen(e->message);
 		out->llvm = arena_strndup(e->arena, e->message, out->llvm_bytes);
 		drop_message(e);
@@ -217,6 +226,7 @@ static bool join(cpu_emitter *e, cpu_output *out)
 		const cpu_output *part = &e->parts[i];
 		LLVMModuleRef *into = e->module ? &e->copy : &e->module;
 		e->memory = LLVMCreateMemoryBufferWithMemoryRange(part->part, part->part_bytes, "kernels", false);
+		if (!e->memory) arena_out_of_memory(e->arena);
 		if (LLVMParseBitcodeInContext2(e->context, e->memory, into))
 			return internal_error(e, "a kernel's module", e->message);
 		LLVMDisposeMemoryBuffer(e->memory);

@@ -6,6 +6,8 @@
 
 typedef struct cpu_options {
 	bool want_llvm, want_asm, want_object, want_part;
+	bool check_bounds;          /* each access lies in its buffer, or the launch fails */
+	bool line_info;             /* which line each instruction came of, for reports and debuggers */
 	const char *cpu, *features; /* null: this host's; else LLVM's names, "x86-64" and "" for the oldest */
 } cpu_options;
 

@@ -134,15 +134,15 @@ static void set_volatile(const ir_op *o, LLVMValueRef access)
 LLVMValueRef cpu_load_element(cpu_emitter *e, const ir_op *o, LLVMValueRef *args)
 {
 	ir_type t = ir_element(o->results[0]->type);
-	LLVMValueRef v;
-	if (o->nargs == 1) {
+	LLVMValueRef v, mask = cpu_bounds(e, o, args[0], o->nargs > 1 ? args[1] : NULL);
+	if (!mask) {
 		v = cpu_memory_load(e, t, args[0]);
 		set_volatile(o, v);
 		return as_bool(e, t, v);
 	}
 	LLVMBasicBlockRef inside = cpu_block(e, "load"), join = cpu_block(e, "loaded");
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(e->builder);
-	LLVMBuildCondBr(e->builder, args[1], inside, join);
+	LLVMBuildCondBr(e->builder, mask, inside, join);
 	LLVMPositionBuilderAtEnd(e->builder, inside);
 	v = cpu_memory_load(e, t, args[0]);
 	set_volatile(o, v);
@@ -153,18 +153,20 @@ LLVMValueRef cpu_load_element(cpu_emitter *e, const ir_op *o, LLVMValueRef *args
 	LLVMValueRef values[] = {o->nargs > 2 ? args[2] : LLVMConstNull(cpu_type(e, t)), v};
 	LLVMBasicBlockRef blocks[] = {from, inside};
 	LLVMAddIncoming(phi, values, blocks, 2);
+	if (!e->nests) cpu_bounds_end(e);
 	return phi;
 }
 
 void cpu_store_element(cpu_emitter *e, const ir_op *o, LLVMValueRef *args)
 {
 	ir_type t = ir_element(ir_arg(o, 1)->type);
-	if (o->nargs == 2) {
+	LLVMValueRef mask = cpu_bounds(e, o, args[0], o->nargs > 2 ? args[2] : NULL);
+	if (!mask) {
 		cpu_memory_store(e, t, args[0], args[1]);
 		return;
 	}
 	LLVMBasicBlockRef inside = cpu_block(e, "store"), join = cpu_block(e, "stored");
-	LLVMBuildCondBr(e->builder, args[2], inside, join);
+	LLVMBuildCondBr(e->builder, mask, inside, join);
 	LLVMPositionBuilderAtEnd(e->builder, inside);
 	cpu_memory_store(e, t, args[0], args[1]);
 	LLVMBuildBr(e->builder, join);
@@ -255,9 +257,12 @@ LLVMValueRef cpu_compute(cpu_emitter *e, ir_value *v, const LLVMValueRef *index)
 	case IR_HINT: return shape_element(e, o, index);
 	default: break;
 	}
-	LLVMValueRef args[3] = {NULL};
+	LLVMValueRef args[3] = {NULL}, result;
+	LLVMMetadataRef before = cpu_debug_line(e, o->at);
 	for (unsigned i = 0; i < o->nargs && i < 3; i++) args[i] = cpu_element(e, ir_arg(o, i), index);
-	return o->kind == IR_LOAD ? cpu_load_element(e, o, args) : cpu_apply(e, o, args);
+	result = o->kind == IR_LOAD ? cpu_load_element(e, o, args) : cpu_apply(e, o, args);
+	cpu_debug_back(e, before);
+	return result;
 }
 
 static cpu_memo *remembered(cpu_emitter *e, const ir_value *v, const LLVMValueRef *index)

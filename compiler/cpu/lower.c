@@ -26,6 +26,7 @@ LLVMValueRef cpu_local(cpu_emitter *e, LLVMTypeRef type, const char *name, unsig
 void cpu_nest_open(cpu_emitter *e, cpu_nest *n, unsigned rank, const uint32_t *extent)
 {
 	*n = (cpu_nest){.rank = rank};
+	e->nests++;
 	cpu_forget(e);
 	for (unsigned d = 0; d < rank; d++) {
 		n->extent[d] = extent[d];
@@ -53,6 +54,7 @@ void cpu_nest_close(cpu_emitter *e, cpu_nest *n)
 		LLVMBuildCondBr(e->builder, end, done, n->header[d]);
 		LLVMPositionBuilderAtEnd(e->builder, done);
 	}
+	if (--e->nests == 0) cpu_bounds_end(e);
 	cpu_forget(e);
 }
 
@@ -113,6 +115,7 @@ static void lower_value(cpu_emitter *e, ir_op *o)
 void cpu_lower_block(cpu_emitter *e, ir_block *b)
 {
 	for (ir_op *o = b->first; o; o = o->next) {
+		cpu_debug_line(e, o->at);
 		switch (o->kind) {
 		case IR_STORE: lower_store(e, o); break;
 		case IR_REDUCE: cpu_lower_reduce(e, o); break;

@@ -6,6 +6,7 @@
 #include "cpu_abi.h"
 
 #include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/TargetMachine.h>
 
 /* Where a value's elements come from.
@@ -81,6 +82,12 @@ typedef struct cpu_local_value {
 	LLVMValueRef at;
 } cpu_local_value;
 
+typedef struct cpu_access { /* checked, and not yet reported */
+	const ir_op *op;
+	uint32_t bytes;
+	int32_t parameter; /* that the pointer came of; -1: not known */
+} cpu_access;
+
 typedef struct cpu_emitter {
 	arena *arena;
 	diags *diags;
@@ -108,6 +115,14 @@ typedef struct cpu_emitter {
 	LLVMValueRef *scalar; /* by value id; of a sliding value: how far it is from its base, i64 for pointers */
 	cpu_memo **memo;      /* by value id */
 	uint32_t memo_epoch;
+	LLVMValueRef ranges,
+		*range;           /* of checked code: where they are; by parameter, begin and bytes, null: not read */
+	VEC(cpu_access) accesses; /* of the statement that is being written */
+	VEC(LLVMValueRef) lowest;
+	unsigned nests;         /* open ones */
+	LLVMDIBuilderRef debug; /* null without line info */
+	LLVMMetadataRef subprogram;
+	VEC(LLVMMetadataRef) files; /* by source_file.index */
 	VEC(cpu_local_value) locals;
 	LLVMValueRef *scope, *noalias; /* by buffer: metadata, or null when there are too many */
 } cpu_emitter;
@@ -122,6 +137,18 @@ typedef struct cpu_nest {
 
 /* module.c */
 bool cpu_lower(cpu_emitter *); /* fills e->module */
+/* bounds.c */
+/* The mask (null: none) of an access of this element, false where it lies outside; as it is in unchecked code. */
+LLVMValueRef cpu_bounds(cpu_emitter *, const ir_op *, LLVMValueRef pointer, LLVMValueRef mask);
+void cpu_bounds_end(cpu_emitter *); /* at the end of a statement: the reports */
+/* masked.c */
+void cpu_spare_masked(cpu_emitter *);
+/* debug.c */
+void cpu_debug_begin(cpu_emitter *);
+void cpu_debug_function(cpu_emitter *, LLVMValueRef);
+LLVMMetadataRef cpu_debug_line(cpu_emitter *, span); /* where the builder was, for cpu_debug_back() */
+void cpu_debug_back(cpu_emitter *, LLVMMetadataRef before);
+void cpu_debug_end(cpu_emitter *);
 /* lower.c */
 void cpu_lower_block(cpu_emitter *, ir_block *);
 void cpu_nest_open(cpu_emitter *, cpu_nest *, unsigned rank, const uint32_t *extent);

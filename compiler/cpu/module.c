@@ -1,16 +1,21 @@
 /* The LLVM module: the kernel of cpu_abi.h, which loops over programs, and the function of one program.
  *
  *   void NAME(call, first, last, scratch)      reads the arguments once, then for each program
- *   static void NAME.program(x, y, z, gx, gy, gz, host, scratch, params...)
+ *   static void NAME.program(x, y, z, gx, gy, gz, host, scratch, ranges, params...)
  *
  * The program is a function of its own so that facts about pointers can be stated as attributes: scratch and *const
  * buffers overlap nothing that is written through others. */
 #include "lower.h"
 
 #include <llvm-c/Analysis.h>
+#include <stddef.h>
 #include <string.h>
 
-enum { MAX_SCOPES = 64, FIXED_PARAMS = 8 };
+_Static_assert(offsetof(blk_cpu_call, grid) == 8 && offsetof(blk_cpu_call, host) == 24 &&
+		       offsetof(blk_cpu_call, ranges) == 32 && offsetof(blk_cpu_call, program) == 40,
+	"module.c uses these offsets on any host");
+
+enum { MAX_SCOPES = 64, FIXED_PARAMS = 9 };
 
 static void attribute(cpu_emitter *e, LLVMValueRef f, unsigned index, const char *name)
 {
@@ -62,7 +67,7 @@ static void declare_program(cpu_emitter *e)
 	ir_func *f = e->func;
 	LLVMTypeRef *params = ARENA_ARRAY(e->arena, LLVMTypeRef, FIXED_PARAMS + f->nparams);
 	for (unsigned i = 0; i < 6; i++) params[i] = e->i32;
-	params[6] = params[7] = e->pointer;
+	params[6] = params[7] = params[8] = e->pointer;
 	for (uint32_t i = 0; i < f->nparams; i++) params[FIXED_PARAMS + i] = cpu_type(e, f->params[i].type);
 	LLVMTypeRef type = LLVMFunctionType(e->none, params, FIXED_PARAMS + f->nparams, false);
 	e->program = LLVMAddFunction(e->module, arena_printf(e->arena, "%s.program", f->name), type);
@@ -78,6 +83,7 @@ static void declare_program(cpu_emitter *e)
 	}
 	e->host = LLVMGetParam(e->program, 6);
 	e->scratch = LLVMGetParam(e->program, 7);
+	e->ranges = LLVMGetParam(e->program, 8);
 	for (uint32_t i = 0; i < f->nparams; i++) {
 		ir_value *v = f->body->args[i];
 		e->scalar[v->id] = LLVMGetParam(e->program, FIXED_PARAMS + i);
@@ -90,6 +96,7 @@ static void define_program(cpu_emitter *e)
 	LLVMBasicBlockRef entry = cpu_block(e, "entry"), body = cpu_block(e, "start");
 	LLVMPositionBuilderAtEnd(e->entry, entry);
 	LLVMPositionBuilderAtEnd(e->builder, body);
+	cpu_debug_function(e, e->program);
 	cpu_lower_block(e, e->func->body);
 	LLVMBuildRetVoid(e->builder);
 	LLVMBuildBr(e->entry, body);
@@ -111,6 +118,14 @@ static LLVMValueRef argument(cpu_emitter *e, LLVMValueRef slots, uint32_t i)
 	if (t.elem == SCALAR_F64) return LLVMBuildBitCast(e->builder, v, e->f64, "");
 	LLVMTypeRef type = cpu_type(e, t);
 	return type == e->i64 ? v : LLVMBuildTrunc(e->builder, v, type, "");
+}
+
+/* For whoever asks after a fault; volatile, as nothing else reads it. */
+static void note_program(cpu_emitter *e, LLVMValueRef call, LLVMValueRef at)
+{
+	LLVMValueRef offset = cpu_index(e, offsetof(blk_cpu_call, program));
+	LLVMValueRef to = LLVMBuildInBoundsGEP2(e->builder, e->i8, call, &offset, 1, "");
+	LLVMSetVolatile(LLVMBuildStore(e->builder, at, to), true);
 }
 
 static void call_program(cpu_emitter *e, LLVMValueRef at, LLVMValueRef *args)
@@ -137,16 +152,19 @@ static void define_kernel(cpu_emitter *e)
 	LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(e->context, kernel, "done");
 	LLVMValueRef *args = ARENA_ARRAY(e->arena, LLVMValueRef, FIXED_PARAMS + e->func->nparams);
 	LLVMPositionBuilderAtEnd(b, entry);
+	cpu_debug_function(e, kernel);
 	LLVMValueRef slots = field(e, e->pointer, call, 0);
 	for (unsigned i = 0; i < 3; i++) args[3 + i] = field(e, e->i32, call, 8 + 4 * i);
 	args[6] = field(e, e->pointer, call, 24);
 	args[7] = LLVMGetParam(kernel, 3);
+	args[8] = field(e, e->pointer, call, offsetof(blk_cpu_call, ranges));
 	for (uint32_t i = 0; i < e->func->nparams; i++) args[FIXED_PARAMS + i] = argument(e, slots, i);
 	LLVMBuildBr(b, loop);
 	LLVMPositionBuilderAtEnd(b, loop);
 	LLVMValueRef at = LLVMBuildPhi(b, e->i64, "at");
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, at, last, ""), body, done);
 	LLVMPositionBuilderAtEnd(b, body);
+	note_program(e, call, at);
 	call_program(e, at, args);
 	LLVMValueRef incoming[] = {first, LLVMBuildNUWAdd(b, at, cpu_index(e, 1), "")};
 	LLVMBasicBlockRef from[] = {entry, body};
@@ -159,12 +177,15 @@ static void define_kernel(cpu_emitter *e)
 bool cpu_lower(cpu_emitter *e)
 {
 	make_types(e);
+	cpu_debug_begin(e);
 	make_scopes(e);
 	e->scalar = ARENA_ARRAY(e->arena, LLVMValueRef, e->func->nvalues);
 	e->memo = ARENA_ARRAY(e->arena, cpu_memo *, e->func->nvalues);
 	e->memo_epoch = 1;
+	e->range = ARENA_ARRAY(e->arena, LLVMValueRef, 2 * e->func->nparams);
 	declare_program(e);
 	define_program(e);
 	define_kernel(e);
+	cpu_debug_end(e);
 	return LLVMVerifyModule(e->module, LLVMReturnStatusAction, &e->message) == 0;
 }

@@ -81,6 +81,30 @@ void cpu_lower_print(cpu_emitter *e, ir_op *o)
 	cpu_nest_close(e, &nest);
 }
 
+/* The index of the first element that fails: the tile is gone through again, since no fast loop keeps count. */
+static LLVMValueRef first_failure(cpu_emitter *e, ir_value *v)
+{
+	LLVMBuilderRef b = e->builder;
+	unsigned rank = v->type.rank;
+	LLVMValueRef index = cpu_local(e, LLVMArrayType2(e->i32, IR_MAX_RANK), "index", 0);
+	LLVMValueRef found = cpu_local(e, e->i1, "found", 0);
+	LLVMBuildStore(b, LLVMConstInt(e->i1, 0, false), found);
+	for (unsigned d = 0; d < rank; d++) LLVMBuildStore(b, cpu_int(e, SCALAR_U32, 0), at(e, index, 4 * d));
+	cpu_nest n;
+	cpu_nest_open(e, &n, rank, v->type.dim);
+	LLVMValueRef fails = LLVMBuildNot(b, cpu_element(e, v, n.index), "");
+	LLVMValueRef before = LLVMBuildLoad2(b, e->i1, found, "");
+	LLVMValueRef first = LLVMBuildAnd(b, fails, LLVMBuildNot(b, before, ""), "");
+	LLVMBuildStore(b, LLVMBuildOr(b, before, fails, ""), found);
+	for (unsigned d = 0; d < rank; d++) {
+		LLVMValueRef old = LLVMBuildLoad2(b, e->i32, at(e, index, 4 * d), "");
+		LLVMValueRef here = LLVMBuildTrunc(b, n.index[d], e->i32, "");
+		LLVMBuildStore(b, LLVMBuildSelect(b, first, here, old, ""), at(e, index, 4 * d));
+	}
+	cpu_nest_close(e, &n);
+	return index;
+}
+
 /* All elements are tested before the one branch, so that the loop is free of exits and can use vectors. */
 void cpu_lower_assert(cpu_emitter *e, ir_op *o)
 {
@@ -99,10 +123,14 @@ void cpu_lower_assert(cpu_emitter *e, ir_op *o)
 	LLVMValueRef program = cpu_local(e, LLVMArrayType2(e->i32, 3), "program", 0);
 	store_program(e, program);
 	uint32_t line = o->at.file ? source_locate(e->arena, o->at).line : 0;
-	LLVMTypeRef params[] = {e->pointer, e->pointer, e->pointer, e->i32, e->pointer};
+	unsigned rank = v->type.rank;
+	LLVMTypeRef params[] = {e->pointer, e->pointer, e->pointer, e->i32, e->pointer, e->i32, e->pointer};
 	LLVMValueRef args[] = {host_field(e, 0), string(e, o->text), string(e, o->at.file ? o->at.file->name : NULL),
-		cpu_int(e, SCALAR_U32, line), program};
-	LLVMBuildCall2(b, LLVMFunctionType(e->none, params, 5, false), host_field(e, 16), args, 5, "");
+		cpu_int(e, SCALAR_U32, line), program, cpu_int(e, SCALAR_U32, rank),
+		rank ? first_failure(e, v) : LLVMConstNull(e->pointer)};
+	LLVMValueRef call =
+		host_field(e, rank ? offsetof(blk_cpu_host, element_failed) : offsetof(blk_cpu_host, assert_failed));
+	LLVMBuildCall2(b, LLVMFunctionType(e->none, params, rank ? 7 : 5, false), call, args, rank ? 7 : 5, "");
 	LLVMBuildRetVoid(b);
 	LLVMPositionBuilderAtEnd(b, fine);
 }

@@ -154,11 +154,11 @@ static void record_reduction(recorder *r, const ir_op *o, explain_row *row)
 				row->shuffles += values * (ir_element_bytes(ir_arg(o, k)->type) == 8 ? 2 : 1);
 		}
 		if (s->in != LAYOUT_WARP) continue;
-		row->barriers += row->between_warps ? 2 : 1;
+		row->barriers += (row->between_warps ? 2u : 1u) + 2 * ((1u << s->npasses) - 1);
 		row->between_warps += s->nbits;
 		for (unsigned k = 0; k < o->nargs; k++)
 			row->moved_bytes += ir_element_bytes(ir_arg(o, k)->type)
-					    << (__builtin_popcount(s->live) + s->nbits);
+					    << (__builtin_popcount(s->live) + s->nbits + s->npasses);
 	}
 	if (!whole || row->between_lanes < 5) return;
 	row->instruction = whole + strlen("llvm.nvvm.");
@@ -398,6 +398,7 @@ explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *co
 		.ptx_bytes = code->ptx_bytes,
 		.cubin_bytes = code->cubin_bytes,
 		.assembled = code->assembled,
+		.not_assembled = code->not_assembled,
 		.registers = code->registers,
 		.spill_bytes = code->spill_bytes};
 	record_block(&r, f->body, 0);

@@ -208,10 +208,10 @@ static void put_head(writer *w)
 		if (k->occupancy.limit) text_printf(out, "; limited by %s", k->occupancy.limit);
 		text_printf(out, "\n  PTX %zu bytes, cubin %zu bytes\n", k->ptx_bytes, k->cubin_bytes);
 	} else {
-		text_printf(out,
-			"  registers unknown: no ptxas (tiles need about %u), shared memory %u bytes, barriers %u\n",
-			k->live_registers, k->shared_bytes, k->barriers);
-		text_printf(out, "  PTX %zu bytes, cubin unknown: no ptxas\n", k->ptx_bytes);
+		const char *why = k->not_assembled ? k->not_assembled : "no ptxas";
+		text_printf(out, "  registers unknown: %s (tiles need about %u), shared memory %u bytes, barriers %u\n",
+			why, k->live_registers, k->shared_bytes, k->barriers);
+		text_printf(out, "  PTX %zu bytes, cubin unknown: %s\n", k->ptx_bytes, why);
 	}
 }
 

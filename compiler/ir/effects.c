@@ -1,4 +1,4 @@
-/* What memory a kernel may touch: which parameters' buffers it may write.
+/* What memory a kernel may touch: which parameters' buffers it may write, and whether it writes elsewhere.
  *
  * The one idea: follow a stored-through pointer back to parameters; whatever cannot be followed may be any `*T`. */
 #include "ir.h"
@@ -39,7 +39,8 @@ static void visit(ir_op *o, void *context)
 	if (ir_has(o, IR_WRITES) && o->nargs && ir_arg(o, 0)->type.pointer) follow(context, ir_arg(o, 0));
 }
 
-bool ir_param_written(const ir_func *f, uint32_t param)
+/* Where the kernel's stores lead. */
+static roots written(const ir_func *f)
 {
 	roots r = {.arena = f->arena,
 		.seen = ARENA_ARRAY(f->arena, bool, f->nvalues),
@@ -52,7 +53,18 @@ bool ir_param_written(const ir_func *f, uint32_t param)
 		for (unsigned i = 0; i < n; i++) follow(&r, from[i]);
 		if (n == 0) follow_operands(&r, v);
 	}
+	return r;
+}
+
+bool ir_param_written(const ir_func *f, uint32_t param)
+{
+	roots r = written(f);
 	return f->params[param].type.pointer == IR_POINTER && (r.unknown || r.root[f->body->args[param]->id]);
+}
+
+bool ir_writes_addresses(const ir_func *f)
+{
+	return written(f).unknown;
 }
 
 bool ir_is_repeatable(const ir_op *o)

@@ -78,6 +78,20 @@ ir_type ir_element(ir_type t)
 	return (ir_type){.elem = t.elem, .pointer = t.pointer};
 }
 
+ir_kind ir_combines_by(ir_combine how)
+{
+	static const ir_kind kinds[IR_COMBINE_COUNT] = {
+		[IR_SUM] = IR_ADD,
+		[IR_PROD] = IR_MUL,
+		[IR_MAXIMUM] = IR_MAX,
+		[IR_MINIMUM] = IR_MIN,
+		[IR_XOR_SUM] = IR_XOR,
+		[IR_ALL] = IR_AND,
+		[IR_SOME] = IR_OR,
+	};
+	return kinds[how];
+}
+
 unsigned ir_element_bytes(ir_type t)
 {
 	return t.pointer ? 8 : scalar_bytes(t.elem);

@@ -89,6 +89,7 @@ typedef enum ir_combine {
 	IR_CUSTOM,
 	IR_COMBINE_COUNT
 } ir_combine;
+ir_kind ir_combines_by(ir_combine); /* the operation on two elements; not of IR_CUSTOM */
 typedef enum ir_cache {
 	IR_CACHE_NONE,
 	IR_CACHE_CA,
@@ -285,6 +286,8 @@ bool ir_holds_for_all(ir_induction *, const ir_value *, ir_value *const *source,
 
 /* effects.c: whether the kernel may write through that pointer parameter; conservative. */
 bool ir_param_written(const ir_func *, uint32_t param);
+/* Whether it may write through what is no parameter's pointer: an address that was loaded, or passed as an integer. */
+bool ir_writes_addresses(const ir_func *);
 /* Without regions, and the same wherever it stands: pure, or a load through *const. */
 bool ir_is_repeatable(const ir_op *);
 

@@ -30,7 +30,7 @@ static const char *mangled(lower *l, const char *name, scalar s)
 /* ---- integers ---- */
 
 /* C's / and %, with min / -1 wrapping and nothing undefined: LLVM may not see a divisor of 0 or -1. */
-static LLVMValueRef integer_divide(lower *l, bool remainder, scalar s, LLVMValueRef a, LLVMValueRef b)
+static LLVMValueRef guarded_divide(lower *l, bool remainder, scalar s, LLVMValueRef a, LLVMValueRef b)
 {
 	LLVMBuilderRef m = l->builder;
 	LLVMTypeRef type = LLVMTypeOf(a);
@@ -47,6 +47,11 @@ static LLVMValueRef integer_divide(lower *l, bool remainder, scalar s, LLVMValue
 	if (remainder) return LLVMBuildSRem(m, a, by, ""); /* a % -1 is 0, as a % 1 */
 	LLVMValueRef q = LLVMBuildSDiv(m, a, by, "");
 	return LLVMBuildSelect(m, bad, LLVMBuildNeg(m, a, ""), q, "");
+}
+
+static LLVMValueRef integer_divide(lower *l, bool remainder, scalar s, LLVMValueRef a, LLVMValueRef b)
+{
+	return lower_checked(l, "divisor", guarded_divide(l, remainder, s, a, b), b, scalar_is_signed(s), 0);
 }
 
 static LLVMValueRef shift(lower *l, ir_kind kind, scalar s, LLVMValueRef a, LLVMValueRef count)

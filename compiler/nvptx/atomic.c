@@ -7,7 +7,8 @@
  * where warps do.  In a spin lock, then, one thread acts and the others wait at a barrier; nobody diverges.
  *
  * All operands travel as bits.  What the hardware lacks:
- *   8- and 16-bit and, or, xor    on the aligned word around them, with bits that change nothing elsewhere
+ *   8- and 16-bit and, or, xor    on the aligned word around them, with bits that change nothing elsewhere; a line for
+ *                                 the simulator says which element it is
  *   bf16 add below sm_90          a compare-and-swap loop
  *   float max, min                order of floats is that of signed integers where v >= 0, and the reverse of unsigned
  *                                 ones where v < 0, so the integer instruction does it (-0 < +0 included).  A nan as v
@@ -64,15 +65,19 @@ static atomic describe(lower *l, ir_op *o)
 /* ---- one instruction ---- */
 
 /* "@$4 atom.acq_rel.gpu.global.cas.b32 $0, [$1], $2, $3;" on integers of one width; where the predicate is false the
- * result is `otherwise` (null: 0).  Null result: a red. */
+ * result is `otherwise` (null: 0).  Null result: a red.  `part`: null, or the address of the element that is all it
+ * acts on, which the simulator is told of. */
 static LLVMValueRef instruction(lower *l, const atomic *a, bool reduces, const char *operation, LLVMValueRef address,
-	unsigned n, const LLVMValueRef *operand, LLVMValueRef predicate, LLVMValueRef otherwise)
+	unsigned n, const LLVMValueRef *operand, LLVMValueRef predicate, LLVMValueRef otherwise, LLVMValueRef part)
 {
 	LLVMTypeRef type = LLVMTypeOf(operand[0]);
 	unsigned bits = LLVMGetIntTypeWidth(type), at = reduces ? 0 : 1, count = 0;
 	char letter = bits == 64 ? 'l' : bits == 32 ? 'r' : 'h';
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
 	LLVMValueRef args[8];
+	if (part)
+		text_printf(&code, LOWER_CHECK "check.part.b%u $%u;\n\t", scalar_bits(a->type),
+			at + 1 + n + (predicate ? (reduces ? 1 : 2) : 0));
 	if (predicate) text_printf(&code, "@$%u ", at + 1 + n);
 	text_printf(&code, "%s.%s.%s.global.%s ", reduces ? "red" : "atom", a->order, a->scope, operation);
 	if (!reduces) {
@@ -95,6 +100,10 @@ static LLVMValueRef instruction(lower *l, const atomic *a, bool reduces, const c
 	if (predicate && !reduces) {
 		text_puts(&constraints, ",0");
 		args[count++] = otherwise ? otherwise : LLVMConstNull(type);
+	}
+	if (part) {
+		text_puts(&constraints, ",l");
+		args[count++] = part;
 	}
 	LLVMTypeRef result = reduces ? l->none : type;
 	LLVMValueRef made = lower_asm(l, code.at, constraints.at, result, count, args, LOWER_ASM_EFFECT);
@@ -123,7 +132,7 @@ static LLVMValueRef swapped(lower *l, const atomic *a, LLVMValueRef address, LLV
 	LLVMValueRef new = lower_binary(l, how, a->type, from_bits(l, a->type, old), value);
 	LLVMValueRef operand[] = {old, to_bits(l, a->type, new)};
 	const char *operation = arena_printf(l->arena, "cas.b%u", scalar_bits(a->type));
-	return instruction(l, a, false, operation, address, 2, operand, NULL, NULL);
+	return instruction(l, a, false, operation, address, 2, operand, NULL, NULL, NULL);
 }
 
 static LLVMValueRef look(lower *l, const atomic *a, LLVMValueRef address)
@@ -184,8 +193,8 @@ static LLVMValueRef float_extreme(lower *l, const atomic *a, const element *e)
 	LLVMValueRef as_unsigned = lower_and(l, e->predicate, negative);
 	const char *first = arena_printf(l->arena, "%s.s%u", max ? "max" : "min", width);
 	const char *second = arena_printf(l->arena, "%s.u%u", max ? "min" : "max", width);
-	LLVMValueRef old = instruction(l, a, false, first, e->address, 1, &operand, as_signed, NULL);
-	old = instruction(l, a, false, second, e->address, 1, &operand, as_unsigned, old);
+	LLVMValueRef old = instruction(l, a, false, first, e->address, 1, &operand, as_signed, NULL, NULL);
+	old = instruction(l, a, false, second, e->address, 1, &operand, as_unsigned, old, NULL);
 	LLVMValueRef limit = LLVMConstInt(type, max ? infinity : infinity | sign, false);
 	LLVMValueRef stuck = LLVMBuildICmp(b, max ? LLVMIntSGT : LLVMIntUGT, old, limit, "");
 	stuck = lower_and(l, e->predicate, LLVMBuildAnd(b, is_number, stuck, ""));
@@ -199,17 +208,17 @@ static LLVMValueRef narrow_bits(lower *l, const atomic *a, const element *e)
 		[IR_ATOMIC_AND] = "and.b32", [IR_ATOMIC_OR] = "or.b32", [IR_ATOMIC_XOR] = "xor.b32"};
 	LLVMBuilderRef b = l->builder;
 	LLVMTypeRef narrow = lower_word_type(l, scalar_bits(a->type));
-	LLVMValueRef address = LLVMBuildPtrToInt(b, e->address, l->i64, "");
-	LLVMValueRef byte = LLVMBuildTrunc(b, address, l->i32, "");
+	LLVMValueRef own = LLVMBuildPtrToInt(b, e->address, l->i64, "");
+	LLVMValueRef byte = LLVMBuildTrunc(b, own, l->i32, "");
 	LLVMValueRef shift = LLVMBuildShl(b, LLVMBuildAnd(b, byte, lower_i32(l, 3), ""), lower_i32(l, 3), "");
-	address = LLVMBuildAnd(b, address, lower_const(l, l->i64, -4), "");
+	LLVMValueRef address = LLVMBuildAnd(b, own, lower_const(l, l->i64, -4), "");
 	LLVMValueRef v = LLVMBuildZExt(b, to_bits(l, a->type, e->value), l->i32, "");
 	v = LLVMBuildShl(b, v, shift, "");
 	if (a->kind == IR_ATOMIC_AND) {
 		LLVMValueRef mine = lower_i32(l, (INT64_C(1) << scalar_bits(a->type)) - 1);
 		v = LLVMBuildOr(b, v, LLVMBuildNot(b, LLVMBuildShl(b, mine, shift, ""), ""), "");
 	}
-	LLVMValueRef old = instruction(l, a, a->reduces, names[a->kind], address, 1, &v, e->predicate, NULL);
+	LLVMValueRef old = instruction(l, a, a->reduces, names[a->kind], address, 1, &v, e->predicate, NULL, own);
 	return old ? LLVMBuildTrunc(b, LLVMBuildLShr(b, old, shift, ""), narrow, "") : NULL;
 }
 
@@ -271,7 +280,7 @@ static LLVMValueRef act(lower *l, const atomic *a, const element *e)
 	unsigned n = 0;
 	if (e->compare) operand[n++] = to_bits(l, a->type, e->compare);
 	operand[n++] = to_bits(l, a->type, e->value);
-	return instruction(l, a, a->reduces, operation_name(l, a), e->address, n, operand, e->predicate, NULL);
+	return instruction(l, a, a->reduces, operation_name(l, a), e->address, n, operand, e->predicate, NULL, NULL);
 }
 
 static void fence(lower *l, const atomic *a)

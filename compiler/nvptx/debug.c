@@ -4,7 +4,8 @@
  * __assertfail.  The one idea: the text is the same on every device:
  *   pid (X, Y, Z) text: V V ...            scalars, one line a program
  *   pid (X, Y, Z) idx (I, J) text: V V ... tiles, of one shape and layout, one line an element; scalars again in each
- * with integers in decimal, bool as 0 or 1, pointers in hexadecimal, floats as C's %g. */
+ * with integers in decimal, bool as 0 or 1, pointers in hexadecimal, floats as C's %g.  A thread in which elements of a
+ * tile fail an assert says its first one so. */
 #include "lower.h"
 
 #include <string.h>
@@ -188,6 +189,42 @@ void lower_print(lower *l, ir_op *o)
 
 /* ---- assert ---- */
 
+/* The lowest of the elements that this thread holds and that fail, row-major; some does. */
+static LLVMValueRef first_failure(lower *l, const layout *y, tile c)
+{
+	LLVMBuilderRef m = l->builder;
+	tid_map map = lower_tid_columns(y);
+	LLVMValueRef base = lower_tid_map(l, &map), first = lower_i32(l, -1);
+	for (uint32_t r = 0; r < c.n; r++) {
+		if (r & layout_free_mask(y, LAYOUT_REG)) continue;
+		LLVMValueRef element = lower_combine(l, base, lower_map_bits(&map), layout_apply(y, r, 0, 0));
+		element = LLVMBuildSelect(m, c.at[r], lower_i32(l, -1), element, "");
+		first = lower_intrinsic(l, "llvm.umin.i32", l->i32, 2, (LLVMValueRef[]){first, element});
+	}
+	return first;
+}
+
+/* __assertfail has no place for an index: a line in front of it says which element, as device_print would. */
+static void print_failure(lower *l, ir_op *o, tile c)
+{
+	LLVMBuilderRef m = l->builder;
+	ir_type t = ir_arg(o, 0)->type;
+	LLVMValueRef element = first_failure(l, ir_arg(o, 0)->layout, c);
+	unsigned shift = 0;
+	line p;
+	for (unsigned d = 0; d < t.rank; d++) shift += (unsigned)__builtin_ctz(t.dim[d]);
+	begin_line(l, &p);
+	for (unsigned d = 0; d < t.rank; d++) {
+		shift -= (unsigned)__builtin_ctz(t.dim[d]);
+		LLVMValueRef i = LLVMBuildLShr(m, element, lower_i32(l, shift), "");
+		text_puts(&p.format, d ? ", %u" : "idx (%u");
+		add_value(l, &p, LLVMBuildAnd(m, i, lower_i32(l, (int64_t)t.dim[d] - 1), ""));
+	}
+	text_puts(&p.format, ") assertion failed: ");
+	add_text(&p, o->text);
+	end_line(l, &p, buffer(l, p.bytes));
+}
+
 void lower_assert(lower *l, ir_op *o)
 {
 	const layout *y = ir_arg(o, 0)->layout;
@@ -198,6 +235,7 @@ void lower_assert(lower *l, ir_op *o)
 	LLVMValueRef bad = lower_and(l, lower_owner(l, y), LLVMBuildNot(l->builder, good, ""));
 	uint32_t number = o->at.file ? source_locate(l->arena, o->at).line : 0;
 	LLVMBasicBlockRef after = only_if(l, bad);
+	if (!ir_is_scalar(ir_arg(o, 0))) print_failure(l, o, c);
 	LLVMValueRef args[5] = {string(l, o->text ? o->text : ""), string(l, o->at.file ? o->at.file->name : ""),
 		lower_i32(l, number), string(l, l->func->name), lower_const(l, l->i64, 1)};
 	declared(l, "__assertfail", l->none, 5, args);

@@ -119,6 +119,11 @@ enum {
 	LOWER_ASM_EFFECT = 1, /* stays in order with all memory accesses */
 	LOWER_ASM_WARP = 2,   /* executed by all threads of a warp together */
 };
+/* The rest of the line is an instruction for the simulator; for all others it is a comment (docs/sim.md). */
+#define LOWER_CHECK "//@ "
+/* v, undefined to the simulator where a check of the operand fails: "divisor" it is 0, "gather" not below `extent`. */
+LLVMValueRef lower_checked(
+	lower *, const char *check, LLVMValueRef v, LLVMValueRef operand, bool is_signed, uint32_t extent);
 LLVMValueRef lower_asm(lower *, const char *form, const char *constraints, LLVMTypeRef result, unsigned n,
 	LLVMValueRef *args, unsigned flags);
 LLVMValueRef lower_contract(lower *, LLVMValueRef); /* allows a * b + c to fuse */
@@ -307,8 +312,7 @@ void lower_put_source(text *, const source_file *, unsigned long line);
 /* The text that LLVM printed, with a head of ours and, after each .loc of a new line, the source line as a comment. */
 void ptx_finish(lower *, const char *in, size_t n, text *out);
 /* Runs the assembler on out->ptx; fills cubin, registers, spills, log.  False after a diagnostic. */
-struct tool;
-bool ptxas_find(struct tool *, const nvptx_options *); /* fills program */
+bool ptxas_find(tool *, const nvptx_options *); /* fills program */
 bool ptxas_run(pass_context *, const ir_func *, const nvptx_options *, nvptx_output *);
 /* Disassembles out->cubin.  False after a diagnostic. */
 bool sass_run(pass_context *, const ir_func *, const nvptx_options *, nvptx_output *);

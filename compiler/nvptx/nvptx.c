@@ -7,6 +7,7 @@
  * The passes are few and named (`scalar_passes`, `loop_passes`): tiles are already registers, so what pays is common
  * subexpressions, address arithmetic and, where there are loops, invariant code and unrolling. */
 #include "../support/blocks.h"
+#include "../support/llvm_memory.h"
 #include "../support/llvm_options.h"
 #include "lower.h"
 
@@ -263,6 +264,7 @@ enum { LONGEST_BLOCK = 6000, PIECE = 400 };
 
 static bool run_passes(session *s)
 {
+	llvm_room(s->l.arena);
 	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
 	const char *passes = has_loops(s->l.func->body) ? loop_passes : scalar_passes;
 	LLVMErrorRef error = LLVMRunPasses(s->l.module, passes, s->machine, options);
@@ -274,10 +276,18 @@ static bool run_passes(session *s)
 	return refuse(s, "passes", NULL);
 }
 
+static uint64_t count_instructions(const lower *l)
+{
+	uint64_t n = 0;
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(l->function); b; b = LLVMGetNextBasicBlock(b))
+		for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) n++;
+	return n;
+}
+
 static void keep_llvm(session *s, nvptx_output *out)
 {
 	s->message = LLVMPrintModuleToString(s->l.module);
-	if (!s->message) return;
+	if (!s->message) arena_out_of_memory(s->l.arena);
 	out->llvm_bytes = strlen(s->message);
 	out->llvm = arena_strndup(s->l.arena, s->message, out->llvm_bytes);
 	LLVMDisposeMessage(s->message);
@@ -286,9 +296,11 @@ static void keep_llvm(session *s, nvptx_output *out)
 
 static bool emit(session *s, nvptx_output *out)
 {
+	llvm_room(s->l.arena);
 	LLVMBool bad = LLVMTargetMachineEmitToMemoryBuffer(
 		s->machine, s->l.module, LLVMAssemblyFile, &s->message, &s->emitted);
 	if (bad || s->complaint[0]) return refuse(s, "emission", s->message);
+	if (!s->emitted) arena_out_of_memory(s->l.arena); /* LLVM found no memory for it */
 	text ptx = {.arena = s->l.arena};
 	ptx_finish(&s->l, LLVMGetBufferStart(s->emitted), LLVMGetBufferSize(s->emitted), &ptx);
 	out->ptx = ptx.at;
@@ -314,6 +326,7 @@ static bool build(session *s, nvptx_output *out)
 	make_debug(l);
 	make_body(l);
 	if (l->failed || !make_machine(s, l->pass->target)) return false;
+	out->instructions = count_instructions(l);
 	char *why = NULL;
 	bool broken = LLVMVerifyModule(l->module, LLVMReturnStatusAction, &why);
 	if (broken) snprintf(s->complaint, sizeof s->complaint, "%s", why);

@@ -162,7 +162,8 @@ static void add_head(lower *l, text *out)
 		const char *end = strchr(s, '\n');
 		size_t n = end ? (size_t)(end - s) : strlen(s);
 		/* Of the source; this code has made its choice. */
-		bool tuning = strncmp(s, "configuration ", 14) == 0 || strncmp(s, "source ", 7) == 0;
+		bool tuning = strncmp(s, "configuration ", 14) == 0 || strncmp(s, "fits ", 5) == 0 ||
+			      strncmp(s, "source ", 7) == 0;
 		if (!tuning) {
 			text_puts(out, "// blk: "); /* by which libblk knows a kernel's signature (runtime/module.c) */
 			text_add(out, s, n);

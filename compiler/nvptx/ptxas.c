@@ -67,6 +67,23 @@ static bool failed(pass_context *p, span place, const tool *a, const char *what)
 	return false;
 }
 
+/* It did not refuse the code; it came to nothing.  A report goes on without it. */
+static bool broke_off(pass_context *p, const ir_func *f, const tool *a, const nvptx_options *options, nvptx_output *out,
+	const char *how)
+{
+	bool needed = options->want_cubin || options->want_sass || options->check_budgets;
+	diag *d = diag_add(p->diags, needed ? DIAG_ERROR : DIAG_WARNING, 812, f->at,
+		"ptxas %s; '%s' has %zu bytes of PTX", how, f->name, out->ptx_bytes);
+	if (a->end == TOOL_OUT_OF_TIME)
+		diag_set_hint(
+			p->diags, d, "smaller tiles or more warps make less code; --ptxas-seconds= gives it more time");
+	else if (a->limits.megabytes)
+		diag_set_hint(p->diags, d,
+			"smaller tiles or more warps make less code; --ptxas-memory= gives it more memory");
+	out->not_assembled = arena_printf(p->arena, "ptxas %s", how);
+	return !needed;
+}
+
 typedef struct suspect {
 	unsigned long line; /* of the source */
 	const ir_op *found;
@@ -98,6 +115,12 @@ static span refused_place(pass_context *p, const ir_func *f, const tool *a, cons
 	return s.found ? s.found->at : f->at;
 }
 
+static bool refused(pass_context *p, const ir_func *f, const tool *a, const nvptx_output *out)
+{
+	if (a->log[0]) return failed(p, refused_place(p, f, a, out), a, "it refuses the code");
+	return failed(p, f->at, a, arena_printf(p->arena, "it refuses the code: exit status %d and no word", a->code));
+}
+
 static int assemble(tool *a, const char *architecture)
 {
 	char option[64];
@@ -121,8 +144,10 @@ static bool run(tool *a, pass_context *p, const ir_func *f, const nvptx_options 
 	}
 	int status = tool_prepare(a, out->ptx, out->ptx_bytes) ? assemble(a, p->target->llvm_cpu) : -2;
 	if (status == -2) return failed(p, f->at, a, strerror(errno));
+	const char *how = status ? tool_ending(a, p->arena) : NULL;
+	if (how) return broke_off(p, f, a, options, out, how);
 	out->ptxas_log = remarks(a, p->arena);
-	if (status != 0) return failed(p, refused_place(p, f, a, out), a, "it refuses the code");
+	if (status != 0) return refused(p, f, a, out);
 	out->cubin = tool_output(a, p->arena, &out->cubin_bytes);
 	if (!out->cubin) return failed(p, f->at, a, "it left no output");
 	read_report(a, out);
@@ -138,6 +163,7 @@ bool ptxas_run(pass_context *p, const ir_func *f, const nvptx_options *options, 
 {
 	jmp_buf here, *outer = p->arena->recover;
 	tool *a = tool_open(p->arena);
+	a->limits = options->limits;
 	p->arena->recover = &here;
 	if (setjmp(here)) {
 		tool_close(a);
@@ -150,9 +176,10 @@ bool ptxas_run(pass_context *p, const ir_func *f, const nvptx_options *options, 
 	return good;
 }
 
-bool nvptx_assemble(pass_context *p, const ir_func *f, const char *ptx, size_t n, const char *ptxas, nvptx_output *out)
+bool nvptx_assemble(
+	pass_context *p, const ir_func *f, const char *ptx, size_t n, const nvptx_options *options, nvptx_output *out)
 {
-	const nvptx_options options = {.want_cubin = true, .ptxas = ptxas};
+	const nvptx_options wanted = {.want_cubin = true, .ptxas = options->ptxas, .limits = options->limits};
 	*out = (nvptx_output){.ptx = ptx, .ptx_bytes = n};
-	return ptxas_run(p, f, &options, out);
+	return ptxas_run(p, f, &wanted, out);
 }

@@ -40,15 +40,6 @@ static void combine_custom(lower *l, ir_op *o, LLVMValueRef *a, LLVMValueRef *b,
 
 void lower_combine_elements(lower *l, ir_op *o, LLVMValueRef *a, LLVMValueRef *b, LLVMValueRef *out)
 {
-	static const ir_kind kinds[IR_COMBINE_COUNT] = {
-		[IR_SUM] = IR_ADD,
-		[IR_PROD] = IR_MUL,
-		[IR_MAXIMUM] = IR_MAX,
-		[IR_MINIMUM] = IR_MIN,
-		[IR_XOR_SUM] = IR_XOR,
-		[IR_ALL] = IR_AND,
-		[IR_SOME] = IR_OR,
-	};
 	ir_combine how = (ir_combine)o->attr[1];
 	if (how == IR_CUSTOM) {
 		combine_custom(l, o, a, b, out);
@@ -56,7 +47,7 @@ void lower_combine_elements(lower *l, ir_op *o, LLVMValueRef *a, LLVMValueRef *b
 	}
 	for (unsigned i = 0; i < o->nargs; i++) {
 		scalar s = (scalar)ir_arg(o, i)->type.elem;
-		out[i] = lower_binary(l, kinds[how], s, a[i], b[i]);
+		out[i] = lower_binary(l, ir_combines_by(how), s, a[i], b[i]);
 		if (out[i]) continue;
 		lower_fail(l, o, "a '%s' %s of %s has no lowering", ir_combine_names[how], ir_info(o)->name,
 			scalar_name(s));
@@ -211,22 +202,30 @@ static void combine_partials(lower *l, reduction *c, unsigned n, LLVMValueRef (*
 	put(c, r, a);
 }
 
+static void warp_pass(lower *l, reduction *c, const reduce_step *s, uint32_t n)
+{
+	uint32_t nreg = layout_registers(c->layout);
+	for (uint32_t r = 0; r < nreg; r++)
+		for (unsigned i = 0; !(r & c->done) && reduce_in_pass(s, n, r) && i < c->k; i++)
+			lower_write_partial(l, c->op, s, i, r, c->acc[i].at[r]);
+	lower_barrier(l);
+	for (uint32_t r = 0; r < nreg; r++) {
+		if (r & c->done || !reduce_in_pass(s, n, r)) continue;
+		LLVMValueRef v[REDUCE_MAX_OPERANDS][32];
+		for (unsigned i = 0; i < c->k; i++) lower_read_partials(l, c->op, s, i, r, v[i]);
+		combine_partials(l, c, 1u << s->nbits, v, r);
+	}
+}
+
 static void warp_step(lower *l, reduction *c, const reduce_step *s)
 {
 	if (c->op->shared_bytes < s->bytes) {
 		lower_fail(l, c->op, "no shared memory was set aside for a reduction");
 		return;
 	}
-	uint32_t nreg = layout_registers(c->layout);
-	for (uint32_t r = 0; r < nreg; r++)
-		for (unsigned i = 0; !(r & c->done) && i < c->k; i++)
-			lower_write_partial(l, c->op, s, i, r, c->acc[i].at[r]);
-	lower_barrier(l);
-	for (uint32_t r = 0; r < nreg; r++) {
-		if (r & c->done) continue;
-		LLVMValueRef v[REDUCE_MAX_OPERANDS][32];
-		for (unsigned i = 0; i < c->k; i++) lower_read_partials(l, c->op, s, i, r, v[i]);
-		combine_partials(l, c, 1u << s->nbits, v, r);
+	for (uint32_t n = 0; n < UINT32_C(1) << s->npasses; n++) {
+		if (n) lower_barrier(l);
+		warp_pass(l, c, s, n);
 	}
 }
 

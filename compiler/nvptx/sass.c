@@ -93,6 +93,8 @@ static bool run(tool *t, pass_context *p, const ir_func *f, const char *assemble
 	if (!tool_prepare(t, out->cubin, out->cubin_bytes)) return failed(p, f, strerror(errno), "", 0);
 	int status = tool_run(t, lines ? with_lines : without, true);
 	if (status == -2) return failed(p, f, strerror(errno), "", 0);
+	const char *how = status ? tool_ending(t, p->arena) : NULL;
+	if (how) return failed(p, f, t->program, how, (int)strlen(how));
 	if (status) return failed(p, f, t->program, t->log, (int)strcspn(t->log, "\n"));
 	const char *printed = tool_output(t, p->arena, &n);
 	if (!printed) return failed(p, f, t->program, "it prints nothing", 17);
@@ -108,6 +110,7 @@ bool sass_run(pass_context *p, const ir_func *f, const nvptx_options *options, n
 {
 	jmp_buf here, *outer = p->arena->recover;
 	tool *assembler = tool_open(p->arena), *t = tool_open(p->arena);
+	t->limits = options->limits;
 	p->arena->recover = &here;
 	if (setjmp(here)) {
 		tool_close(t);

@@ -167,18 +167,33 @@ static void fold_warps(lower *l, scan *s, const reduce_step *step, uint32_t r)
 	put(s, s->total, r, sum);
 }
 
+/* In a loop over pieces there are passes of other pieces. */
+static bool has_registers(const scan *s, const reduce_step *step, uint32_t n)
+{
+	for (uint32_t r = 0; r < s->n; r++)
+		if (!(r & s->done) && reduce_in_pass(step, n, r)) return true;
+	return false;
+}
+
+static void warp_pass(lower *l, scan *s, const reduce_step *step, uint32_t n, bool again)
+{
+	if (again) lower_barrier(l);
+	for (uint32_t r = 0; r < s->n; r++)
+		for (unsigned i = 0; !(r & s->done) && reduce_in_pass(step, n, r) && i < s->k; i++)
+			lower_write_partial(l, s->op, step, i, r, s->total[i][r]);
+	lower_barrier(l);
+	for (uint32_t r = 0; r < s->n; r++)
+		if (!(r & s->done) && reduce_in_pass(step, n, r)) fold_warps(l, s, step, r);
+}
+
 static void warp_run(lower *l, scan *s, const reduce_step *step)
 {
 	if (s->op->shared_bytes < step->bytes) {
 		lower_fail(l, s->op, "no shared memory was set aside for a scan");
 		return;
 	}
-	for (uint32_t r = 0; r < s->n; r++)
-		for (unsigned i = 0; !(r & s->done) && i < s->k; i++)
-			lower_write_partial(l, s->op, step, i, r, s->total[i][r]);
-	lower_barrier(l);
-	for (uint32_t r = 0; r < s->n; r++)
-		if (!(r & s->done)) fold_warps(l, s, step, r);
+	for (uint32_t n = 0, made = 0; n < UINT32_C(1) << step->npasses; n++)
+		if (has_registers(s, step, n)) warp_pass(l, s, step, n, made++ > 0);
 }
 
 /* ---- the whole ---- */

@@ -107,10 +107,9 @@ static LLVMValueRef widened(lower *l, scalar s, LLVMValueRef v)
 
 /* ---- gather ---- */
 
-/* The index as an i32 from 0 to extent - 1, whatever it was. */
-static LLVMValueRef clamped(lower *l, scalar s, LLVMValueRef v, uint32_t extent)
+/* The index, of 32 or 64 bits, as an i32 from 0 to extent - 1, whatever it was. */
+static LLVMValueRef clamped(lower *l, LLVMValueRef v, uint32_t extent)
 {
-	v = widened(l, s, v);
 	LLVMTypeRef type = LLVMTypeOf(v);
 	LLVMValueRef args[2] = {v, lower_const(l, type, extent - 1)};
 	v = lower_intrinsic(l, type == l->i64 ? "llvm.umin.i64" : "llvm.umin.i32", type, 2, args);
@@ -133,10 +132,11 @@ static void read_gathered(lower *l, const ir_op *o, tile index, tile out)
 	unsigned axis = (unsigned)o->attr[0], bytes = ir_element_bytes(x->type);
 	unsigned shift = layout_shift(from, axis) + (unsigned)__builtin_ctz(bytes);
 	ir_type t = ir_element(x->type);
+	scalar s = ir_arg(o, 1)->type.elem;
 	tid_map m = lower_tid_columns(to);
 	for (unsigned i = 0; i < LOWER_TID_BITS; i++) m.col[i] = without_axis(from, to, axis, bytes, m.col[i]);
 	for (uint32_t r = 0; r < out.n; r++) {
-		LLVMValueRef at = clamped(l, ir_arg(o, 1)->type.elem, index.at[r], x->type.dim[axis]);
+		LLVMValueRef given = widened(l, s, index.at[r]), at = clamped(l, given, x->type.dim[axis]);
 		at = LLVMBuildShl(l->builder, at, lower_i32(l, shift), "");
 		LLVMValueRef rest = lower_combine(l, lower_tid_map(l, &m), lower_map_bits(&m),
 			without_axis(from, to, axis, bytes, layout_apply(to, r, 0, 0)));
@@ -144,6 +144,7 @@ static void read_gathered(lower *l, const ir_op *o, tile index, tile out)
 			l->builder, LLVMBuildOr(l->builder, at, rest, ""), lower_i32(l, o->shared_offset), "");
 		words w = lower_word_shape(t, 1);
 		lower_shared_load(l, at, bytes, &w);
+		w.at[0] = lower_checked(l, "gather", w.at[0], given, scalar_is_signed(s), x->type.dim[axis]);
 		lower_unpack(l, t, 1, &out.at[r], &w);
 	}
 }

@@ -138,6 +138,28 @@ LLVMValueRef lower_asm(lower *l, const char *form, const char *constraints, LLVM
 	return made;
 }
 
+static LLVMValueRef at_least_16(lower *l, LLVMValueRef v)
+{
+	return LLVMGetIntTypeWidth(LLVMTypeOf(v)) < 16 ? LLVMBuildZExt(l->builder, v, l->i16, "") : v;
+}
+
+LLVMValueRef lower_checked(
+	lower *l, const char *check, LLVMValueRef v, LLVMValueRef operand, bool is_signed, uint32_t extent)
+{
+	if (!l->options->checks || LLVMIsConstant(operand)) return v;
+	LLVMTypeRef type = LLVMTypeOf(v);
+	LLVMValueRef args[2] = {at_least_16(l, v), at_least_16(l, operand)};
+	unsigned bits = LLVMGetIntTypeWidth(LLVMTypeOf(args[0])), wide = LLVMGetIntTypeWidth(LLVMTypeOf(args[1]));
+	char letter = bits == 64 ? 'l' : bits == 32 ? 'r' : 'h', other = wide == 64 ? 'l' : wide == 32 ? 'r' : 'h';
+	text code = {.arena = l->arena};
+	text_printf(&code, LOWER_CHECK "check.%s.b%u.%c%u $0, $2", check, bits, is_signed ? 's' : 'u', wide);
+	if (extent) text_printf(&code, ", %u", extent);
+	text_puts(&code, ";");
+	const char *constraints = arena_printf(l->arena, "=%c,0,%c", letter, other);
+	v = lower_asm(l, code.at, constraints, LLVMTypeOf(args[0]), 2, args, LOWER_ASM_PURE);
+	return type == LLVMTypeOf(v) ? v : LLVMBuildTrunc(l->builder, v, type, "");
+}
+
 LLVMValueRef lower_contract(lower *l, LLVMValueRef v)
 {
 	(void)l;

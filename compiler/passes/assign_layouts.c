@@ -35,10 +35,11 @@
  *
  * join puts its new bit into a register, split takes it from one: neither moves data once its operand lies so.
  * Reductions and scans take their operands as they lie: a butterfly works for any layout (docs/layout.md); sorts want
- * lines (layout_lines).  Stores take the value
- * as it lies unless converting it pays (coalesce_convert_pays). */
+ * lines (layout_lines), and so do scans that would move more between warps than it takes to make lines.  Stores take
+ * the value as it lies unless converting it pays (coalesce_convert_pays). */
 #include "coalesce.h"
 #include "mma.h"
+#include "scratch.h"
 #include "wgmma.h"
 
 #include <string.h>
@@ -253,6 +254,11 @@ static const layout *of_result(assigner *a, const ir_op *o)
 	case IR_REDUCE:
 		from = or_default(a, of_operands(a, o), ir_arg(o, 0));
 		l = layout_slice(from, (unsigned)o->attr[0]);
+		return intern(a, &l);
+	case IR_SCAN:
+		from = or_default(a, of_operands(a, o), o->results[0]);
+		if (!scan_wants_lines(o, from, a->func->num_warps)) return from;
+		l = layout_lines(ir_arg(o, 0)->type, (unsigned)o->attr[0], a->func->num_warps);
 		return intern(a, &l);
 	case IR_SORT:
 		l = layout_lines(ir_arg(o, 0)->type, (unsigned)o->attr[0], a->func->num_warps);

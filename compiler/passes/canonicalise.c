@@ -289,6 +289,15 @@ static bool holds_all(scalar to, scalar from)
 	return t->bytes > f->bytes || (t->bytes == f->bytes && t->is_signed == f->is_signed);
 }
 
+/* Does the way through `middle` end in a value that the direct way does not give?  A float becomes the nearest integer
+ * that there is, where an integer wraps; an infinity becomes the largest f8e5m2, whose own infinity stays. */
+static bool saturates(scalar first, scalar middle, scalar last)
+{
+	if (!scalar_is_float(middle)) return false;
+	return (scalar_is_integer(first) && scalar_is_integer(last) && !holds_all(last, first)) ||
+	       (first == SCALAR_F8E5M2 && last == SCALAR_F8E5M2);
+}
+
 static ir_value *simplify_convert(canon *c, const ir_op *o)
 {
 	ir_value *a = ir_arg(o, 0);
@@ -300,6 +309,7 @@ static ir_value *simplify_convert(canon *c, const ir_op *o)
 	bool truncates = scalar_is_integer(first) && scalar_is_integer(middle) && scalar_is_integer(last) &&
 			 scalar_bits(last) <= scalar_bits(middle);
 	if (!holds_all(middle, first) && !truncates) return NULL;
+	if (saturates(first, middle, last)) return NULL;
 	return ir_type_equal(x->type, t) ? x : ir_build1(&c->build, IR_CONVERT, t, 1, &x);
 }
 

@@ -24,6 +24,7 @@ typedef struct pass_context {
 	VEC(pass_note) notes;   /* loads of a product that pipeline did not let run ahead */
 	VEC(pass_note) windows; /* loads of a product, or their rings, that are no windows of an array */
 	VEC(pass_note) alone;   /* rings that each program of a cluster fills for itself */
+	VEC(pass_note) whole;   /* takers of long tiles that did not become loops over parts */
 } pass_context;
 
 /* tile level, every target */
@@ -41,6 +42,8 @@ bool pass_prepare_dots(pass_context *, ir_func *); /* nvptx: dots become such as
 
 bool pass_windows(pass_context *, ir_func *); /* nvptx: loads by pointers that are windows of an array become blocks by
 						 tensor maps */
+
+bool pass_parts(pass_context *, ir_func *); /* nvptx: who takes a long tile becomes a loop over parts of it */
 
 /* nvptx: dots that the warpgroup's instruction makes. */
 bool pass_select_wgmma(pass_context *, ir_func *);

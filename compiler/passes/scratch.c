@@ -40,6 +40,18 @@ static void add_in_order(reduce_plan *p, const layout *l, uint32_t axis, layout_
 	}
 }
 
+/* Of the values that still tell apart, and those of all warps. */
+static void size_step(reduce_step *step, const ir_op *reduce)
+{
+	step->bytes = 0;
+	for (unsigned k = 0; k < reduce->nargs && k < REDUCE_MAX_OPERANDS; k++) {
+		uint32_t bytes = ir_element_bytes(ir_arg(reduce, k)->type)
+				 << (__builtin_popcount(step->live) + step->nbits);
+		step->operand_offset[k] = step->bytes;
+		step->bytes += (bytes + SCRATCH_ALIGN - 1) & ~(uint32_t)(SCRATCH_ALIGN - 1);
+	}
+}
+
 /* What each warp step exchanges, given what the steps before it have combined already. */
 static void size_steps(reduce_plan *p, const layout *l, const ir_op *reduce)
 {
@@ -53,19 +65,19 @@ static void size_steps(reduce_plan *p, const layout *l, const ir_op *reduce)
 		step->skip_lane = layout_free_mask(l, LAYOUT_LANE) | combined_lanes;
 		step->skip_warp = layout_free_mask(l, LAYOUT_WARP) | combined_warps;
 		for (unsigned i = 0; i < step->nbits; i++) combined_warps |= 1u << step->bit[i];
-		for (unsigned k = 0; k < reduce->nargs && k < REDUCE_MAX_OPERANDS; k++) {
-			uint32_t bytes = ir_element_bytes(ir_arg(reduce, k)->type)
-					 << (__builtin_popcount(live) + step->nbits);
-			step->operand_offset[k] = step->bytes;
-			step->bytes += (bytes + SCRATCH_ALIGN - 1) & ~(uint32_t)(SCRATCH_ALIGN - 1);
+		size_step(step, reduce);
+		for (unsigned i = l->nin[LAYOUT_REG]; i-- > 0 && step->bytes > EXCHANGE_MOST;) {
+			if (!(step->live & l->col[LAYOUT_REG][i])) continue;
+			step->pass[step->npasses++] = (uint8_t)i;
+			step->live &= ~l->col[LAYOUT_REG][i];
+			size_step(step, reduce);
 		}
 		if (step->bytes > p->bytes) p->bytes = step->bytes;
 	}
 }
 
-void reduce_plan_make(const ir_op *reduce, reduce_plan *p)
+static void make_plan(const ir_op *reduce, const layout *l, reduce_plan *p)
 {
-	const layout *l = ir_arg(reduce, 0)->layout;
 	uint32_t axis = layout_dim_bits(l, (unsigned)reduce->attr[0]);
 	memset(p, 0, sizeof *p);
 	if (reduce->attr[1] == IR_CUSTOM || reduce->kind == IR_SCAN)
@@ -75,6 +87,45 @@ void reduce_plan_make(const ir_op *reduce, reduce_plan *p)
 	for (unsigned i = 0; i < l->nin[LAYOUT_REG]; i++)
 		if (l->col[LAYOUT_REG][i] & axis) p->registers |= UINT32_C(1) << i;
 	size_steps(p, l, reduce);
+}
+
+void reduce_plan_make(const ir_op *reduce, reduce_plan *p)
+{
+	make_plan(reduce, ir_arg(reduce, 0)->layout, p);
+}
+
+/* Registers that a thread writes and reads at the steps between warps; *bytes: of all threads, at the largest. */
+static uint64_t exchanged(const ir_op *reduce, const layout *l, uint64_t *bytes)
+{
+	reduce_plan p;
+	uint64_t n = 0;
+	make_plan(reduce, l, &p);
+	*bytes = 0;
+	for (uint32_t s = 0; s < p.nsteps; s++) {
+		const reduce_step *step = &p.step[s];
+		uint64_t all = (uint64_t)step->bytes << step->npasses;
+		if (all > *bytes) *bytes = all;
+		unsigned live = step->npasses;
+		for (unsigned i = 0; i < l->nin[LAYOUT_REG]; i++) live += (step->live & l->col[LAYOUT_REG][i]) != 0;
+		if (step->in == LAYOUT_WARP) n += ((UINT64_C(1) << step->nbits) + 1) << live;
+	}
+	return n;
+}
+
+bool scan_wants_lines(const ir_op *scan, const layout *l, unsigned num_warps)
+{
+	layout lines = layout_lines(ir_arg(scan, 0)->type, (unsigned)scan->attr[0], num_warps);
+	uint64_t there_and_back = 4 * (uint64_t)layout_registers(l), bytes, unused;
+	uint64_t as_it_lies = exchanged(scan, l, &bytes);
+	if (bytes <= LAYOUT_SCRATCH_LIMIT) return false;
+	return exchanged(scan, &lines, &unused) + there_and_back < as_it_lies;
+}
+
+bool reduce_in_pass(const reduce_step *s, uint32_t pass, uint32_t r)
+{
+	for (unsigned i = 0; i < s->npasses; i++)
+		if ((r >> s->pass[i] & 1) != (pass >> i & 1)) return false;
+	return true;
 }
 
 uint32_t reduce_slot(const reduce_step *s, uint32_t element)
@@ -128,7 +179,7 @@ uint32_t exchange_barriers(const ir_func *f, const ir_op *o)
 		reduce_plan plan;
 		reduce_plan_make(o, &plan);
 		for (uint32_t s = 0; s < plan.nsteps; s++)
-			if (plan.step[s].in == LAYOUT_WARP) n += n ? 2 : 1;
+			if (plan.step[s].in == LAYOUT_WARP) n += (n ? 2u : 1u) + 2 * ((1u << plan.step[s].npasses) - 1);
 		return n;
 	}
 	exchange_plan plan;

@@ -30,7 +30,7 @@
 #include "../ir/ir.h"
 #include "../layout/layout.h"
 
-enum { SCRATCH_ALIGN = 16, REDUCE_MAX_OPERANDS = 16 };
+enum { SCRATCH_ALIGN = 16, REDUCE_MAX_OPERANDS = 16, EXCHANGE_MOST = LAYOUT_SCRATCH_MOST };
 
 /* One step of a reduction combines what differs in one bit of the axis, or in a run of bits that warps hold:
  *   LAYOUT_REG    registers x and x | 1 << bit[0] become register x (the one without the bit)
@@ -50,6 +50,9 @@ typedef struct reduce_step {
 	uint32_t skip_lane, skip_warp;
 	uint32_t operand_offset[REDUCE_MAX_OPERANDS];
 	uint32_t bytes;
+	/* LAYOUT_WARP: where that were more than EXCHANGE_MOST bytes, in passes: pass number n is of the live registers
+	 * whose bits pass[0 ..] spell n; a barrier between two */
+	uint8_t npasses, pass[LAYOUT_MAX_BITS]; /* bits */
 } reduce_step;
 
 typedef struct reduce_plan {
@@ -62,6 +65,11 @@ typedef struct reduce_plan {
 /* Of a mapped reduce or scan (operands have layouts, all the same).  A scan's order is that of a custom combination. */
 void reduce_plan_make(const ir_op *reduce, reduce_plan *);
 uint32_t reduce_slot(const reduce_step *, uint32_t element);
+/* Whether that pass of the step is of register r. */
+bool reduce_in_pass(const reduce_step *, uint32_t pass, uint32_t r);
+/* Whether a scan that would exchange more than a little (LAYOUT_SCRATCH_LIMIT) moves less between threads where its
+ * axis lies in lines (layout_lines) than where it lies so, though its tiles have to come there and go back. */
+bool scan_wants_lines(const ir_op *, const layout *, unsigned num_warps);
 
 /* Every thread reads the registers of one other thread, of another warp (nvptx/exchange.c).  In passes of `registers`:
  * each thread stores that many of its own, barrier, each loads its partner's.  With two buffers, used in turn, the

@@ -84,6 +84,30 @@ static sval builtin_reduction(sema *s, const builtin_call *c)
 	return sval_value(keep_dims ? keep(s, v, rank, axis, sval_is_none(c->args[1])) : v, c->at);
 }
 
+static bool is_axis(sval v, unsigned rank)
+{
+	return sval_is_int(v) && v.number.i >= -(sema_int)rank && v.number.i < (sema_int)rank;
+}
+
+/* max(v, 1.0), max(1.0, v), max(v, 5): what is meant is elementwise. */
+static void report_axis(sema *s, const builtin_call *c, bool max, ir_type a, ir_type b)
+{
+	const char *x = sema_source_text(s, c->arg_at[0]), *y = sema_source_text(s, c->arg_at[1]), *axes = "";
+	diag *d;
+	if (!a.rank)
+		d = sema_diag(s, 509, c->at, "'%s' of %s and %s", c->builtin->name, sema_type_text(s, c->args[0]),
+			ir_type_name(s->arena, b));
+	else if (sval_is_int(c->args[1]))
+		d = sema_diag(s, 210, c->arg_at[1], "axis %lld is out of range for %u dimension%s",
+			(long long)c->args[1].number.i, a.rank, a.rank == 1 ? "" : "s");
+	else
+		d = sema_diag(s, 509, c->arg_at[1], "the second argument of '%s' of a tile is an axis, not %s",
+			c->builtin->name, sema_type_text(s, c->args[1]));
+	if (a.rank == 1) axes = "the one axis is 0; ";
+	if (a.rank > 1) axes = arena_printf(s->arena, "the axes are 0 to %u; ", a.rank - 1u);
+	diag_set_hint(s->diags, d, "%s%s(%s, %s) compares element by element", axes, max ? "maximum" : "minimum", x, y);
+}
+
 /* max(x, axis), and max(a, b) of two scalars. */
 static sval builtin_max(sema *s, const builtin_call *c)
 {
@@ -92,10 +116,8 @@ static sval builtin_max(sema *s, const builtin_call *c)
 	bool max = c->builtin->which == IR_MAXIMUM;
 	if (first && second && a.rank == 0 && b.rank == 0 && !a.pointer && !b.pointer && sval_is_none(c->args[2]))
 		return builtin_extremum(s, c, max ? IR_MAX : IR_MIN, c->args[0], c->args[1]);
-	if (first && second && c->args[1].kind == SVAL_VALUE) {
-		diag *d = sema_diag(s, 509, c->arg_at[1], "the second argument of '%s' of a tile is an axis, not %s",
-			c->builtin->name, sema_type_text(s, c->args[1]));
-		diag_set_hint(s->diags, d, "'%s(a, b)' compares element by element", max ? "maximum" : "minimum");
+	if (first && second && !a.pointer && (a.rank || b.rank) && !is_axis(c->args[1], a.rank)) {
+		report_axis(s, c, max, a, b);
 		return sval_poison(c->at);
 	}
 	return builtin_reduction(s, c);
@@ -205,6 +227,55 @@ static void check_region_op(ir_op *o, void *context)
 		if (o->results[i]->type.rank) r->problem = "makes tiles of its own";
 }
 
+static const char *const letters[] = {"a", "b"};
+
+/* "f(a, b)", "f(a1, a2, b1, b2)": how f is called with `n` tiles. */
+static const char *call_text(sema *s, const char *name, unsigned n)
+{
+	text out = {.arena = s->arena};
+	text_printf(&out, "%s(", name);
+	for (unsigned i = 0; i < 2 * n; i++) {
+		if (n > 3 && i == n) text_puts(&out, ", ..");
+		if (n > 3 && (i % n) > 1) continue;
+		text_printf(&out, n > 1 ? "%s%s%u" : "%s%s", i ? ", " : "", letters[i / n], i % n + 1);
+	}
+	text_puts(&out, n > 3 ? ", ..)" : ")");
+	return out.at;
+}
+
+/* Can f be called with two values of each of the n tiles? */
+static bool takes(sema *s, const builtin_call *c, sval f, unsigned n)
+{
+	sema_arity a = sema_arity_of(s, f);
+	if (2 * n >= a.least && 2 * n <= a.most) return true;
+	unsigned count = 2 * n < a.least ? a.least : a.most;
+	diag *d = sema_diag(s, 509, f.at, "'%s' takes %u argument%s; '%s' of %u tile%s calls it with %u", a.name, count,
+		count == 1 ? "" : "s", c->builtin->name, n, n == 1 ? "" : "s", 2 * n);
+	if (a.at.file) diag_add_label(s->diags, d, a.at, "declared here");
+	diag_set_hint(s->diags, d, "it is called as %s, a before b, and returns %u value%s", call_text(s, a.name, n), n,
+		n == 1 ? "" : "s");
+	return false;
+}
+
+/* What f returns is what it is called with the next time. */
+static bool combines_in_its_type(sema *s, const builtin_call *c, sval f, sval result, ir_type t)
+{
+	ir_type got;
+	if (!sval_type_of(result, &got) || got.pointer || got.rank || result.kind == SVAL_NUMBER) return true;
+	if (got.elem == t.elem) return true;
+	diag *d = sema_diag(s, 509, f.at, "the function of this '%s' combines %s into %s", c->builtin->name,
+		scalar_name((scalar)t.elem), scalar_name((scalar)got.elem));
+	if (got.elem == SCALAR_BOOL)
+		diag_set_hint(s->diags, d,
+			"it returns a value of the elements' type, where(a < b, a, b) say; any(c) and all(c) combine "
+			"comparisons");
+	else
+		diag_set_hint(s->diags, d,
+			"it returns a value of the elements' type: cast the tile, .to(%s), or its result",
+			scalar_name((scalar)got.elem));
+	return false;
+}
+
 /* Inlines f(a1..an, b1..bn) into the operation's region. */
 static bool combine_region(sema *s, const builtin_call *c, sval f, ir_op *o)
 {
@@ -214,6 +285,7 @@ static bool combine_region(sema *s, const builtin_call *c, sval f, ir_op *o)
 			sema_type_text(s, f));
 		return false;
 	}
+	if (!takes(s, c, f, n)) return false;
 	ir_builder outer = s->b;
 	ir_block *block = o->regions[0];
 	sval args[2 * MAX_REDUCED];
@@ -235,7 +307,8 @@ static bool combine_region(sema *s, const builtin_call *c, sval f, ir_op *o)
 		}
 	}
 	for (unsigned i = 0; ok && i < n; i++) {
-		results[i] = sema_as_value(s, items[i], args[i].value->type, "a result of the combining function");
+		ok = combines_in_its_type(s, c, f, items[i], args[i].value->type);
+		results[i] = ok ? sema_as_value(s, items[i], args[i].value->type, "a result of the function") : NULL;
 		ok = results[i] != NULL;
 	}
 	if (ok) ir_yield(&s->b, n, results);

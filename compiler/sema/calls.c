@@ -255,7 +255,7 @@ static sval finish_inline(sema *s, frame *f, flow way, uint32_t errors, span at)
 	const sema_fn *fn = f->fn;
 	const ast *decl = fn->node;
 	sval v = slot_get(s, f->result);
-	if (sval_is_poison(v)) return sval_poison(at);
+	if (sval_is_poison(v) || (fn->library && s->diags->errors != errors)) return sval_poison(at);
 	bool returns_value = f->type || (v.kind != SVAL_VOID && v.kind != SVAL_UNDEFINED);
 	if (!returns_value) return s->diags->errors != errors ? sval_poison(at) : sval_void(at);
 	if (way != FLOW_LEFT) {
@@ -369,4 +369,23 @@ sval sema_call_fn(sema *s, sval f, const sval *args, uint32_t n, span at)
 		a.poison = a.poison || sval_is_poison(args[i]);
 	}
 	return call_value(s, f, &a, at);
+}
+
+sema_arity sema_arity_of(sema *s, sval f)
+{
+	sema_arity a = {.name = "?", .most = UINT32_MAX};
+	if (f.kind == SVAL_BUILTIN) {
+		bool *optional;
+		parameters p = builtin_parameters(s, f.builtin, &optional);
+		a = (sema_arity){.name = f.builtin->name, .most = p.variadic ? UINT32_MAX : p.n};
+		for (uint32_t i = 0; i < p.n; i++) a.least += !optional[i];
+	} else if (f.kind == SVAL_FN) {
+		const ast *list = f.fn->node->nkids ? f.fn->node->kids[0] : NULL;
+		a = (sema_arity){.name = f.fn->name, .at = f.fn->node->mark, .most = list ? list->nkids : 0};
+		for (uint32_t i = 0; list && i < list->nkids; i++) {
+			const ast *k = list->kids[i];
+			a.least += !k || k->nkids < 2 || !k->kids[1]; /* no default */
+		}
+	}
+	return a;
 }

@@ -30,7 +30,9 @@ static sval cast_pointer(sema *s, sval x, ir_type to, span at)
 	ir_type t = ir_with_shape(to, v->type);
 	if (ir_type_equal(t, v->type)) return sval_value(v, at);
 	if (v->type.pointer && !to.pointer && !is_address((scalar)to.elem))
-		return refuse(s, x, to, at, "a pointer is 64 bits: cast it to u64 or i64 first");
+		return refuse(s, x, to, at,
+			arena_printf(s->arena, "load(%s).to(%s) converts what stands there; the address is %s.to(u64)",
+				sema_source_text(s, x.at), scalar_name((scalar)to.elem), sema_postfix_text(s, x.at)));
 	if (!v->type.pointer && !is_address((scalar)v->type.elem))
 		return refuse(s, x, to, at, "an address is an i64 or u64: cast to u64 first");
 	return sval_value(ir_build1(&s->b, IR_BITCAST, t, 1, &v), at);

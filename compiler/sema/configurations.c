@@ -2,6 +2,7 @@
  * the `where` clauses let them pass.
  *
  *   configuration BM=64,num_warps=4
+ *   fits p2 64 % 0 ==          (for each requires clause of the kernel; requires.c)
  *
  * What the request defines is bound for all of them: such a name is left out, and a configuration of which nothing is
  * left is none.  Of explicit ones, which belong together as they are, only those count that say the same as the request
@@ -28,6 +29,7 @@ typedef struct expansion {
 	sema *s;
 	const ast *block, *kernel;
 	text *out;
+	text fits; /* of what was looked at last: what it requires of the arguments */
 	choices chosen;
 	name_table seen; /* texts of explicit configurations */
 	uint32_t tried, kept;
@@ -108,6 +110,8 @@ static bool admitted(expansion *e, bool *ok)
 		if (sval_is_poison(v) || !sema_as_const_bool(s, v, &holds, "a 'where' clause")) *ok = holds = false;
 		e->refused[i] += !holds;
 	}
+	e->fits = (text){.arena = s->arena};
+	if (holds && *ok) *ok = requires_of_configuration(s, e->kernel, &e->fits);
 	scope_close(s, m);
 	return holds;
 }
@@ -130,7 +134,7 @@ static bool add_line(expansion *e, bool once)
 		if (name_table_find(&e->seen, name)) return true;
 		name_table_set(e->s->arena, &e->seen, name, (void *)name);
 	}
-	text_printf(e->out, "configuration %s\n", line.at);
+	text_printf(e->out, "configuration %s\n%s", line.at, e->fits.n ? e->fits.at : "");
 	return true;
 }
 

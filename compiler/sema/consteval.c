@@ -213,8 +213,9 @@ sval fold_binary(sema *s, ast_op op, sval a, sval b, span at, span mark)
 	if (x.untyped != y.untyped && !sema_literal_fits(s, x.untyped ? a : b, x.untyped ? y.type : x.type))
 		return sval_poison(at);
 	if (!number_common_type(x, y, &type, &untyped)) {
-		sema_operator_diag(s, 205, at, mark, "'%s' mixes signed and unsigned: %s and %s", ast_op_text[op],
-			sema_type_text(s, a), sema_type_text(s, b));
+		diag *d = sema_operator_diag(s, 205, at, mark, "'%s' mixes signed and unsigned: %s and %s",
+			ast_op_text[op], sema_type_text(s, a), sema_type_text(s, b));
+		sema_hint_mix(s, d, a, x.type, b, y.type);
 		return sval_poison(at);
 	}
 	if (scalar_is_fp8(type))

@@ -20,11 +20,33 @@ static const char *message(sema *s, sval v)
 	return t;
 }
 
+/* An assert of the built-in library speaks of the arguments of the call that the program made: "'rand' needs ..", and
+ * behind a newline the hint. */
+static bool refused_by_library(sema *s, const char *why)
+{
+	const char *end = strchrnul(why, '\n');
+	diag *d = sema_library_diag(s, 501, "%.*s", (int)(end - why), why);
+	if (d && *end) diag_set_hint(s->diags, d, "%s", end + 1);
+	return d != NULL;
+}
+
 static sval static_assert_(sema *s, const builtin_call *c)
 {
 	bool holds;
+	ir_type t;
+	if (c->args[0].kind == SVAL_VALUE && sval_type_of(c->args[0], &t) && !t.pointer && t.elem == SCALAR_BOOL) {
+		diag *d = sema_diag(s, 301, c->arg_at[0],
+			"the condition of static_assert must be known at compile time, found a run-time %s",
+			sema_type_text(s, c->args[0]));
+		const char *what = sema_source_text(s, c->arg_at[0]);
+		diag_set_hint(s->diags, d, "device_assert(%s) checks it where the kernel runs%s", what,
+			t.rank ? ""
+			       : arena_printf(s->arena, ", a clause 'requires %s' of the kernel at its launch", what));
+		return sval_poison(c->at);
+	}
 	if (!sema_as_const_bool(s, c->args[0], &holds, "the condition of static_assert")) return sval_poison(c->at);
 	const char *m = message(s, c->args[1]);
+	if (!holds && refused_by_library(s, m)) return sval_poison(c->at);
 	if (!holds) return sema_error(s, 312, c->at, "static_assert failed%s%s", *m ? ": " : "", m);
 	return sval_void(c->at);
 }

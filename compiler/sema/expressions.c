@@ -230,7 +230,8 @@ static sval pointer_type(sema *s, const ast *n)
 	if (!sval_is_poison(v) && v.kind != SVAL_TYPE) {
 		diag *d = sema_diag(
 			s, 208, n->at, "prefix '*' makes a pointer type, and %s is no type", sema_type_text(s, v));
-		diag_set_hint(s->diags, d, "there is no dereference operator; load(p) reads memory");
+		diag_set_hint(s->diags, d, "there is no dereference operator; load(%s) reads memory",
+			v.kind == SVAL_VALUE && v.value->type.pointer ? sema_source_text(s, n->kids[0]->at) : "p");
 		return sval_poison(n->at);
 	}
 	if (!sema_as_type(s, v, &t, "what a pointer points to")) return sval_poison(n->at);
@@ -286,6 +287,26 @@ static sval pick(sema *s, const ast *n, sval object)
 	return v;
 }
 
+/* x[i] where x is no tuple. */
+static sval report_index(sema *s, const ir_value *v, const ast *n, const ast *index)
+{
+	const char *object = sema_source_text(s, n->kids[0]->at), *i = sema_postfix_text(s, index->at);
+	bool memory = v->type.pointer && v->type.rank == 0;
+	diag *d =
+		sema_diag(s, 210, index->at, memory ? "a pointer is not indexed" : "an index of a tile is ':' or None");
+	if (memory && n->nkids == 2)
+		diag_set_hint(s->diags, d, "load(%s + %s) reads that element%s", object, i,
+			v->type.pointer == IR_CONST_POINTER
+				? ""
+				: arena_printf(s->arena, ", store(%s + %s, v) writes it", object, i));
+	else if (memory)
+		diag_set_hint(s->diags, d, "load(%s + i * stride + j) reads the element of row i and column j", object);
+	else
+		diag_set_hint(
+			s->diags, d, "single elements are picked by gather, or by a sum over where(i == k, x, 0)");
+	return sval_poison(n->at);
+}
+
 /* x[:, None] */
 static sval insert_axes(sema *s, const ast *n, sval object)
 {
@@ -297,10 +318,7 @@ static sval insert_axes(sema *s, const ast *n, sval object)
 		if (k->kind == AST_SLICE) {
 			slices++;
 		} else if (k->kind != AST_NONE) {
-			diag *d = sema_diag(s, 210, k->at, "an index of a tile is ':' or None");
-			diag_set_hint(s->diags, d,
-				"single elements are picked by gather, or by a sum over where(i == k, x, 0)");
-			return sval_poison(n->at);
+			return report_index(s, v, n, k);
 		}
 	}
 	if (slices != v->type.rank)

@@ -1,8 +1,8 @@
-/* Grid and cost clauses: expressions that the host computes before a launch.
+/* Grid, cost and requires clauses: expressions that the host computes before a launch.
  *
  * In: a syntax tree over the kernel's parameters.  Out: postfix text (blkc.h gives its words), in which const
  * parameters are numbers already and run-time parameters are p0, p1 ...  Whatever has no run-time part is folded here
- * with the same arithmetic the host uses: i64 for a grid, f64 for a cost. */
+ * with the same arithmetic the host uses: f64 for a cost, i64 for the others. */
 #include "internal.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 enum { HOST_STACK = 256 }; /* values that the host's evaluator holds at once */
 
 typedef struct host {
-	bool ok, known;
+	bool ok, known, is_bool;
 	uint32_t depth; /* beyond 1: values that the host keeps at once */
 	int64_t i;
 	double f;
@@ -21,7 +21,8 @@ typedef struct host {
 typedef struct context {
 	sema *s;
 	bool is_float;
-	const char *what; /* "grid", "cost" */
+	const char *what;      /* "grid", "cost", "requires clause" */
+	const char *otherwise; /* than by a parameter, what the host does not know can be said; may be empty */
 	uint16_t code;
 } context;
 
@@ -57,12 +58,23 @@ static host from_sval(context *c, const ast *n, sval v)
 	if (sval_is_poison(v)) return failed();
 	if (v.kind == SVAL_NUMBER && scalar_is_float(v.number.type)) {
 		if (c->is_float) return known_float(c, n, v.number.f);
-		sema_error(
-			c->s, c->code, n->at, "a grid is computed in whole numbers, found %s", sema_type_text(c->s, v));
+		sema_error(c->s, c->code, n->at, "a %s is computed in whole numbers, found %s", c->what,
+			sema_type_text(c->s, v));
 		return failed();
 	}
-	if (v.kind == SVAL_NUMBER && v.number.i <= INT64_MAX)
-		return c->is_float ? known_float(c, n, (double)v.number.i) : known_int(c, (int64_t)v.number.i);
+	if (v.kind == SVAL_NUMBER && v.number.i <= INT64_MAX) {
+		host h = c->is_float ? known_float(c, n, (double)v.number.i) : known_int(c, (int64_t)v.number.i);
+		h.is_bool = v.number.type == SCALAR_BOOL;
+		return h;
+	}
+	if (v.kind == SVAL_VALUE && n->kind == AST_CALL) {
+		const char *source = sema_source_text(c->s, n->at);
+		diag *d = sema_diag(c->s, c->code, n->at,
+			"a %s is computed by the host before the launch, and %s is known in the kernel only", c->what,
+			strcmp(source, "...") == 0 ? "this call's result" : arena_printf(c->s->arena, "'%s'", source));
+		diag_set_hint(c->s->diags, d, "pass the number as a parameter, n: i32%s", c->otherwise);
+		return failed();
+	}
 	diag *d = sema_diag(c->s, c->code, n->at, "a %s cannot use %s", c->what, sema_type_text(c->s, v));
 	diag_set_hint(c->s->diags, d,
 		"the host knows operators, '?:', cdiv, min, max, next_pow2, num_sms and the parameters");
@@ -88,7 +100,10 @@ static host name(context *c, const ast *n)
 		if (p->name != n->text) continue;
 		bool number = !p->type.pointer && p->type.rank == 0 &&
 			      (c->is_float || !scalar_is_float((scalar)p->type.elem));
-		if (number) return (host){.ok = true, .text = arena_printf(s->arena, "p%u", i)};
+		if (number)
+			return (host){.ok = true,
+				.is_bool = p->type.elem == SCALAR_BOOL,
+				.text = arena_printf(s->arena, "p%u", i)};
 		diag *d = sema_diag(s, c->code, n->at, "a %s cannot use the %s '%s'", c->what,
 			ir_type_name(s->arena, p->type), p->name);
 		diag_set_hint(s->diags, d, "scalar integers%s only", c->is_float ? " and floats" : "");
@@ -146,6 +161,14 @@ static bool fold_float(const char *op, double a, double b, double *out)
 	return false;
 }
 
+static bool compares(const char *op)
+{
+	static const char *const all[] = {"<", "<=", ">", ">=", "==", "!=", "&&", "||"};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (strcmp(op, all[i]) == 0) return true;
+	return false;
+}
+
 static host combine(context *c, const ast *n, const char *op, host a, host b)
 {
 	if (!a.ok || !b.ok) return failed();
@@ -162,10 +185,17 @@ static host combine(context *c, const ast *n, const char *op, host a, host b)
 	}
 	int64_t i;
 	double f;
-	if (a.known && b.known && !c->is_float && fold_int(op, a.i, b.i, &i)) return known_int(c, i);
+	if (a.known && b.known && !c->is_float && fold_int(op, a.i, b.i, &i)) {
+		host h = known_int(c, i);
+		h.is_bool = compares(op);
+		return h;
+	}
 	if (a.known && b.known && c->is_float && fold_float(op, a.f, b.f, &f)) return known_float(c, n, f);
 	uint32_t depth = a.depth > b.depth + 1 ? a.depth : b.depth + 1;
-	return (host){.ok = true, .depth = depth, .text = arena_printf(c->s->arena, "%s %s %s", a.text, b.text, op)};
+	return (host){.ok = true,
+		.is_bool = compares(op),
+		.depth = depth,
+		.text = arena_printf(c->s->arena, "%s %s %s", a.text, b.text, op)};
 }
 
 static host unary(context *c, const ast *n)
@@ -179,9 +209,14 @@ static host unary(context *c, const ast *n)
 		return failed();
 	}
 	if (n->op == AST_OP_TILDE && a.known) return known_int(c, ~a.i);
-	if (n->op == AST_OP_LNOT && a.known) return known_int(c, c->is_float ? a.f == 0 : !a.i);
+	host h = {.ok = true, .depth = a.depth};
 	const char *op = n->op == AST_OP_NEG ? "neg" : n->op == AST_OP_TILDE ? "~" : "!";
-	return (host){.ok = true, .depth = a.depth, .text = arena_printf(c->s->arena, "%s %s", a.text, op)};
+	if (n->op == AST_OP_LNOT && a.known)
+		h = known_int(c, c->is_float ? a.f == 0 : !a.i);
+	else
+		h.text = arena_printf(c->s->arena, "%s %s", a.text, op);
+	h.is_bool = n->op == AST_OP_LNOT;
+	return h;
 }
 
 static host ternary(context *c, const ast *n)
@@ -193,8 +228,10 @@ static host ternary(context *c, const ast *n)
 	if (!a.ok || !b.ok) return failed();
 	uint32_t depth = a.depth + 1 > b.depth + 2 ? a.depth + 1 : b.depth + 2;
 	if (k.depth > depth) depth = k.depth;
-	return (host){
-		.ok = true, .depth = depth, .text = arena_printf(c->s->arena, "%s %s %s ?:", k.text, a.text, b.text)};
+	return (host){.ok = true,
+		.is_bool = a.is_bool && b.is_bool,
+		.depth = depth,
+		.text = arena_printf(c->s->arena, "%s %s %s ?:", k.text, a.text, b.text)};
 }
 
 static host call(context *c, const ast *n)
@@ -270,15 +307,24 @@ static host emit(context *c, const ast *n)
 	return h;
 }
 
-bool host_expression(sema *s, const ast *n, bool is_float, text *out, int64_t *known)
+bool host_expression(sema *s, const ast *n, host_clause clause, text *out, host_facts *facts)
 {
-	context c = {s, is_float, is_float ? "cost" : "grid", is_float ? 610 : 609};
+	static const struct {
+		const char *what, *otherwise;
+		uint16_t code;
+	} clauses[] = {{"grid",
+			       ", or launch as many programs as there can be and let those return that have nothing to "
+			       "do",
+			       609},
+		{"cost", "", 610},
+		{"requires clause", ", or look at it in the kernel: device_assert", 617}}; /* ORDER host_clause */
+	context c = {s, clause == HOST_COST, clauses[clause].what, clauses[clause].otherwise, clauses[clause].code};
 	host h = emit(&c, n);
 	if (h.ok && h.depth >= HOST_STACK) {
 		sema_error(s, c.code, n->at, "a %s of more than %d values at once", c.what, HOST_STACK);
 		return false;
 	}
 	if (h.ok) text_puts(out, h.text);
-	if (known) *known = h.ok && h.known ? h.i : 0;
+	if (facts) *facts = (host_facts){h.ok && h.known, h.ok && h.is_bool, h.ok && h.known ? h.i : 0};
 	return h.ok;
 }

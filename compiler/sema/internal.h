@@ -77,10 +77,17 @@ typedef struct binding {
 	span at;
 	binding_kind kind;
 	uint32_t frame, scope; /* ids */
+	const ast *start;      /* the statement that declares it, of const, let and var */
 	sval value;            /* all but VAR */
 	uint32_t slot;         /* VAR: the slot that holds the value */
 	struct binding *hidden;
 } binding;
+
+/* Where a name was declared that its blocks took with them, for messages: the last of them, in the last function. */
+typedef struct closed_name {
+	uint32_t frame, n;
+	span at[2];
+} closed_name;
 
 typedef struct loop {
 	struct loop *up;
@@ -114,7 +121,8 @@ typedef struct scope_mark {
 struct sema_private {
 	sema_program *program;
 	const sema_request *request;
-	name_table names; /* name to the innermost binding */
+	name_table names;  /* name to the innermost binding */
+	name_table closed; /* name to the closed_name of blocks that have ended */
 	VEC(binding *) bindings;
 	VEC(sval) slots;      /* what mutable variables and exit flags hold now; change with slot_set() */
 	slot_changes log;     /* what each write replaced, since the outermost branch began or before */
@@ -122,6 +130,7 @@ struct sema_private {
 	uint32_t stamp;
 	frame *frame;
 	uint32_t next_frame, scope, next_scope;
+	uint32_t library_error; /* id of the last call of a library function that an error was reported in */
 	uint32_t depth, inlined, regions, work;
 	uint32_t block_slots; /* slots at and beyond this belong to the innermost block */
 	bool work_reported;
@@ -140,7 +149,7 @@ void sema_init(sema *, sema_program *, const sema_request *, ir_func *);
 scope_mark scope_open(sema *);
 void scope_close(sema *, scope_mark);
 /* Reports a name that this block has declared already. */
-void scope_bind(sema *, const char *name, span at, binding_kind, sval value);
+binding *scope_bind(sema *, const char *name, span at, binding_kind, sval value);
 binding *scope_find(sema *, const char *name); /* of the current frame; null: not a local name */
 uint32_t slot_new(sema *, sval value);
 void slot_set(sema *, uint32_t slot, sval value);
@@ -156,13 +165,16 @@ sval scope_constant(sema *, declaration *, span at);
 diag *sema_operator_diag(sema *, uint16_t code, span at, span mark, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* An error about the arguments of the library function that the program called: "'NAME' MESSAGE" at that call; null
+ * where no library function is being checked. */
+diag *sema_library_diag(sema *, uint16_t code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
 /* ---- operators.c, types.c, consteval.c ---- */
-const char *sema_source_text(sema *, span); /* the source of a short expression, "..." else; for hints */
+void sema_hint_mix(sema *, diag *, sval a, scalar ta, sval b, scalar tb); /* of a signed and an unsigned integer */
 sval fold_binary(sema *, ast_op, sval a, sval b, span at, span mark);
 sval fold_unary(sema *, ast_op, sval a, span at, span mark);
 /* sema_unify(), the conversions of v[i] being made at where[i]. */
 bool sema_unify_at(sema *, const sval *v, unsigned n, span at, ir_builder *where, ir_value **out);
-const char *sema_postfix_text(sema *, span); /* the same, in parentheses unless a '.' may follow it */
 bool number_fits(sema_number, scalar); /* in the type's range; a float is in no integer's, and inf in every float's */
 /* The type in which two numbers meet; false: signed and unsigned with no common type. */
 bool number_common_type(sema_number a, sema_number b, scalar *type, bool *untyped);
@@ -244,9 +256,18 @@ ir_value *flag_not(sema *, sval a);
 bool flag_is(sval flag, bool value); /* statically */
 
 /* ---- hostexpr.c, autotune.c, digest.c, kernel.c ---- */
-/* Postfix of a grid (i64) or cost (f64) expression over run-time parameters; false after an error.  *known, where it is
- * not null, is the value of a grid expression without run-time parts, else 0. */
-bool host_expression(sema *, const ast *, bool is_float, text *out, int64_t *known);
+typedef enum host_clause { HOST_GRID, HOST_COST, HOST_REQUIRES } host_clause;
+typedef struct host_facts {
+	bool known, is_bool; /* no run-time part; a condition */
+	int64_t value;       /* of a known one in i64; else 0 */
+} host_facts;
+/* Postfix of a clause's expression over run-time parameters, in i64 (a cost: f64); false after an error.  `facts` may
+ * be null. */
+bool host_expression(sema *, const ast *, host_clause, text *out, host_facts *facts);
+/* requires.c: a line for each clause of the kernel, those that are known to fail being errors; and the lines that say
+ * of one configuration, whose const parameters are bound, for which arguments it may be chosen. */
+void requires_signature(sema *, const ast *kernel, text *out);
+bool requires_of_configuration(sema *, const ast *kernel, text *out);
 void autotune_check(sema_program *, const ast *);                                   /* names and shapes of clauses */
 bool autotune_signature(sema *, const ast *, const ast *kernel, text *out);         /* types and the canonical lines */
 void autotune_digest(const sema_program *, const ast *block, char out[33]);         /* 32 digits */

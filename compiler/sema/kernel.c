@@ -301,8 +301,9 @@ static void read_grid(sema *s, const declaration *d, text *out, int64_t extents[
 		text postfix = {.arena = s->arena};
 		const ast *n = list->kids[i];
 		if (n && n->kind == AST_ARGUMENT) n = n->nkids ? n->kids[0] : NULL;
-		if (host_expression(s, n, false, &postfix, &extents[i]))
-			text_printf(out, "grid %u %s\n", i, postfix.at);
+		host_facts facts = {0};
+		if (host_expression(s, n, HOST_GRID, &postfix, &facts)) text_printf(out, "grid %u %s\n", i, postfix.at);
+		extents[i] = facts.value;
 	}
 }
 
@@ -323,7 +324,7 @@ static void read_cost(sema *s, const declaration *d, text *out)
 		}
 		seen |= which;
 		text postfix = {.arena = s->arena};
-		if (host_expression(s, a->kids[0], true, &postfix, NULL))
+		if (host_expression(s, a->kids[0], HOST_COST, &postfix, NULL))
 			text_printf(out, "cost %s %s\n", a->text, postfix.at);
 	}
 }
@@ -370,7 +371,7 @@ ir_func *sema_specialise(sema_program *p, const sema_request *r, text *signature
 {
 	uint32_t errors = p->diags->errors;
 	declaration *d = find_kernel(p, r);
-	if (!d || d->node->nkids < 5 || p->broken) return NULL;
+	if (!d || d->node->nkids < 6 || p->broken) return NULL;
 	ir_func *func = ir_func_new(p->arena, d->name);
 	func->at = d->at;
 	sema state, *s = &state;
@@ -391,6 +392,7 @@ ir_func *sema_specialise(sema_program *p, const sema_request *r, text *signature
 	int64_t extents[3] = {0};
 	read_grid(s, d, signature, extents);
 	read_cost(s, d, signature);
+	requires_signature(s, d->node, signature);
 	write_options(func, signature);
 	if (d->autotune) {
 		char digest[33];
@@ -398,7 +400,7 @@ ir_func *sema_specialise(sema_program *p, const sema_request *r, text *signature
 		text_printf(signature, "source %s\n", digest);
 		autotune_signature(s, d->autotune, d->node, signature);
 	}
-	sema_block(s, d->node->kids[4]);
+	sema_block(s, d->node->kids[5]);
 	s->b.at = d->at;
 	ir_build(&s->b, IR_RETURN, 0, NULL, 0, NULL, 0);
 	overflow_check(s, extents);

@@ -331,6 +331,27 @@ static flow iteration(sema *s, const ast *n, int64_t i, body *b)
 	return f;
 }
 
+static bool may_leave(const ast *n, unsigned depth)
+{
+	if (!n) return false;
+	if (n->kind == AST_BREAK || n->kind == AST_RETURN || depth > SEMA_MAX_DEPTH) return true;
+	for (uint32_t i = 0; i < n->nkids; i++)
+		if (may_leave(n->kids[i], depth + 1)) return true;
+	return false;
+}
+
+/* Whether unrolling goes on behind the round that has just been unrolled: not where that had errors, which the others
+ * would repeat, and not where so many are left, each an operation at least, that the limit will be met. */
+static bool goes_on(sema *s, const ast *n, sema_int left, uint32_t errors)
+{
+	struct sema_private *p = s->private;
+	if (left > SEMA_MAX_WORK - (sema_int)p->work && !p->work_reported && !may_leave(n->kids[1], 0)) {
+		sema_error(s, 705, n->kids[0]->at, "more than 1,000,000 operations after unrolling and inlining");
+		p->work_reported = true;
+	}
+	return s->diags->errors == errors;
+}
+
 static flow static_for(sema *s, const ast *n, const range *r)
 {
 	int64_t lo, hi, step;
@@ -344,7 +365,9 @@ static flow static_for(sema *s, const ast *n, const range *r)
 	b.loop = (loop){.up = f->loop, .broken = slot_new(s, sval_bool(false, b.at))};
 	b.loop.left = slot_new(s, sval_bool(false, b.at));
 	f->loop = &b.loop;
+	uint32_t errors = s->diags->errors;
 	for (sema_int i = lo; step > 0 ? i < hi : i > hi; i += step) {
+		if (i != lo && !goes_on(s, n, ((sema_int)hi - i) / step, errors)) break;
 		sval stop = flag_or(s, slot_get(s, b.loop.broken), slot_get(s, f->returned));
 		if (flag_is(stop, true) || !sema_enter(s, n->at)) break;
 		if (flag_is(stop, false)) {

@@ -62,6 +62,27 @@ static void label_operands(sema *s, diag *d, sval a, sval b)
 	diag_add_label(s->diags, d, b.at, "%s", sema_origin_text(s, b));
 }
 
+/* The casts that say what is meant where a signed and an unsigned integer meet: the one that keeps every value, where
+ * some type holds both. */
+void sema_hint_mix(sema *s, diag *d, sval a, scalar ta, sval b, scalar tb)
+{
+	bool first = scalar_is_signed(ta);
+	sval with_sign = first ? a : b, without = first ? b : a;
+	scalar s_type = first ? ta : tb, u_type = first ? tb : ta;
+	static const scalar wider[] = {SCALAR_I16, SCALAR_I32, SCALAR_I64};
+	const char *u_text = sema_postfix_text(s, without.at);
+	for (unsigned i = 0; i < sizeof wider / sizeof *wider; i++)
+		if (scalar_bytes(wider[i]) > scalar_bytes(u_type) && scalar_bytes(wider[i]) >= scalar_bytes(s_type)) {
+			diag_set_hint(s->diags, d, "%s holds the values of both: %s.to(%s)", scalar_name(wider[i]),
+				u_text, scalar_name(wider[i]));
+			return;
+		}
+	diag_set_hint(s->diags, d,
+		"no integer type holds both: %s.to(u64) where that is never negative, %s.to(i64) where that is below "
+		"2^63",
+		sema_postfix_text(s, with_sign.at), u_text);
+}
+
 static bool report_mix(sema *s, sval a, scalar ta, sval b, scalar tb, span at)
 {
 	if (ta == SCALAR_BOOL || tb == SCALAR_BOOL) {
@@ -81,8 +102,7 @@ static bool report_mix(sema *s, sval a, scalar ta, sval b, scalar tb, span at)
 	diag *d = sema_diag(s, 205, at, "signed %s and unsigned %s do not mix",
 		scalar_name(scalar_is_signed(ta) ? ta : tb), scalar_name(scalar_is_signed(ta) ? tb : ta));
 	label_operands(s, d, a, b);
-	diag_set_hint(s->diags, d, "say which is meant: %s.to(%s) or %s.to(%s)", sema_postfix_text(s, a.at),
-		scalar_name(tb), sema_postfix_text(s, b.at), scalar_name(ta));
+	sema_hint_mix(s, d, a, ta, b, tb);
 	return false;
 }
 
@@ -113,18 +133,20 @@ bool sema_literal_fits(sema *s, sval v, scalar t)
 	return false;
 }
 
-/* The type that a number takes beside run-time values of type `t`; false after an error. */
+/* The type that a number takes beside values of type `t`; false after an error.  A literal adapts; a type that was
+ * given promotes as a run-time value's does, and gives way only where the two would not mix and no value changes by
+ * that. */
 static bool number_beside(sema *s, sval v, scalar t, scalar *out)
 {
 	sema_number n = v.number;
+	scalar common;
 	if (scalar_is_float(n.type) && !scalar_is_float(t) && t != SCALAR_BOOL) {
 		*out = n.untyped ? SCALAR_F32 : n.type;
 		return true;
 	}
 	if (!sema_literal_fits(s, v, t)) return false;
-	bool adapts = n.type != SCALAR_BOOL && t != SCALAR_BOOL &&
-		      (n.untyped || (scalar_is_integer(n.type) && number_fits(n, t)));
-	return *out = adapts ? t : n.type, true;
+	bool adapts = n.untyped || (!promote(t, n.type, &common) && number_fits(n, t));
+	return *out = adapts && n.type != SCALAR_BOOL && t != SCALAR_BOOL ? t : n.type, true;
 }
 
 /* Typed numbers meet in pairs, literals adapt to them as to run-time values; where all are literals, every one must
@@ -182,14 +204,14 @@ static bool common_element(sema *s, const sval *v, unsigned n, span at, scalar *
 		for (unsigned i = 0; good && i < n; i++) good = sema_alone_fits(s, v[i], *out);
 		return good;
 	}
-	scalar result = t;
-	for (unsigned i = 0; i < n; i++) {
-		scalar e;
-		if (v[i].kind != SVAL_NUMBER) continue;
-		if (!number_beside(s, v[i], t, &e)) return false;
-		if (!promote(result, e, &result)) return report_mix(s, v[first], t, v[i], e, at);
-	}
-	return *out = result, true;
+	for (int literals = 0; literals < 2; literals++) /* what has a type decides it, literals adapt to that */
+		for (unsigned i = 0; i < n; i++) {
+			scalar e;
+			if (v[i].kind != SVAL_NUMBER || v[i].number.untyped != (literals == 1)) continue;
+			if (!number_beside(s, v[i], t, &e)) return false;
+			if (!promote(t, e, &t)) return report_mix(s, v[first], t, v[i], e, at);
+		}
+	return *out = t, true;
 }
 
 /* ---- broadcasting ---- */

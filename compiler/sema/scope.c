@@ -59,12 +59,29 @@ scope_mark scope_open(sema *s)
 	return m;
 }
 
+/* Keeps the places of a name that goes: those of both arms of an `if`, or the one before. */
+static void remember_closed(sema *s, const binding *b)
+{
+	struct sema_private *p = s->private;
+	closed_name *c = name_table_find(&p->closed, b->name);
+	if (!c) {
+		c = ARENA_NEW(s->arena, closed_name);
+		name_table_set(s->arena, &p->closed, b->name, c);
+	}
+	if (c->frame != b->frame) *c = (closed_name){.frame = b->frame};
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->at[i].begin == b->at.begin) return; /* an unrolled loop's */
+	if (c->n == 2) c->at[0] = c->at[1], c->n = 1;
+	c->at[c->n++] = b->at;
+}
+
 void scope_close(sema *s, scope_mark m)
 {
 	struct sema_private *p = s->private;
 	while (p->bindings.n > m.bindings) {
 		binding *b = p->bindings.at[--p->bindings.n];
 		name_table_set(s->arena, &p->names, b->name, b->hidden);
+		if (b->kind != BINDING_PARAMETER) remember_closed(s, b);
 	}
 	p->slots.n = m.slots;
 	p->scope = m.scope;
@@ -92,11 +109,12 @@ binding *scope_find(sema *s, const char *name)
 	return b && s->private->frame && b->frame == s->private->frame->id ? b : NULL;
 }
 
-void scope_bind(sema *s, const char *name, span at, binding_kind kind, sval value)
+binding *scope_bind(sema *s, const char *name, span at, binding_kind kind, sval value)
 {
 	struct sema_private *p = s->private;
 	binding *old = scope_find(s, name);
-	if (old && old->scope == p->scope) {
+	bool reported = kind == BINDING_PARAMETER; /* when the file was loaded */
+	if (old && old->scope == p->scope && !reported) {
 		diag *d = sema_diag(s, 202, at, "'%s' is declared twice in one block", name);
 		diag_add_label(s->diags, d, old->at, "first declared here");
 	}
@@ -111,6 +129,7 @@ void scope_bind(sema *s, const char *name, span at, binding_kind kind, sval valu
 	if (kind == BINDING_VAR) b->slot = slot_new(s, value);
 	vec_push(s->arena, &p->bindings, b);
 	name_table_set(s->arena, &p->names, name, b);
+	return b;
 }
 
 /* Every name that could have been meant here, for "did you mean". */
@@ -164,6 +183,20 @@ static sval declared(sema *s, declaration *d, span at)
 	return sval_poison(at);
 }
 
+/* A name that inner blocks of this function have declared: where, and what to do. */
+static bool was_closed(sema *s, diag *d, const char *name)
+{
+	struct sema_private *p = s->private;
+	const closed_name *c = name_table_find(&p->closed, name);
+	if (!c || !p->frame || c->frame != p->frame->id) return false;
+	for (uint32_t i = 0; i < c->n; i++)
+		diag_add_label(
+			s->diags, d, c->at[i], "%s", i ? "and here" : "declared here, for the block that it stands in");
+	diag_set_hint(s->diags, d, "declare it before that block, var %s = ..;, and assign in the block: %s = ..;",
+		name, name);
+	return true;
+}
+
 sval scope_lookup(sema *s, const char *name, span at)
 {
 	struct sema_private *p = s->private;
@@ -188,6 +221,7 @@ sval scope_lookup(sema *s, const char *name, span at)
 		return sema_error(s, 403, at, "'%s' stands only after 'in' of a 'for'", name);
 	if (p->program->incomplete) return sval_poison(at);
 	diag *e = sema_diag(s, 201, at, "unknown name '%s'", name);
+	if (was_closed(s, e, name)) return sval_poison(at);
 	const char *foreign = foreign_name(name);
 	const char *near = !foreign && s->diags->errors < 100 ? nearest_name(s, name) : NULL;
 	if (foreign)

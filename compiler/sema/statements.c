@@ -10,19 +10,20 @@ static void name_value(sval v, const char *name)
 	if (v.kind == SVAL_VALUE && !v.value->name && v.value->def) v.value->name = name;
 }
 
-static void bind_one(sema *s, const ast *pattern, ast_op op, sval v)
+static void bind_one(sema *s, const ast *pattern, const ast *statement, sval v)
 {
+	ast_op op = statement->op;
 	binding_kind kind = op == AST_OP_BIND_VAR ? BINDING_VAR : op == AST_OP_BIND_CONST ? BINDING_CONST : BINDING_LET;
 	span at = mark_of(pattern);
 	name_value(v, pattern->text);
-	scope_bind(s, pattern->text, at, kind, v);
+	scope_bind(s, pattern->text, at, kind, v)->start = statement;
 }
 
-static void bind_pattern(sema *s, const ast *pattern, ast_op op, sval v)
+static void bind_pattern(sema *s, const ast *pattern, const ast *statement, sval v)
 {
 	if (!pattern) return;
 	if (pattern->kind == AST_NAME) {
-		bind_one(s, pattern, op, v);
+		bind_one(s, pattern, statement, v);
 		return;
 	}
 	if (pattern->kind != AST_TUPLE) return;
@@ -33,7 +34,7 @@ static void bind_pattern(sema *s, const ast *pattern, ast_op op, sval v)
 		diag_add_label(s->diags, d, v.at, "%s", sema_type_text(s, v));
 	}
 	for (uint32_t i = 0; i < pattern->nkids; i++)
-		bind_pattern(s, pattern->kids[i], op, fits ? v.tuple.items[i] : sval_poison(pattern->at));
+		bind_pattern(s, pattern->kids[i], statement, fits ? v.tuple.items[i] : sval_poison(pattern->at));
 }
 
 static void sema_bind(sema *s, const ast *n)
@@ -52,7 +53,7 @@ static void sema_bind(sema *s, const ast *n)
 	}
 	s->b.at = n->at;
 	if (n->op == AST_OP_BIND_VAR && !sval_is_poison(v)) v = sema_run_time(s, v, "a 'var'");
-	bind_pattern(s, n->kids[0], n->op, v);
+	bind_pattern(s, n->kids[0], n, v);
 }
 
 /* ---- assignment ---- */
@@ -87,6 +88,50 @@ static binding *find_target(sema *s, const ast *target)
 	return NULL;
 }
 
+/* "0.0", "zeros([64], f32)", or with a type that is said, "f64 = 0.0": what the variable could start from to hold `to`;
+ * null where the text it starts from now is no number. */
+static const char *start_text(sema *s, const binding *b, ir_type to)
+{
+	const ast *start = b->start && b->start->kind == AST_BIND && b->start->nkids > 2 ? b->start->kids[2] : NULL;
+	if (!start || b->start->kids[0]->kind != AST_NAME || to.pointer) return NULL;
+	bool literal = start->kind == AST_INT || start->kind == AST_FLOAT;
+	bool zero = start->kind == AST_INT ? start->u64 == 0 : start->kind == AST_FLOAT && start->f64 == 0;
+	const char *elem = scalar_name((scalar)to.elem);
+	if (!literal) return NULL;
+	if (to.rank && zero)
+		return arena_printf(s->arena, "var %s = zeros(%s, %s);", b->name, sema_shape_text(s, to), elem);
+	const char *number = sema_source_text(s, start->at);
+	if (start->kind == AST_INT && scalar_is_float((scalar)to.elem))
+		number = arena_printf(s->arena, "%llu.0", (unsigned long long)start->u64);
+	if (to.rank)
+		return arena_printf(
+			s->arena, "var %s = full(%s, %s, %s);", b->name, sema_shape_text(s, to), number, elem);
+	if (to.elem == SCALAR_F32) return arena_printf(s->arena, "var %s = %s;", b->name, number);
+	return arena_printf(s->arena, "var %s: %s = %s;", b->name, elem, number);
+}
+
+/* The way out that keeps every value: a cast where the variable's type is the wider one, else another start. */
+static void hint_variable(sema *s, diag *d, const binding *b, ir_type to, sval v, ir_type from)
+{
+	const char *start = start_text(s, b, from), *source = sema_postfix_text(s, v.at);
+	scalar have = (scalar)to.elem, get = (scalar)from.elem, common;
+	bool numbers = !from.pointer && !to.pointer, same_shape = ir_same_shape(from, to);
+	bool keeps = numbers && promote(have, get, &common) && common == have;
+	if (numbers && same_shape && (keeps || have == SCALAR_BOOL || get == SCALAR_BOOL))
+		diag_set_hint(s->diags, d, "write the cast: %s.to(%s)", source, scalar_name(have));
+	else if (same_shape && start)
+		diag_set_hint(s->diags, d, "let it start as %s: %s", scalar_name(get), start);
+	else if (numbers && same_shape)
+		diag_set_hint(s->diags, d, "let it start as %s, or round each time: %s.to(%s)", scalar_name(get),
+			source, scalar_name(have));
+	else if (from.rank == 0 && to.rank)
+		diag_set_hint(s->diags, d, "fill the tile: full_like(%s, %s)", b->name, sema_source_text(s, v.at));
+	else if (!same_shape && start)
+		diag_set_hint(s->diags, d, "start from a value of shape %s: %s", sema_shape_text(s, from), start);
+	else if (!same_shape)
+		diag_set_hint(s->diags, d, "start from a value of shape %s", sema_shape_text(s, from));
+}
+
 /* The value in the type that the variable has; error 214. */
 static sval keep_type(sema *s, const binding *b, sval old, sval v)
 {
@@ -115,16 +160,7 @@ static sval keep_type(sema *s, const binding *b, sval old, sval v)
 		t ? sema_stype_text(s, t) : sema_type_text(s, old), sema_type_text(s, v));
 	diag_add_label(s->diags, d, b->at, "declared here");
 	ir_type from;
-	if (t && t->kind == STYPE_VALUE && sval_type_of(v, &from)) {
-		if (ir_same_shape(from, t->value) && !from.pointer && !t->value.pointer)
-			diag_set_hint(s->diags, d, "write the cast: %s.to(%s)", sema_postfix_text(s, v.at),
-				scalar_name((scalar)t->value.elem));
-		else if (from.rank == 0 && t->value.rank)
-			diag_set_hint(
-				s->diags, d, "fill the tile: full_like(%s, %s)", b->name, sema_source_text(s, v.at));
-		else if (!ir_same_shape(from, t->value))
-			diag_set_hint(s->diags, d, "start from a value of shape %s", sema_shape_text(s, from));
-	}
+	if (t && t->kind == STYPE_VALUE && sval_type_of(v, &from)) hint_variable(s, d, b, t->value, v, from);
 	return sval_poison(v.at);
 }
 

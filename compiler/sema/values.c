@@ -281,18 +281,56 @@ const char *sema_origin_text(sema *s, sval v)
 
 /* ---- reporting ---- */
 
+/* The call that the program itself made of a function of the library, or null. */
+static const frame *library_call(const frame *f)
+{
+	const frame *inside = NULL;
+	for (; f && f->fn && f->library && f->call.file; f = f->up) inside = f;
+	return inside;
+}
+
+/* The first of each such call: those behind it follow from it, and are recorded nowhere. */
+static diag *error_in_library(sema *s, uint16_t code, const frame *inside, const char *message)
+{
+	if (s->private->library_error == inside->id) return ARENA_NEW(s->arena, diag);
+	s->private->library_error = inside->id;
+	return diag_error(s->diags, code, inside->call, "%s", message);
+}
+
+static void label_calls(sema *s, diag *d, const frame *f)
+{
+	for (int depth = 0; f && depth < 3; f = f->up, depth++)
+		if (f->fn && f->call.file) diag_add_label(s->diags, d, f->call, "in this call of '%s'", f->fn->name);
+}
+
 /* Inside an inlined function the call says which of its uses is meant; inside the library, whose source is not the
  * user's, the call is the place.  diag_add drops what it has recorded before. */
 static diag *report(sema *s, uint16_t code, span at, const char *fmt, va_list args)
 {
 	const char *message = arena_vprintf(s->arena, fmt, args);
-	const frame *f = s->private ? s->private->frame : NULL, *inside = NULL;
-	for (; f && f->fn && f->library && f->call.file; f = f->up) inside = f;
-	diag *d = inside ? diag_error(s->diags, code, inside->call, "in '%s': %s", inside->fn->name, message)
-			 : diag_error(s->diags, code, at, "%s", message);
-	if (inside) diag_add_label(s->diags, d, at, "found here");
-	for (int depth = 0; f && depth < 3; f = f->up, depth++)
-		if (f->fn && f->call.file) diag_add_label(s->diags, d, f->call, "in this call of '%s'", f->fn->name);
+	const frame *f = s->private ? s->private->frame : NULL, *inside = library_call(f);
+	if (inside) {
+		diag *d = error_in_library(
+			s, code, inside, arena_printf(s->arena, "in '%s': %s", inside->fn->name, message));
+		diag_add_label(s->diags, d, at, "found here");
+		label_calls(s, d, inside->up);
+		return d;
+	}
+	diag *d = diag_error(s->diags, code, at, "%s", message);
+	label_calls(s, d, f);
+	return d;
+}
+
+diag *sema_library_diag(sema *s, uint16_t code, const char *fmt, ...)
+{
+	const frame *inside = library_call(s->private->frame);
+	va_list args;
+	if (!inside) return NULL;
+	va_start(args, fmt);
+	const char *message = arena_vprintf(s->arena, fmt, args);
+	va_end(args);
+	diag *d = error_in_library(s, code, inside, arena_printf(s->arena, "'%s' %s", inside->fn->name, message));
+	label_calls(s, d, inside->up);
 	return d;
 }
 

@@ -140,7 +140,9 @@ uint64_t sema_number_bits(sema_number, scalar to); /* the number cast to that ty
 const char *sema_type_text(sema *, sval);     /* "f32[128]", "the integer 3", "a type", "(f32, i32)" */
 const char *sema_shape_text(sema *, ir_type); /* "[128,64]"; "a scalar" for rank 0 */
 const char *sema_stype_text(sema *, const stype *);
-const char *sema_where_text(sema *, span); /* "softmax.blk:8:13" */
+const char *sema_where_text(sema *, span);   /* "softmax.blk:8:13" */
+const char *sema_source_text(sema *, span);  /* the source of a short expression, "..." else; for hints */
+const char *sema_postfix_text(sema *, span); /* the same, in parentheses unless a '.' may follow it */
 /* Reports and returns poison; sema_diag() returns the record so that labels and a hint can follow. */
 sval sema_error(sema *, uint16_t code, span, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 diag *sema_diag(sema *, uint16_t code, span, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -199,5 +201,12 @@ sval sema_emit_unary(sema *, ast_op, sval a, span at, span mark);
 bool sema_check_math(sema *, sval x, const char *what);
 /* Calls a function value (SVAL_FN or SVAL_BUILTIN) on positional arguments: for reduce(x, axis, f). */
 sval sema_call_fn(sema *, sval f, const sval *args, uint32_t n, span at);
+/* How many arguments such a value may be called with, for errors before the call; `at` is no place for a built-in. */
+typedef struct sema_arity {
+	const char *name;
+	span at;
+	unsigned least, most;
+} sema_arity;
+sema_arity sema_arity_of(sema *, sval f);
 
 #endif

@@ -163,6 +163,8 @@ static void put_facts(text *out, const ast *x)
 		break;
 	case AST_STRING:
 	case AST_IMPORT:
+	case AST_REQUIRES:
+		if (!x->text) break;
 		text_puts(out, " ");
 		put_quoted(out, x->text, x->ntext);
 		break;

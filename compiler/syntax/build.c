@@ -412,6 +412,35 @@ static bool assignable(const ast *x)
 	return true;
 }
 
+/* A short piece of the source, or `otherwise`. */
+static const char *source_text(parser *p, span at, const char *otherwise)
+{
+	uint32_t n = at.end - at.begin;
+	if (n > 40 || memchr(p->lexer.text + at.begin, '\n', n)) return otherwise;
+	return arena_strndup(p->arena, p->lexer.text + at.begin, n);
+}
+
+/* *x = v and x[i] = v: memory is written by a call. */
+static void hint_target(parser *p, diag *d, const ast *t, token op, operand value)
+{
+	if (t->kind != AST_POINTER && t->kind != AST_INDEX) return;
+	const char *v = source_text(p, value.at, "v"), *place = source_text(p, t->kids[0]->at, "p");
+	bool sum = value.node->kind == AST_BINARY || value.node->kind == AST_TERNARY;
+	bool one =
+		t->kind == AST_INDEX && t->nkids == 2 && t->kids[1]->kind != AST_SLICE && t->kids[1]->kind != AST_NONE;
+	if (t->kind == AST_INDEX && !one) place = "p";
+	if (one) {
+		const ast *i = t->kids[1];
+		bool tight = i->kind != AST_TERNARY && (i->kind != AST_BINARY || i->op <= AST_OP_SUB);
+		place = arena_printf(p->arena, tight ? "%s + %s" : "%s + (%s)", place, source_text(p, i->at, "i"));
+	}
+	if (op.kind != TOKEN_ASSIGN)
+		v = arena_printf(p->arena, sum ? "load(%s) %s (%s)" : "load(%s) %s %s", place,
+			ast_op_text[binary_op(op.kind)], v);
+	diag_set_hint(p->ds, d, "memory is written by store(%s, %s)%s", place, v,
+		t->kind == AST_INDEX ? "; a tile is a value: where(..) makes a new one" : "");
+}
+
 ast *build_assign(parser *p, operand target, token op, operand value)
 {
 	ast *t = target.node;
@@ -419,9 +448,7 @@ ast *build_assign(parser *p, operand target, token op, operand value)
 		diag *d = diag_error(p->ds, 114, t->at,
 			assignable(t) ? "a tuple can only be assigned with ="
 				      : "only a name or a tuple of names can be assigned to");
-		if (t->kind == AST_INDEX)
-			diag_set_hint(p->ds, d,
-				"tiles are values: make a new one with where(...); memory is written with store(...)");
+		hint_target(p, d, t, op, value);
 	}
 	ast *n = fixed(p, AST_ASSIGN, span_join(target.at, value.at), token_span(p, op), t, value.node, NULL, 2);
 	n->op = binary_op(op.kind);
@@ -529,10 +556,16 @@ ast *build_fn(parser *p, token word, token name, ast *parameters, ast *result, a
 
 ast *build_kernel(parser *p, token word, token name, ast *parameters, clauses c, ast *body)
 {
-	ast **kids = ARENA_ARRAY(p->arena, ast *, 5), *all[] = {parameters, c.grid, c.options, c.cost, body};
+	ast *requires = NULL;
+	if (c.requires)
+	requires = parent(p, AST_LIST, span_join(c.requires->at[0]->at, c.requires->at[c.requires->n - 1]->at),
+		c.requires->at[0]->mark, c.requires);
+	ast *all[] = {parameters, c.grid, c.options, c.cost, requires, body};
+	enum { N = sizeof all / sizeof *all };
+	ast **kids = ARENA_ARRAY(p->arena, ast *, N);
 	memcpy(kids, all, sizeof all);
 	span at = span_join(token_span(p, word), body->at);
-	ast *n = node(p, AST_KERNEL, at, at, kids, 5);
+	ast *n = node(p, AST_KERNEL, at, at, kids, N);
 	n->mark = name_of(p, n, name);
 	return n;
 }
@@ -550,6 +583,21 @@ clauses build_clause(parser *p, clauses c, token word, ast_list *l, token close)
 		report_repeated(p, *place, word);
 	else
 		*place = build_group(p, word, l, close);
+	return c;
+}
+
+/* One of several, which must all hold. */
+clauses build_requires(parser *p, clauses c, token word, operand condition, ast *reason)
+{
+	span mark = token_span(p, word);
+	ast *n = fixed(p, AST_REQUIRES, span_join(mark, reason ? reason->at : condition.at), mark,
+		build_expr(condition), NULL, NULL, 1);
+	if (reason) {
+		n->text = reason->text;
+		n->ntext = reason->ntext;
+	}
+	if (!c.requires) c.requires = build_list(p);
+	build_append(p, c.requires, n);
 	return c;
 }
 

@@ -16,7 +16,7 @@
 %syntax_error { (void)yymajor; (void)TOKEN; parse_refused(p); }
 
 /* Words that mean something in one place only are names elsewhere. */
-%fallback NAME IN GRID OPTIONS COST KEY CONFIG WHERE RESET RESTORE SCRATCH TOLERANCE.
+%fallback NAME IN GRID OPTIONS COST REQUIRES KEY CONFIG WHERE RESET RESTORE SCRATCH TOLERANCE.
 /* Ranges of these numbers are used: contextual words, then literals, then reserved words. */
 %token INTEGER FLOAT STRING.
 %token IMPORT CONST FN KERNEL AUTOTUNE LET VAR IF ELSE FOR WHILE BREAK CONTINUE RETURN TRUE FALSE NONE INF NAN.
@@ -37,7 +37,7 @@
 %type declarations {ast_list *}  %type declaration {ast *}
 %type parameters {ast_list *}    %type parameter_list {ast_list *}  %type parameter {ast *}
 %type optional_type {ast *}      %type optional_value {ast *}       %type result {ast *}
-%type clauses {clauses}          %type keys {ast *}
+%type clauses {clauses}          %type keys {ast *}                 %type reason {ast *}
 %type items {ast_list *}         %type axes {ast_list *}            %type axis {ast *}
 %type statements {ast_list *}    %type statement {ast *}            %type block {ast *}
 %type if_chain {ast_list *}      %type pattern {ast *}              %type names {ast_list *}
@@ -82,6 +82,9 @@ comma ::= COMMA.
 clauses(C) ::= .                        { C = (clauses){0}; }
 clauses(C) ::= clauses(A) GRID(W) LPAREN expr_list(L) RPAREN(Z).          { C = build_clause(p, A, W, L, Z); }
 clauses(C) ::= clauses(A) OPTIONS|COST(W) LPAREN named_list(L) comma RPAREN(Z). { C = build_clause(p, A, W, L, Z); }
+clauses(C) ::= clauses(A) REQUIRES(W) expr(E) reason(T).                  { C = build_requires(p, A, W, E, T); }
+reason(T) ::= .                         { T = NULL; }
+reason(T) ::= COMMA strings(S).         { T = build_string(p, S).node; }
 
 /* ---- autotune ---- */
 

@@ -125,7 +125,7 @@ again:
 	"for" { TOKEN(FOR); } "while" { TOKEN(WHILE); } "break" { TOKEN(BREAK); } "continue" { TOKEN(CONTINUE); }
 	"return" { TOKEN(RETURN); } "true" { TOKEN(TRUE); } "false" { TOKEN(FALSE); } "None" { TOKEN(NONE); }
 	"inf" { TOKEN(INF); } "nan" { TOKEN(NAN); } "in" { TOKEN(IN); } "grid" { TOKEN(GRID); } "options" { TOKEN(OPTIONS); }
-	"cost" { TOKEN(COST); } "key" { TOKEN(KEY); } "config" { TOKEN(CONFIG); } "where" { TOKEN(WHERE); }
+	"cost" { TOKEN(COST); } "requires" { TOKEN(REQUIRES); } "key" { TOKEN(KEY); } "config" { TOKEN(CONFIG); } "where" { TOKEN(WHERE); }
 	"reset" { TOKEN(RESET); } "restore" { TOKEN(RESTORE); } "scratch" { TOKEN(SCRATCH); } "tolerance" { TOKEN(TOLERANCE); }
 	name { TOKEN(NAME); }
 

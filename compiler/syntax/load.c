@@ -49,20 +49,27 @@ static void unreadable(diags *ds, span at, const char *name, int error)
 	diag_error(ds, 801, at, "cannot read '%s': %s", name, why ? why : "unknown error");
 }
 
-/* Reads at most `room` bytes; returns how many, or -1 with errno set. */
+static void irregular(diags *ds, span at, const char *name, mode_t mode)
+{
+	const char *is = S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+	diag *d = diag_error(ds, 801, at, "cannot read '%s': it is %s and no regular file", name, is);
+	diag_set_hint(ds, d, "blkc reads a pipe as its standard input: blkc - <PIPE; imports are files");
+}
+
+/* Reads at most `room` bytes; returns how many, or -1 with errno set.  Nothing here waits: neither for a pipe's other
+ * end, nor for a device that took the file's place since it was looked at. */
 static ssize_t read_all(const char *name, char *to, size_t room)
 {
-	int fd = open(name, O_RDONLY | O_CLOEXEC), error = 0;
+	struct stat st;
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), error = 0;
 	if (fd < 0) return -1;
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) error = EINVAL;
 	size_t n = 0;
-	while (n < room) {
+	while (!error && n < room) {
 		ssize_t got = read(fd, to + n, room - n);
 		if (got == 0) break;
 		if (got > 0) n += (size_t)got;
-		if (got < 0 && errno != EINTR) {
-			error = errno;
-			break;
-		}
+		if (got < 0 && errno != EINTR) error = errno;
 	}
 	close(fd);
 	errno = error;
@@ -82,13 +89,15 @@ static source_file *load(source_set *set, diags *ds, span at, const char *name, 
 		return NULL;
 	}
 	if (S_ISDIR(st.st_mode)) return unreadable(ds, at, name, EISDIR), NULL;
+	if (!S_ISREG(st.st_mode)) return irregular(ds, at, name, st.st_mode), NULL;
 	char identity[PATH_MAX];
 	if (!realpath(name, identity)) return unreadable(ds, at, name, errno), NULL;
 	source_file *f = known(set, identity);
 	if (f) return f;
-	if (S_ISREG(st.st_mode) && st.st_size > SOURCE_LIMIT) return too_large(ds, at, name), NULL;
-	/* one byte more than is expected, to see that it is not there; what has no size may be as large as allowed */
-	size_t room = (S_ISREG(st.st_mode) && st.st_size ? (size_t)st.st_size : (size_t)SOURCE_LIMIT) + 1;
+	if (st.st_size > SOURCE_LIMIT) return too_large(ds, at, name), NULL;
+	/* one byte more than is expected, to see that it is not there; what has no size (/proc) may be as large as
+	 * allowed */
+	size_t room = (st.st_size ? (size_t)st.st_size : (size_t)SOURCE_LIMIT) + 1;
 	char *content = arena_alloc(set->arena, room + 1);
 	ssize_t n = read_all(name, content, room);
 	if (n < 0) return unreadable(ds, at, name, errno), NULL;

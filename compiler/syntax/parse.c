@@ -29,13 +29,20 @@ static void add_word(words *w, const char *s)
 	if (w->n < sizeof w->at / sizeof *w->at) w->at[w->n++] = s;
 }
 
+/* Behind the ':' of a name that is declared. */
+static bool type_follows(const parser *p)
+{
+	return p->last.kind == TOKEN_COLON && !p->ternaries && !p->autotune &&
+	       !(p->nopen && p->open[p->nopen - 1].kind == TOKEN_LBRACKET);
+}
+
 /* What could stand here.  Sets that a reader knows under one name are named so; operators are never listed beside
  * something else, since they could nearly always follow. */
 static words expected(const parser *p)
 {
 	static const int single[] = {TOKEN_LPAREN, TOKEN_LBRACKET, TOKEN_ASSIGN, TOKEN_COLON, TOKEN_COMMA, TOKEN_SEMI,
-		TOKEN_ARROW, TOKEN_IN, TOKEN_GRID, TOKEN_OPTIONS, TOKEN_COST, TOKEN_KEY, TOKEN_LBRACE, TOKEN_RPAREN,
-		TOKEN_RBRACKET, TOKEN_RBRACE};
+		TOKEN_ARROW, TOKEN_IN, TOKEN_GRID, TOKEN_OPTIONS, TOKEN_COST, TOKEN_REQUIRES, TOKEN_KEY, TOKEN_LBRACE,
+		TOKEN_RPAREN, TOKEN_RBRACKET, TOKEN_RBRACE};
 	words w = {{0}, 0};
 	bool expression = accepts(p, TOKEN_INTEGER), operators = accepts(p, TOKEN_SLASH), name = accepts(p, TOKEN_NAME);
 	if (accepts(p, TOKEN_KERNEL)) {
@@ -47,7 +54,7 @@ static words expected(const parser *p)
 	else if (accepts(p, TOKEN_TOLERANCE))
 		add_word(&w, "an axis, 'config', 'where', 'reset', 'restore', 'scratch', 'tolerance'");
 	else if (expression)
-		add_word(&w, "an expression");
+		add_word(&w, type_follows(p) ? "a type" : "an expression");
 	else if (name)
 		add_word(&w, accepts(p, TOKEN_CONST) ? "a parameter" : "a name");
 	else if (accepts(p, TOKEN_STRING) && !operators)
@@ -98,6 +105,80 @@ static bool starts_statement(int kind)
 	       kind == TOKEN_RETURN || kind == TOKEN_BREAK || kind == TOKEN_CONTINUE;
 }
 
+/* Where the lexer stands, to look at the tokens behind the refused one; nothing is reported. */
+static lexer behind(const parser *p)
+{
+	lexer l = p->lexer;
+	l.ds = p->unheard;
+	return l;
+}
+
+/* for (i = 0; i < n; i += 1), with or without the parentheses and a type: refused at '(' or '='. */
+static bool is_c_for(const parser *p)
+{
+	if (p->now.kind == TOKEN_LPAREN) return p->last.kind == TOKEN_FOR;
+	return p->now.kind == TOKEN_ASSIGN && p->last.kind == TOKEN_NAME && p->before_last.kind == TOKEN_FOR;
+}
+
+/* A short piece of the source without blanks around it, or null. */
+static const char *piece(const parser *p, uint32_t begin, uint32_t end)
+{
+	static const char blanks[] = " \t\r\n";
+	while (begin < end && strchr(blanks, p->lexer.text[begin])) begin++;
+	while (begin < end && strchr(blanks, p->lexer.text[end - 1])) end--;
+	if (begin == end || end - begin > 40 || memchr(p->lexer.text + begin, '\n', end - begin)) return NULL;
+	return arena_strndup(p->arena, p->lexer.text + begin, end - begin);
+}
+
+/* The step of `i++`, `++i` and `i += s`, the third part of C's for, which begins behind `l`; null for another. */
+static const char *step_of(const parser *p, lexer *l)
+{
+	token a = lexer_next(l), b = lexer_next(l), c = lexer_next(l);
+	if (a.kind == TOKEN_PLUS || b.kind == TOKEN_PLUS) return "1";
+	return b.kind == TOKEN_PLUS_ASSIGN ? piece(p, c.begin, c.end) : NULL;
+}
+
+/* "for i in range(0, n) { .. }" of C's three parts, where they are the usual ones. */
+static const char *range_for(const parser *p)
+{
+	static const char usual[] = "a loop runs over a range: for i in range(lo, hi, step) { .. }";
+	lexer l = behind(p);
+	token name = p->last, t = p->now, below = {0};
+	if (t.kind == TOKEN_LPAREN) do {
+			name = t;
+			t = lexer_next(&l);
+		} while (t.kind == TOKEN_NAME || t.kind == TOKEN_LET || t.kind == TOKEN_VAR);
+	uint32_t begin = t.end, first = 0, second = 0;
+	if (t.kind != TOKEN_ASSIGN || name.kind != TOKEN_NAME) return usual;
+	while (!second && t.kind != TOKEN_END && t.kind != TOKEN_LBRACE) {
+		t = lexer_next(&l);
+		if (t.kind == TOKEN_SEMI) *(first ? &second : &first) = t.begin;
+		if (first && (t.kind == TOKEN_LT || t.kind == TOKEN_LE)) below = t;
+	}
+	if (!second || !below.kind) return usual;
+	const char *from = piece(p, begin, first), *to = piece(p, below.end, second), *by = step_of(p, &l);
+	if (!from || !to || !by) return usual;
+	bool one = strcmp(by, "1") == 0;
+	return arena_printf(p->arena, "a loop runs over a range: for %.*s in range(%s, %s%s%s%s) { .. }",
+		(int)(name.end - name.begin), p->lexer.text + name.begin, from, to,
+		below.kind == TOKEN_LE ? " + 1" : "", one ? "" : ", ", one ? "" : by);
+}
+
+static uint32_t column_of(const parser *p, uint32_t at)
+{
+	uint32_t n = 0;
+	while (at > n && p->lexer.text[at - n - 1] != '\n') n++;
+	return n;
+}
+
+/* A fn that stands deeper in its line than the declaration around it is meant to be inside, not behind a lost brace. */
+static bool is_inner_fn(const parser *p)
+{
+	if (p->now.kind != TOKEN_FN || !p->nopen || !accepts(p, TOKEN_LET)) return false;
+	uint32_t line = p->open[0].at.begin - column_of(p, p->open[0].at.begin);
+	return column_of(p, p->now.begin) > strspn(p->lexer.text + line, " \t");
+}
+
 /* Habits from other languages. */
 static const char *habit(const parser *p)
 {
@@ -109,6 +190,9 @@ static const char *habit(const parser *p)
 		{"struct", "there are no structures; tuples group values"}};
 	for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
 		if (token_is(p, p->now, habits[i].word) || token_is(p, p->last, habits[i].word)) return habits[i].hint;
+	if (is_c_for(p)) return range_for(p);
+	if (type_follows(p))
+		return p->now.kind == TOKEN_ASSIGN ? "leave the ':' out, or name a type: let a: f32 = 1.0" : NULL;
 	if (p->now.kind == TOKEN_ASSIGN && !accepts(p, TOKEN_SEMI) && accepts(p, TOKEN_SLASH))
 		return "equality is written ==";
 	if (p->now.kind == TOKEN_PLUS && p->last.kind == TOKEN_PLUS) return "there is no ++; write x += 1";
@@ -185,7 +269,13 @@ static void report_refused(parser *p)
 	const char *list = join_words(p, &w), *hint = habit(p);
 	const open_bracket *o = unclosed(p);
 	diag *d;
-	if (o) {
+	p->c_for = is_c_for(p);
+	p->inner_fn = is_inner_fn(p);
+	if (p->inner_fn) {
+		o = NULL;
+		hint = "move it out of the body, and give it what it uses as arguments";
+		d = diag_error(p->ds, 110, at, "a function is declared at top level, not inside of another");
+	} else if (o) {
 		d = diag_error(p->ds, 111, at, "expected %s, found %s", list, found(p, p->now));
 		diag_add_label(p->ds, d, o->at, "this %s is not closed", token_text(o->kind));
 	} else if (is_closer(p->now.kind) && !opened(p, p->now.kind)) {
@@ -361,6 +451,18 @@ static token skip_statement(parser *p, token t)
 	return t;
 }
 
+/* Behind the head of C's for, whose parts end in ';': its body is read as a block. */
+static token skip_to_body(parser *p, token t)
+{
+	uint32_t depth = 0;
+	for (; t.kind != TOKEN_END && t.kind != TOKEN_LBRACE && t.kind != TOKEN_RBRACE && !starts_declaration(t.kind);
+		t = lexer_next(&p->lexer)) {
+		depth += t.kind == TOKEN_LPAREN;
+		if (t.kind == TOKEN_RPAREN && depth && --depth == 0) return lexer_next(&p->lexer);
+	}
+	return t;
+}
+
 /* Makes lemon read the body of a function that has a wrong header as one that has none; build_fn drops it. */
 static void feed_header(parser *p)
 {
@@ -374,9 +476,10 @@ static token recover(parser *p, token t)
 {
 	unwind(p);
 	if (p->skip_first) t = lexer_next(&p->lexer);
-	t = p->nopen ? skip_statement(p, t) : skip_declaration(p, t);
+	if (p->inner_fn) t = lexer_next(&p->lexer);
+	t = p->c_for ? skip_to_body(p, t) : p->nopen ? skip_statement(p, t) : skip_declaration(p, t);
 	p->now = t;
-	p->skip_first = false;
+	p->skip_first = p->c_for = p->inner_fn = false;
 	feed_kind(p, TOKEN_SYNC);
 	/* A declaration or the end inside of blocks: their braces are taken as closed, the error has said so. */
 	for (; p->nopen && (t.kind == TOKEN_END || starts_declaration(t.kind)); unwind(p)) {
@@ -395,10 +498,7 @@ static token next(parser *p)
 {
 	token t = lexer_next(&p->lexer);
 	if (!p->autotune || t.kind < TOKEN_IN || t.kind > TOKEN_TOLERANCE) return t;
-	lexer ahead = p->lexer;
-	diags unheard;
-	diags_init(&unheard, p->arena);
-	ahead.ds = &unheard;
+	lexer ahead = behind(p);
 	if (lexer_next(&ahead).kind == TOKEN_COLON) t.kind = TOKEN_NAME;
 	return t;
 }
@@ -414,6 +514,8 @@ ast *parse_file(arena *a, diags *ds, names *n, source_file *f)
 		return p->root;
 	}
 	lexer_init(&p->lexer, a, ds, f);
+	p->unheard = ARENA_NEW(a, diags);
+	diags_init(p->unheard, a);
 	p->lemon = grammar_new(a, p);
 	for (token t = next(p);;) {
 		if (feed(p, t)) {

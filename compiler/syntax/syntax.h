@@ -49,6 +49,8 @@ typedef struct parser {
 	bool autotune;                /* the declaration being read is an autotune */
 	bool failed;                  /* the token being fed was refused */
 	bool skip_first;              /* it is not where to go on */
+	bool c_for, inner_fn;         /* it belongs to the head of C's for; it declares a function in a body */
+	diags *unheard;               /* where lexers that look ahead report */
 	bool dead;                    /* the parser's stack overflowed */
 	bool deep;                    /* this statement's operators are too deep: reported, further ones are dropped */
 } parser;
@@ -71,6 +73,7 @@ typedef struct operand {
 typedef VEC(ast *) ast_list;
 typedef struct clauses {
 	ast *grid, *options, *cost;
+	ast_list *requires;
 } clauses;
 
 span token_span(const parser *, token);
@@ -116,6 +119,7 @@ ast *build_fn(parser *, token word, token name, ast *parameters, ast *result, as
 ast *build_kernel(parser *, token word, token name, ast *parameters, clauses, ast *body);
 ast *build_group(parser *, token word, ast_list *, token close); /* LIST */
 clauses build_clause(parser *, clauses, token word, ast_list *, token close);
+clauses build_requires(parser *, clauses, token word, operand condition, ast *reason); /* reason: STRING or null */
 ast *build_key(parser *, ast *previous, token word, ast_list *, token close);
 ast *build_autotune(parser *, token word, token name, ast *key, ast_list *items, token close);
 ast *build_axis(parser *, token name, ast_list *, token close);

@@ -1,6 +1,10 @@
 /* C headers: one typed launcher for each kernel, so that a wrong argument is the C compiler's error and not a launch's.
  *
  *   static inline blk_status add_launch(blk_module *, struct CUstream_st *, float *z, const float *x, int32_t n)
+ *   static inline blk_status add_launch_buffers(blk_module *, struct CUstream_st *, blk_buffer *z, blk_buffer *x,
+ * int32_t n)
+ *
+ * The second one has another name, not an overload in C++: a null for a pointer would fit both.
  *
  * A launcher looks its kernel up by name in the module each time (a comparison of a few strings): nothing is remembered
  * outside the module, so that modules may come and go in any thread.  What is written is C11 and C++17. */
@@ -68,14 +72,16 @@ static void put_launcher_name(growing *w, const char *kernel)
 	grow_format(w, "%s_launch", strcmp(kernel, "blk") == 0 ? "blk_kernel" : kernel); /* blk_launch is libblk's */
 }
 
-static void put_parameters(growing *w, const signature *s)
+static void put_parameters(growing *w, const signature *s, bool buffers)
 {
 	grow_format(w, "blk_module *blk_m, struct CUstream_st *blk_stream_");
 	if (!s->ngrid) grow_format(w, ", blk_grid blk_programs");
 	for (uint32_t i = 0; i < s->nparameters; i++) {
 		const signature_parameter *p = &s->parameters[i];
 		grow_format(w, ",\n\t");
-		if (p->code == BLK_TYPE_POINTER)
+		if (p->code == BLK_TYPE_POINTER && buffers)
+			grow_format(w, "blk_buffer *");
+		else if (p->code == BLK_TYPE_POINTER)
 			grow_format(w, "%s%s *", p->is_const ? "const " : "", types[p->element].element);
 		else
 			grow_format(w, "%s ", types[p->code].number);
@@ -83,16 +89,47 @@ static void put_parameters(growing *w, const signature *s)
 	}
 }
 
-static void put_arguments(growing *w, const signature *s)
+static void put_arguments(growing *w, const signature *s, bool buffers)
 {
 	grow_format(w, "\tconst blk_arg blk_args[] = {");
 	for (uint32_t i = 0; i < s->nparameters; i++) {
 		const signature_parameter *p = &s->parameters[i];
-		grow_format(w, "%s%s(", i ? ", " : "", p->code == BLK_TYPE_POINTER ? "blk_ptr" : types[p->code].wrap);
+		const char *pointer = buffers ? "blk_buf" : "blk_ptr";
+		grow_format(w, "%s%s(", i ? ", " : "", p->code == BLK_TYPE_POINTER ? pointer : types[p->code].wrap);
 		put_name(w, p->name);
 		grow_format(w, ")");
 	}
 	grow_format(w, "};\n");
+}
+
+/* In a comment, which it must not end. */
+static void put_requirement(growing *w, const signature_requirement *q)
+{
+	char text[512];
+	signature_requirement_text(q, text, sizeof text);
+	for (char *end; (end = strstr(text, "*/"));) *end = '.';
+	grow_format(w, "\n * It requires %s.", text);
+}
+
+static void put_launcher(growing *w, const signature *s, bool buffers)
+{
+	grow_format(w, "static inline blk_status ");
+	put_launcher_name(w, s->kernel);
+	grow_format(w, "%s(", buffers ? "_buffers" : "");
+	put_parameters(w, s, buffers);
+	grow_format(w, ")\n{\n");
+	if (s->nparameters) put_arguments(w, s, buffers);
+	grow_format(w,
+		"\tblk_kernel *blk_k;\n\tblk_status blk_s = blk_kernel_find(blk_m, \"%s\", &blk_k);\n"
+		"\treturn blk_s ? blk_s : blk_launch_on(blk_k, blk_stream_, %s, %s, %u);\n}\n",
+		s->kernel, s->ngrid ? "NULL" : "&blk_programs", s->nparameters ? "blk_args" : "NULL", s->nparameters);
+}
+
+static bool has_pointers(const signature *s)
+{
+	for (uint32_t i = 0; i < s->nparameters; i++)
+		if (s->parameters[i].code == BLK_TYPE_POINTER) return true;
+	return false;
 }
 
 static void put_kernel(growing *w, const signature *s)
@@ -103,18 +140,11 @@ static void put_kernel(growing *w, const signature *s)
 	grow_format(w, ")");
 	for (uint32_t i = 0; i < s->nconstants; i++)
 		grow_format(w, "%s%s = %s", i ? ", " : "; by default ", s->constants[i].name, s->constants[i].value);
+	for (uint32_t i = 0; i < s->nrequirements; i++) put_requirement(w, &s->requirements[i]);
 	grow_format(w, "%s */\n",
 		s->ngrid ? "" : "\n * It has no grid clause: the launch says how many programs there are.");
-	grow_format(w, "static inline blk_status ");
-	put_launcher_name(w, s->kernel);
-	grow_format(w, "(");
-	put_parameters(w, s);
-	grow_format(w, ")\n{\n");
-	if (s->nparameters) put_arguments(w, s);
-	grow_format(w,
-		"\tblk_kernel *blk_k;\n\tblk_status blk_s = blk_kernel_find(blk_m, \"%s\", &blk_k);\n"
-		"\treturn blk_s ? blk_s : blk_launch_on(blk_k, blk_stream_, %s, %s, %u);\n}\n",
-		s->kernel, s->ngrid ? "NULL" : "&blk_programs", s->nparameters ? "blk_args" : "NULL", s->nparameters);
+	put_launcher(w, s, false);
+	if (has_pointers(s)) put_launcher(w, s, true);
 }
 
 char *tool_header(const char *input, const blkc_result *checked, size_t *bytes)
@@ -129,9 +159,12 @@ char *tool_header(const char *input, const blkc_result *checked, size_t *bytes)
 	grow_format(&w,
 		"/* Launchers for the kernels of %s, written by blkc.\n *\n"
 		" * `blk_m` is a module opened from that source or its package.  Pointers are to device memory\n"
-		" * (blk_buffer_pointer(), or a CUdeviceptr); 16-bit and 8-bit floats are passed as their bits.  The "
-		"stream is a\n"
-		" * CUstream, NULL for the default one.  Returns as blk_launch() does. */\n",
+		" * (blk_buffer_pointer(), or a CUdeviceptr); NAME_launch_buffers takes buffers in their place.  "
+		"16-bit "
+		"and 8-bit\n"
+		" * floats are passed as their bits.  The stream is a CUstream, NULL for the default one.  Returns as "
+		"blk_launch()\n"
+		" * does. */\n",
 		base);
 	grow_format(&w,
 		"#ifndef BLK_HEADER_%s\n#define BLK_HEADER_%s\n\n#include <blk.h>\n#include <stdbool.h>\n#include "

@@ -197,14 +197,14 @@ static size_t promises_of(const job *j, unsigned step, blkc_promise *out)
 
 /* A copy without the lines that begin with `mark`: a signature without the source's configurations, PTX without the
  * signature, which stands beside it.  Variants that differ in nothing else are then stored once. */
-static char *without_lines(const char *text, const char *mark, size_t *bytes)
+static char *without_lines(const char *text, const char *mark, const char *other, size_t *bytes)
 {
-	size_t n = strlen(text), used = 0, length = strlen(mark);
+	size_t n = strlen(text), used = 0, length = strlen(mark), other_length = strlen(other);
 	char *out = malloc(n + 1);
 	for (const char *line = text; out && *line;) {
 		const char *end = strchr(line, '\n');
 		size_t whole = end ? (size_t)(end - line) + 1 : strlen(line);
-		if (strncmp(line, mark, length) != 0) {
+		if (strncmp(line, mark, length) != 0 && strncmp(line, other, other_length) != 0) {
 			memcpy(out + used, line, whole);
 			used += whole;
 		}
@@ -221,9 +221,9 @@ static bool keep(job *j, const blkc_result *r, unsigned kind)
 	for (size_t i = 0; i < r->nartifacts; i++)
 		if (r->artifacts[i].kind == kind) a = &r->artifacts[i];
 	if (!a || !r->nkernels) return false;
-	j->signature = without_lines(r->kernels[0].signature, "configuration ", NULL);
+	j->signature = without_lines(r->kernels[0].signature, "configuration ", "fits ", NULL);
 	if (kind == BLKC_EMIT_PTX) {
-		j->payload = without_lines(a->bytes, "// blk: ", &j->payload_bytes);
+		j->payload = without_lines(a->bytes, "// blk: ", "// blk: ", &j->payload_bytes);
 	} else {
 		j->payload = malloc(a->nbytes + 1);
 		if (j->payload) memcpy(j->payload, a->bytes, a->nbytes);

@@ -1,4 +1,7 @@
-/* --check: what a job wrote on one device against another device or a file. */
+/* --check: what a job wrote on one device against another device or a file.
+ *
+ * A device says nothing about itself.  Where the job ran on the cpu and the cpu is asked for, the simulator is meant:
+ * it runs other code, in another order, and finds races and accesses outside of buffers on the way. */
 #include "runtime/run/run.h"
 
 #include <stdio.h>
@@ -26,15 +29,65 @@ static bool compare(const job *j, size_t i, const array *got, const array *want,
 	return r.good;
 }
 
+/* About a minute of one processor. */
+#define CHECK_BUDGET (UINT64_C(1) << 28)
+
+static bool same_device(blk_device *a, blk_device *b)
+{
+	blk_device_info x, y;
+	return !blk_device_query(a, &x) && !blk_device_query(b, &y) && x.kind == y.kind && x.ordinal == y.ordinal &&
+	       strcmp(x.target, y.target) == 0;
+}
+
+static bool is_cpu(blk_device *d)
+{
+	blk_device_info x;
+	return !blk_device_query(d, &x) && x.kind == BLK_DEVICE_CPU;
+}
+
+/* The device to compare with; `o` gets what it is to be opened with. */
+static int open_other(const place *p, const char *name, options *o, blk_device **there, bool *simulated)
+{
+	int status = device_open(name, there);
+	if (status || !same_device(p->device, *there)) return status;
+	if (!is_cpu(*there)) {
+		fprintf(stderr,
+			"blkrun: --check %s is the device that the kernel ran on: that two runs agree says little; "
+			"check "
+			"against cpu\n",
+			name);
+		return 0;
+	}
+	blk_device_close(*there);
+	*there = NULL;
+	*simulated = true;
+	if (!o->sim.budget) o->sim.budget = CHECK_BUDGET;
+	printf("check: the kernel ran on the cpu, so the simulator checks it\n");
+	return device_open("sim", there);
+}
+
+/* The simulator in the cpu's place could not say anything. */
+static void advise(const place *other)
+{
+	if (other->failed == BLK_ERROR_RESOURCES)
+		fprintf(stderr,
+			"blkrun: nothing is checked: give smaller sizes, or --check sim, which has no limit of time\n");
+	else if (other->failed != BLK_ERROR_KERNEL)
+		fprintf(stderr, "blkrun: nothing is checked: the simulator of sm_80 cannot run this; --check "
+				"sim:sm_90a simulates another target\n");
+}
+
 /* 0 all good, 1 not, as an exit status. */
 static int check_device(const place *p, const job *j, const char *device)
 {
 	place other = {0};
 	blk_device *there = NULL;
-	bool good = true, any = false;
-	int status = device_open(device, &there);
-	if (!status) status = place_open(&other, j->options, there);
+	options o = *j->options;
+	bool good = true, any = false, simulated = false;
+	int status = open_other(p, device, &o, &there, &simulated);
+	if (!status) status = place_open(&other, &o, there);
 	if (!status) status = place_run(&other, j, false);
+	if (status && simulated) advise(&other);
 	for (size_t i = 0; !status && i < j->nbuffers; i++) {
 		array got = {0}, want = {0};
 		if (!job_may_write(j, i)) continue;

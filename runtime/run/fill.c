@@ -57,12 +57,23 @@ static uint64_t element(scalar t, const char *kind, uint64_t seed, uint64_t i)
 	return scalar_from_double(t, v);
 }
 
+/* nan in every float format; a loud pattern in integers. */
+uint64_t fill_poison(scalar t, bool other)
+{
+	uint64_t bits = scalar_truncate(t, scalar_is_float(t) ? UINT64_MAX : UINT64_C(0xa5a5a5a5a5a5a5a5));
+	if (t == SCALAR_BOOL) return !other;
+	if (!other) return bits;
+	if (t == SCALAR_F8E4M3) return 0x7f; /* its only other nan */
+	return scalar_is_float(t) ? bits ^ 1 : scalar_truncate(t, ~bits);
+}
+
 void fill_array(array *a, const char *kind, uint64_t seed)
 {
+	a->poisoned = strcmp(kind, "poison") == 0;
 	if (strcmp(kind, "zeros") == 0)
 		memset(a->data, 0, a->bytes);
-	else if (strcmp(kind, "poison") == 0) /* nan in every float format; a loud pattern in integers */
-		memset(a->data, scalar_is_float(a->type) ? 0xff : a->type == SCALAR_BOOL ? 1 : 0xa5, a->bytes);
+	else if (a->poisoned)
+		memset(a->data, (int)(fill_poison(a->type, false) & 0xff), a->bytes);
 	else
 		for (size_t i = 0; i < a->count; i++) array_set(a, i, element(a->type, kind, seed, i));
 }

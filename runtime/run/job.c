@@ -3,6 +3,7 @@
  *
  * The one idea: inputs live on the host as arrays, so that the same job can be run on a second device and compared. */
 #include "runtime/run/run.h"
+#include "runtime/said.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,22 +23,18 @@ int run_wrong(const char *name, const char *what)
 	return 2;
 }
 
-static void print_line(const char *s)
+static growing said; /* what standard error has been told: of the process, as that is */
+
+static void print_line(void *context, const char *message)
 {
-	if (s[0]) fprintf(stderr, "%s%s", s, s[strlen(s) - 1] == '\n' ? "" : "\n");
+	(void)context;
+	fprintf(stderr, "%s\n", message);
 }
 
+/* Each message once, however many devices, sizes and configurations it is compiled for. */
 static void print_note(void)
 {
-	print_line(blk_note());
-}
-
-/* Compiling says again what the check of the source has said: only what is new is printed. */
-static void print_new_note(const place *p)
-{
-	const char *note = blk_note();
-	size_t n = p->said ? strlen(p->said) : 0;
-	print_line(n && strncmp(note, p->said, n) == 0 ? note + n : note);
+	said_tell(&said, blk_note(), print_line, NULL);
 }
 
 /* ---- The job ---- */
@@ -202,7 +199,6 @@ void place_close(place *p)
 {
 	for (size_t i = 0; i < sizeof p->buffers / sizeof p->buffers[0]; i++) blk_buffer_free(p->buffers[i]);
 	blk_module_close(p->module);
-	free(p->said);
 	memset(p, 0, sizeof *p);
 }
 
@@ -219,7 +215,6 @@ int place_open(place *p, const options *o, blk_device *device)
 		return run_failed();
 	}
 	print_note();
-	p->said = strdup(blk_note());
 	blk_status status = blk_kernel_find(p->module, o->kernel, &p->kernel);
 	return status ? run_failed() + (status == BLK_ERROR_NOT_FOUND) : 0; /* 2: a name that is no kernel's */
 }
@@ -269,7 +264,7 @@ static blk_status launch(place *p, const job *j)
 	blk_status status = o->has_grid ? BLK_OK : blk_kernel_grid(p->kernel, p->args, j->n, &p->grid);
 	p->launched = !status && p->grid.x && p->grid.y && p->grid.z;
 	if (!status && p->launched) status = blk_kernel_info(p->kernel, p->args, j->n, &info);
-	if (!status && p->launched) print_new_note(p);
+	if (!status && p->launched) print_note();
 	if (!status) status = blk_event_create(p->device, &start);
 	if (!status) status = blk_event_create(p->device, &end);
 	if (!status) status = blk_event_record(start, NULL);
@@ -293,9 +288,11 @@ int place_run(place *p, const job *j, bool tune)
 		status = tune_kernel(p->kernel, grid, p->args, j->n);
 		print_note();
 	} else if (!status)
-		status = tune_shown(p->kernel, grid, p->args, j->n);
-	if (!status && launch(p, j) == BLK_OK) return 0;
-	if (blk_note()[0]) print_note();
+		status = tune_shown(p->device, p->kernel, grid, p->args, j->n);
+	if (!status) status = launch(p, j);
+	p->failed = status;
+	if (!status) return 0;
+	print_note();
 	return run_failed();
 }
 

@@ -3,10 +3,10 @@
  * Read: versions 1 to 3, either byte order, row-major.  Written: version 1, little-endian.  NumPy has no bf16 and no
  * fp8, so bf16 is written as V2 (what ml_dtypes writes) and fp8 as u1; both are read back as the parameter's type. */
 #include "runtime/run/run.h"
+#include "runtime/run/whole.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,21 +120,31 @@ bool npy_parse(const unsigned char *bytes, size_t n, scalar wanted, array *a, si
 
 /* ---- Reading ---- */
 
-static bool read_file(const char *path, unsigned char **bytes, size_t *n)
+/* Does not wait for a pipe's other end. */
+static bool read_file(const char *path, unsigned char **bytes, size_t *n, char *why, size_t room)
 {
 	struct stat st;
-	FILE *f = fopen(path, "rbe");
-	if (!f) return false;
-	bool good = fstat(fileno(f), &st) == 0;
-	if (good && !S_ISREG(st.st_mode)) errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL, good = false;
-	*n = good ? (size_t)st.st_size : 0;
-	*bytes = good ? malloc(*n + 1) : NULL;
-	if (*bytes && fread(*bytes, 1, *n, f) != *n) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	bool good = fd >= 0 && fstat(fd, &st) == 0, regular = good && S_ISREG(st.st_mode);
+	if (!good || S_ISDIR(st.st_mode))
+		fail(why, room, "%s", good ? strerror(EISDIR) : strerror(errno));
+	else if (!regular)
+		fail(why, room, "it is a pipe or a device and no regular file");
+	*n = regular ? (size_t)st.st_size : 0;
+	*bytes = regular ? malloc(*n + 1) : NULL;
+	if (regular && !*bytes) fail(why, room, "it is too large for memory");
+	for (size_t done = 0; *bytes && done < *n;) {
+		ssize_t got = read(fd, *bytes + done, *n - done);
+		if (got < 0 && errno == EINTR) continue;
+		if (got > 0) {
+			done += (size_t)got;
+			continue;
+		}
+		fail(why, room, "%s", got ? strerror(errno) : "it shrank while it was read");
 		free(*bytes);
 		*bytes = NULL;
-		errno = EIO;
 	}
-	fclose(f);
+	if (fd >= 0) close(fd);
 	return *bytes != NULL;
 }
 
@@ -156,7 +166,7 @@ bool npy_read(const char *path, scalar wanted, array *a, char *why, size_t room)
 	size_t n = 0, data = 0;
 	bool swapped = false;
 	memset(a, 0, sizeof *a);
-	if (!read_file(path, &bytes, &n)) return fail(why, room, "%s", strerror(errno));
+	if (!read_file(path, &bytes, &n, why, room)) return false;
 	bool good = npy_parse(bytes, n, wanted, a, &data, &swapped, why, room);
 	if (good && !array_allocate(a)) good = fail(why, room, "it is too large for memory");
 	if (good && a->bytes != n - data)
@@ -189,28 +199,6 @@ static const char *descr_of(scalar type)
 	}
 }
 
-/* The file under construction, for the signal handler. */
-static char temporary[4096];
-
-static const int ends[] = {SIGINT, SIGTERM};
-enum { ENDS = sizeof ends / sizeof ends[0] };
-
-static void remove_temporary(int signal_number)
-{
-	unlink(temporary);
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
-}
-
-/* What the parent had ignored stays ignored. */
-static void catch_signals(struct sigaction old[ENDS])
-{
-	const struct sigaction action = {.sa_handler = remove_temporary};
-	for (unsigned i = 0; i < ENDS; i++)
-		if (sigaction(ends[i], NULL, &old[i]) == 0 && old[i].sa_handler != SIG_IGN)
-			sigaction(ends[i], &action, NULL);
-}
-
 static size_t make_header(const array *a, char *out, size_t room)
 {
 	char shape[RUN_RANK * 24] = "";
@@ -230,34 +218,10 @@ static size_t make_header(const array *a, char *out, size_t room)
 	return total;
 }
 
-static bool write_to(const char *path, const char *header, size_t nheader, const array *a)
-{
-	FILE *f = fopen(path, "wbe");
-	if (!f) return false;
-	bool good = fwrite(header, 1, nheader, f) == nheader && fwrite(a->data, 1, a->bytes, f) == a->bytes;
-	int why = errno;
-	if (fclose(f) != 0 && good) good = false, why = errno;
-	errno = why;
-	return good;
-}
-
 bool npy_write(const char *path, const array *a, char *why, size_t room)
 {
 	char header[1024];
-	struct stat st;
 	size_t n = make_header(a, header, sizeof header);
-	/* A device or a pipe is written as it is; a file appears whole or not at all. */
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return write_to(path, header, n, a) || fail(why, room, "%s", strerror(errno));
-	int length = snprintf(temporary, sizeof temporary, "%s.tmp%ld", path, (long)getpid());
-	if (length < 0 || (size_t)length >= sizeof temporary) return fail(why, room, "the path is too long");
-	struct sigaction old[ENDS] = {0};
-	catch_signals(old);
-	bool good = write_to(temporary, header, n, a) && rename(temporary, path) == 0;
-	if (!good) {
-		fail(why, room, "%s", strerror(errno));
-		unlink(temporary);
-	}
-	for (unsigned i = 0; i < ENDS; i++) sigaction(ends[i], &old[i], NULL);
-	return good;
+	return (whole_open(path) && whole_write(header, n) && whole_write(a->data, a->bytes) && whole_commit()) ||
+	       fail(why, room, "%s", strerror(errno));
 }

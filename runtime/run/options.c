@@ -23,11 +23,16 @@ void options_usage(void)
 	       "buffer\n"
 	       "  -D NAME=VALUE                  a const parameter or an option (num_warps, ...)\n"
 	       "  --device=auto|cuda:N|cpu|sim   where to run (default: auto); sim and sim:sm_90a run the PTX here, "
-	       "checked\n"
+	       "checked;\n"
+	       "                                 cpu checks each access but with --bench and --tune: cpu:checked, "
+	       "cpu:guarded, cpu:fast\n"
 	       "  --grid=x[,y[,z]]               instead of the kernel's grid clause\n"
 	       "  --out name=file.npy            writes a buffer after the run\n"
-	       "  --check DEVICE|[name=]file.npy compares what the kernel wrote with another device or a file\n"
+	       "  --check DEVICE|[name=]file.npy compares what the kernel wrote with another device (on cpu, cpu means "
+	       "the "
+	       "simulator) or a file\n"
 	       "  --rtol=R --atol=A              what --check allows (default: by type)\n"
+	       "  --allow-unwritten              --check takes outputs of which elements still hold poison\n"
 	       "  --bench                        times it: median and spread, against the device's measured copy rate\n"
 	       "  --verbose                      what the launched code assumes of its arguments, its tensor maps\n"
 	       "  --plot=FILE.svg                times it and draws the rate over a list of sizes (gnuplot; FILE.csv: "
@@ -41,6 +46,9 @@ void options_usage(void)
 	       "  --sim-schedules=N              on sim: N orders, each from the same memory\n"
 	       "  --sim-steps=N                  on sim: after how many instructions a program has hung (default: "
 	       "2^30)\n"
+	       "  --sim-budget=N                 on sim: after how many instructions of all programs to give up "
+	       "(default: "
+	       "never)\n"
 	       "  --diagnostics=text|json        on sim: how a problem is printed\n"
 	       "  --version --help\n"
 	       "exit status: 0, 1 for an error or a mismatch, 2 for wrong usage\n");
@@ -216,6 +224,7 @@ static int set_option(options *o, const char *name, const char *value)
 	}
 	if (strcmp(name, "sim-seed") == 0) return parse_count(name, value, UINT64_MAX, &o->sim.seed);
 	if (strcmp(name, "sim-steps") == 0) return parse_count(name, value, UINT64_MAX, &o->sim.steps);
+	if (strcmp(name, "sim-budget") == 0) return parse_count(name, value, UINT64_MAX, &o->sim.budget);
 	if (strcmp(name, "sim-schedules") == 0) {
 		uint64_t n = 0;
 		int status = parse_count(name, value, 100000, &n);
@@ -247,6 +256,8 @@ static int set_flag(options *o, const char *name)
 		o->version = true;
 	else if (strcmp(name, "tune") == 0)
 		o->tune = true;
+	else if (strcmp(name, "allow-unwritten") == 0)
+		o->allow_unwritten = true;
 	else if (strcmp(name, "verbose") == 0)
 		o->verbose = true;
 	else if (strcmp(name, "counters") == 0)
@@ -260,7 +271,7 @@ static int set_flag(options *o, const char *name)
 static int parse_long(options *o, int argc, char **argv, int *i)
 {
 	static const char *const with_value[] = {"device", "grid", "out", "check", "rtol", "atol", "plot", "cache",
-		"sim-seed", "sim-schedules", "sim-steps", "diagnostics"};
+		"sim-seed", "sim-schedules", "sim-steps", "sim-budget", "diagnostics"};
 	const char *text = argv[*i] + 2, *equals = strchr(text, '=');
 	size_t n = equals ? (size_t)(equals - text) : strlen(text);
 	for (size_t k = 0; k < sizeof with_value / sizeof with_value[0]; k++) {

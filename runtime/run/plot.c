@@ -3,6 +3,7 @@
  * The one idea: gnuplot reads its script from a file without a name and writes to one that we opened, so no path needs
  * quoting, no pipe can break, and nothing is left behind when gnuplot fails. */
 #include "runtime/run/plot.h"
+#include "runtime/run/whole.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -142,25 +143,43 @@ static bool draw(int script, int out, char *why, size_t room)
 	return true;
 }
 
+static bool broken(const char *what, char *why, size_t room)
+{
+	snprintf(why, room, "%s: %s", what, strerror(errno));
+	return false;
+}
+
+static bool plot_csv(const char *path, const plot *p, char *why, size_t room)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	bool composed = f && write_csv(f, p);
+	if (f && fclose(f) != 0) composed = false;
+	bool good = composed && whole_open(path) && whole_write(text, n) && whole_commit();
+	if (!good) broken(composed ? path : "the table", why, room);
+	free(text);
+	return good;
+}
+
+static bool plot_svg(const char *path, FILE *script, const plot *p, char *why, size_t room)
+{
+	write_script(script, p);
+	if (fflush(script) != 0 || ferror(script) || lseek(fileno(script), 0, SEEK_SET) != 0)
+		return broken("a temporary file", why, room);
+	if (!whole_open(path)) return broken(path, why, room);
+	if (draw(fileno(script), whole_descriptor(), why, room)) return whole_commit() || broken(path, why, room);
+	whole_abandon();
+	return false;
+}
+
 bool plot_write(const char *path, const plot *p, char *why, size_t room)
 {
 	if (!plot_possible(path, why, room)) return false;
-	FILE *out = fopen(path, "w"), *script = out && !is_csv(path) ? tmpfile() : NULL;
-	if (!out || (!is_csv(path) && !script)) {
-		snprintf(why, room, "%s: %s", out ? "a temporary file" : path, strerror(errno));
-		if (out) fclose(out);
-		return false;
-	}
-	bool good = true;
-	if (script) {
-		write_script(script, p);
-		good = fflush(script) == 0 && !ferror(script) && lseek(fileno(script), 0, SEEK_SET) == 0;
-		if (!good) snprintf(why, room, "a temporary file: %s", strerror(errno));
-		if (good) good = draw(fileno(script), fileno(out), why, room);
-		fclose(script);
-	} else if (!write_csv(out, p))
-		good = false, snprintf(why, room, "%s: %s", path, strerror(errno));
-	if (fclose(out) != 0 && good) good = false, snprintf(why, room, "%s: %s", path, strerror(errno));
-	if (!good) remove(path);
+	if (is_csv(path)) return plot_csv(path, p, why, room);
+	FILE *script = tmpfile();
+	if (!script) return broken("a temporary file", why, room);
+	bool good = plot_svg(path, script, p, why, room);
+	fclose(script);
 	return good;
 }

@@ -18,7 +18,8 @@ typedef struct array {
 	unsigned rank;
 	uint64_t extent[RUN_RANK];
 	size_t count, bytes;
-	void *data; /* malloc'ed, row-major */
+	bool poisoned; /* filled so */
+	void *data;    /* malloc'ed, row-major */
 } array;
 
 /* Counts and allocates for type, rank and extents.  False: too large. */
@@ -39,6 +40,7 @@ bool npy_parse(const unsigned char *bytes, size_t n, scalar wanted, array *, siz
 /* fill.c: "zeros ones randn rand arange poison". */
 bool fill_known(const char *kind);
 void fill_array(array *, const char *kind, uint64_t seed);
+uint64_t fill_poison(scalar, bool other); /* an element's bits; `other`: those that differ from them */
 
 /* check.c */
 typedef struct check_result {
@@ -67,7 +69,7 @@ typedef struct options {
 	blk_define defines[RUN_LIST];
 	size_t nvalues, nouts, ndefines;
 	blk_grid grid;
-	bool has_grid, bench, tune, verbose, help, version;
+	bool has_grid, bench, tune, verbose, help, version, allow_unwritten;
 	blk_sim_options sim;
 	double rtol, atol; /* negative: not given */
 } options;
@@ -118,9 +120,9 @@ typedef struct place {
 	blk_buffer *buffers[RUN_BUFFERS];
 	blk_arg args[RUN_PARAMETERS];
 	blk_grid grid;
-	double ms; /* of the one launch */
+	double ms;         /* of the one launch */
+	blk_status failed; /* what it returned */
 	bool launched;
-	char *said; /* the warnings of the module's check; may be null */
 } place;
 
 /* These return exit statuses, after a message on stderr where they are not 0. */
@@ -144,6 +146,10 @@ blk_status place_write(const place *, const job *); /* the inputs, again */
 void place_close(place *);                          /* the device stays open */
 /* A buffer's contents after the run, in the shape of what went in. */
 int place_download(const place *, const job *, size_t i, array *out);
+
+/* unwritten.c: says of each buffer that was filled with poison how many elements the run left so; *any: there are some.
+ * May run the kernel once more, whose outputs are then as they were before. */
+int unwritten_report(const place *, const job *, bool *any);
 
 /* compare.c: --check. */
 int check_job(const place *, const job *);
@@ -172,7 +178,7 @@ blk_status simulator_print(blk_device *);
 /* Tunes for these arguments and prints a row for each configuration. */
 blk_status tune_kernel(blk_kernel *, const blk_grid *, const blk_arg *, size_t n);
 /* What the launch would do anyhow, with progress on a terminal. */
-blk_status tune_shown(blk_kernel *, const blk_grid *, const blk_arg *, size_t n);
+blk_status tune_shown(blk_device *, blk_kernel *, const blk_grid *, const blk_arg *, size_t n);
 int ship_records(const char *export_or_import, const char *path); /* an exit status */
 
 /* A scalar argument from text.  Null, or a sentence on what is wrong. */

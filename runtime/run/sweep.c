@@ -125,7 +125,8 @@ static char *fill_extents(const options *o, const char *text)
 			fwrite(text, 1, n, f);
 		text += n;
 	}
-	if (fclose(f) == 0) return out;
+	bool written = !ferror(f);
+	if (fclose(f) == 0 && written) return out;
 	free(out);
 	return NULL;
 }

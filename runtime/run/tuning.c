@@ -11,7 +11,7 @@
 typedef struct table {
 	struct timespec start;
 	bool terminal, drawn;
-	uint32_t rows;
+	uint32_t rows, misfits;
 } table;
 
 static void progress(void *context, uint32_t done, uint32_t total, double best_ms)
@@ -31,11 +31,12 @@ static void progress(void *context, uint32_t done, uint32_t total, double best_m
 static int row(void *context, const blk_tune_trial *t)
 {
 	static const char *const verdicts[] = {"not tried", "good", "does not compile", "needs too much",
-		"wrong result", "failed", "not timed", "skipped"};
+		"wrong result", "failed", "not timed", "skipped", "does not fit"};
 	table *b = context;
 	if (b->drawn) fprintf(stderr, "\r\033[K");
 	b->drawn = false;
 	b->rows++;
+	b->misfits += t->verdict == BLK_TUNE_MISFIT;
 	printf("%c %-40s ", t->chosen ? '*' : ' ', t->configuration);
 	if (t->verdict == BLK_TUNE_GOOD)
 		print_quantity(t->ms * 1e-3, "s");
@@ -44,6 +45,16 @@ static int row(void *context, const blk_tune_trial *t)
 	if (t->reason[0]) printf(": %.*s", (int)strcspn(t->reason, "\n"), t->reason);
 	printf("\n");
 	return 0;
+}
+
+static void print_tried(uint32_t tried, uint32_t known)
+{
+	printf("%" PRIu32 " configuration%s tried", tried, tried == 1 ? "" : "s");
+	if (tried == 0 && known)
+		printf(", all %" PRIu32 " known", known);
+	else if (known)
+		printf(", the other%s known", known == 1 ? "" : "s");
+	printf("\n");
 }
 
 blk_status tune_kernel(blk_kernel *k, const blk_grid *grid, const blk_arg *args, size_t n)
@@ -55,22 +66,33 @@ blk_status tune_kernel(blk_kernel *k, const blk_grid *grid, const blk_arg *args,
 	blk_status status = blk_kernel_tune(k, grid, args, n, &o, &timed);
 	if (t.drawn) fprintf(stderr, "\r\033[K");
 	if (!status && t.rows)
-		printf("%" PRIu32 " configurations tried, the others known\n", timed);
+		print_tried(timed, t.rows - t.misfits - timed);
 	else if (!status)
 		printf("nothing to tune: the kernel has no autotune block, or -D binds all that it tunes\n");
 	return status;
 }
 
-blk_status tune_shown(blk_kernel *k, const blk_grid *grid, const blk_arg *args, size_t n)
+/* As libblk decides it: a launch on a GPU tunes unless told otherwise, elsewhere it does when told to. */
+static bool launch_tunes(blk_device *d)
 {
+	static const char *const quiet[] = {"off", "cached", "first"};
 	const char *mode = getenv("BLK_TUNE");
+	blk_device_info info;
+	if (!mode || !*mode) return blk_device_query(d, &info) == BLK_OK && info.kind == BLK_DEVICE_CUDA;
+	for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++)
+		if (strcmp(mode, quiet[i]) == 0) return false;
+	return true;
+}
+
+blk_status tune_shown(blk_device *d, blk_kernel *k, const blk_grid *grid, const blk_arg *args, size_t n)
+{
 	table t = {.terminal = isatty(STDERR_FILENO)};
-	if (!t.terminal || (mode && (strcmp(mode, "off") == 0 || strcmp(mode, "cached") == 0))) return BLK_OK;
+	if (!t.terminal || !launch_tunes(d)) return BLK_OK;
 	clock_gettime(CLOCK_MONOTONIC, &t.start);
 	blk_tune_options o = {.progress = progress, .context = &t};
 	blk_status status = blk_kernel_tune(k, grid, args, n, &o, NULL);
 	if (t.drawn) fprintf(stderr, "\r\033[K");
-	return status;
+	return status == BLK_ERROR_MEMORY ? BLK_OK : status; /* the launch goes on without, and says so */
 }
 
 int ship_records(const char *what, const char *path)

@@ -7,10 +7,13 @@ bool sim_addresses(sim_warp *w, const sim_instr *in, uint32_t unit, uint8_t wide
 	uint64_t out[SIM_LANES])
 {
 	const uint8_t *base = sim_at(w, unit);
-	if (wide && (w->bad[unit] & mask))
-		return sim_report(w, in, (unsigned)__builtin_ctz(w->bad[unit] & mask),
+	if (wide && (w->bad[unit] & mask)) {
+		unsigned i = (unsigned)__builtin_ctz(w->bad[unit] & mask);
+		sim_cause_of(w, unit, i);
+		return sim_report_undefined(w, in, i, NULL,
 			"the index comes from memory or a register that nothing has written",
 			"an address is undefined");
+	}
 	for (int i = 0; i < SIM_LANES; i++)
 		out[i] = wide == 8   ? ((const uint64_t *)base)[i] + (uint64_t)offset
 			 : wide == 4 ? (uint32_t)(((const uint32_t *)base)[i] + (uint32_t)offset)
@@ -74,9 +77,11 @@ bool sim_step_load(sim_warp *w, const sim_instr *in, uint32_t mask)
 				 undefined = read_bytes(shadow[i] + offset, in->bytes);
 			if (extend) v = (uint64_t)scalar_sign_extend((scalar)in->to, v);
 			sim_register_write(to, in->wide[0], i, v);
-			if (__builtin_expect(undefined != 0, 0))
+			if (__builtin_expect(undefined != 0, 0)) {
+				sim_cause_load(w, shadow[i] + offset, in->bytes);
 				sim_shadow_write(w, unit, in->wide[0], i,
 					extend ? (uint64_t)scalar_sign_extend((scalar)in->to, undefined) : undefined);
+			}
 		}
 	}
 	if (!in->is_volatile || in->regs[0] == UINT32_MAX) return true;
@@ -126,12 +131,13 @@ bool sim_step_store(sim_warp *w, const sim_instr *in, uint32_t mask)
 			if (undefined && sim_is_global(in, address[i])) {
 				const sim_spot spot = sim_spot_at(w, in, (sim_space)in->space, address[i] + offset,
 					in->bytes, sim_kind_name(true));
-				return sim_report_at(w, in, i, &spot,
+				return sim_report_undefined(w, in, i, &spot,
 					"a register or an element that nothing has written, or a buffer that the host "
 					"has not filled",
 					"an undefined value is stored");
 			}
 			write_bytes(at[i] + offset, in->bytes, sim_register_read(from, in->wide[0], i));
+			if (__builtin_expect(undefined != 0, 0)) sim_cause_store(w, shadow[i] + offset, in->bytes);
 			if (undefined || read_bytes(shadow[i] + offset, in->bytes))
 				write_bytes(shadow[i] + offset, in->bytes, undefined);
 		}

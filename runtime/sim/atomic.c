@@ -87,43 +87,71 @@ static uint64_t next_value(const sim_instr *in, uint64_t old, uint64_t v, uint64
 		return old;                                                                                            \
 	}
 
-uint64_t sim_atomic_swap(const sim_instr *in, uint8_t *at, uint64_t v, uint64_t other, bool flush)
+uint64_t sim_atomic_swap(const sim_instr *in, unsigned bytes, uint8_t *at, uint64_t v, uint64_t other, bool flush)
 {
-	switch (in->bytes) {
+	switch (bytes) {
+	case 1: SWAP_LOOP(uint8_t)
 	case 2: SWAP_LOOP(uint16_t)
 	case 4: SWAP_LOOP(uint32_t)
 	default: SWAP_LOOP(uint64_t)
 	}
 }
 
-static bool lane(sim_warp *w, const sim_instr *in, unsigned i, unsigned k, uint64_t address)
+/* Where a lane's instruction acts: `bytes` of them, which in its registers lie from bit `shift` on. */
+typedef struct place {
+	uint64_t address;
+	unsigned bytes, shift;
+} place;
+
+/* Of an instruction on a word that is meant for one element in it, at `own`: that one.  All of the word where it would
+ * change more than that. */
+static place element(const sim_warp *w, const sim_instr *in, unsigned i, uint64_t address, uint64_t own)
+{
+	const place all = {address, in->bytes, 0};
+	uint64_t v = sim_register_read(sim_at(w, in->regs[0]), in->wide[0], i);
+	if (own - address > 4u - in->part || own % in->part) return all;
+	const place part = {own, in->part, 8 * (unsigned)(own - address)};
+	uint64_t others = UINT32_MAX & ~(((UINT64_C(1) << 8 * in->part) - 1) << part.shift);
+	bool changes = in->mode == ATOMIC_AND ? (~v & others) != 0 : (v & others) != 0;
+	bool fits = in->mode == ATOMIC_AND || in->mode == ATOMIC_OR || in->mode == ATOMIC_XOR;
+	return fits && !changes ? part : all;
+}
+
+/* What an element's instruction reads beside it is undefined in the result. */
+static void result(sim_warp *w, const sim_instr *in, unsigned i, const place *at, uint64_t old, bool undefined)
+{
+	uint64_t beside = at->bytes == in->bytes ? 0 : ~(((UINT64_C(1) << 8 * at->bytes) - 1) << at->shift);
+	sim_register_write(sim_at(w, in->d), in->wide[0], i, old << at->shift);
+	sim_shadow_write(w, in->d, in->wide[0], i, undefined ? UINT64_MAX : beside);
+}
+
+static bool lane(sim_warp *w, const sim_instr *in, unsigned i, unsigned k, const place *where)
 {
 	uint8_t *shadow;
-	uint8_t *at = sim_memory(w, in, i, (sim_space)in->space, address, in->bytes, true, &shadow);
+	const sim_space space = (sim_space)in->space;
+	uint8_t *at = sim_memory(w, in, i, space, where->address, where->bytes, true, &shadow);
 	if (!at) return false;
 	bool overwrites = in->mode == ATOMIC_EXCHANGE, undefined = false;
-	for (unsigned b = 0; b < in->bytes; b++) undefined = undefined || shadow[b];
+	for (unsigned b = 0; b < where->bytes; b++) undefined = undefined || shadow[b];
 	if (undefined && !overwrites) {
-		const sim_spot spot =
-			sim_spot_at(w, in, (sim_space)in->space, address, in->bytes, sim_kind_name(false));
+		const sim_spot spot = sim_spot_at(w, in, space, where->address, where->bytes, sim_kind_name(false));
 		return sim_report_at(w, in, i, &spot,
 			"fill the buffer, or store to it first: an atomic starts from what is there",
 			"an atomic works on memory that nothing has written");
 	}
 	if ((w->bad[in->regs[k]] >> i & 1) || (in->mode == ATOMIC_CAS && (w->bad[in->c] >> i & 1))) {
-		const sim_spot spot = sim_spot_at(w, in, (sim_space)in->space, address, in->bytes, sim_kind_name(true));
-		return sim_report_at(w, in, i, &spot, NULL, "an undefined value is the operand of an atomic");
+		const sim_spot spot = sim_spot_at(w, in, space, where->address, where->bytes, sim_kind_name(true));
+		if (!sim_cause_of(w, in->regs[k], i)) sim_cause_of(w, in->c, i);
+		return sim_report_undefined(w, in, i, &spot, NULL, "an undefined value is the operand of an atomic");
 	}
 	uint8_t *places[SIM_LANES];
 	places[i] = at;
-	if (!sim_races(w, in, UINT32_C(1) << i, places, in->bytes, true, true, true)) return false;
-	uint64_t v = sim_register_read(sim_at(w, in->regs[k]), in->wide[0], i);
+	if (!sim_races(w, in, UINT32_C(1) << i, places, where->bytes, true, true, true)) return false;
+	uint64_t v = sim_register_read(sim_at(w, in->regs[k]), in->wide[0], i) >> where->shift;
 	uint64_t other = in->mode == ATOMIC_CAS ? sim_register_read(sim_at(w, in->c), in->wide[0], i) : 0;
-	uint64_t old = sim_atomic_swap(in, at, v, other, sim_is_global(in, address));
-	if (undefined) memset(shadow, 0, in->bytes);
-	if (in->d == UINT32_MAX) return true;
-	sim_register_write(sim_at(w, in->d), in->wide[0], i, old);
-	sim_shadow_write(w, in->d, in->wide[0], i, undefined ? UINT64_MAX : 0);
+	uint64_t old = sim_atomic_swap(in, where->bytes, at, v, other, sim_is_global(in, where->address));
+	if (undefined) memset(shadow, 0, where->bytes);
+	if (in->d != UINT32_MAX) result(w, in, i, where, old, undefined);
 	return true;
 }
 
@@ -135,16 +163,20 @@ bool sim_step_fence(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 bool sim_step_atomic(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	uint64_t address[SIM_LANES];
+	uint64_t address[SIM_LANES], own[SIM_LANES];
 	if (!sim_addresses(w, in, in->a, in->wide[1], in->offset, mask, address)) return false;
+	if (in->part && !sim_addresses(w, in, in->extra, 8, 0, mask, own)) return false;
 	if (w->program->launch->counts) w->program->counters.atomic_lanes += (uint64_t)__builtin_popcount(mask);
 	unsigned first = (unsigned)__builtin_ctz(mask);
 	const uint32_t all = mask;
 	sim_order_programs(w, all, (sim_scope)in->scope, false, in->releases);
 	for (; mask; mask &= mask - 1) {
 		unsigned i = (unsigned)__builtin_ctz(mask);
-		for (unsigned k = 0; k < in->nregs; k++)
-			if (!lane(w, in, i, k, address[i] + k * in->bytes)) return false;
+		for (unsigned k = 0; k < in->nregs; k++) {
+			place where = {address[i] + k * in->bytes, in->bytes, 0};
+			if (in->part) where = element(w, in, i, address[i], own[i]);
+			if (!lane(w, in, i, k, &where)) return false;
+		}
 	}
 	sim_order_programs(w, all, (sim_scope)in->scope, in->acquires, false);
 	if (in->d == UINT32_MAX) return true;

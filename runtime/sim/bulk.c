@@ -146,7 +146,7 @@ static void reduce(const sim_bulk *b, uint8_t *to, const uint8_t *from, uint32_t
 	for (uint32_t k = 0; k < n; k += how.bytes) {
 		uint64_t v = 0;
 		memcpy(&v, from + k, how.bytes);
-		sim_atomic_swap(&how, to + k, v, 0, false);
+		sim_atomic_swap(&how, how.bytes, to + k, v, 0, false);
 	}
 }
 

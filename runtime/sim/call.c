@@ -90,11 +90,33 @@ static bool conversion(sim_warp *w, const sim_instr *in, unsigned lane, const ch
 	return true;
 }
 
+/* "pid (0, 0, 0) idx (3, 4) assertion failed: ..": the line in front of a failed assert of a tile (nvptx/debug.c).  The
+ * lowest index of the lanes is kept for the assert's own report. */
+static void keep_failed_index(sim_warp *w, const char *text)
+{
+	uint32_t index[4] = {0};
+	unsigned rank = 0;
+	const char *p = strstr(text, " idx (");
+	if (!p || !strstr(p, ") assertion failed: ")) return;
+	for (p += 6; rank < 4 && *p >= '0' && *p <= '9'; p += strspn(p, ", ")) {
+		char *end;
+		index[rank++] = (uint32_t)strtoul(p, &end, 10);
+		p = end;
+	}
+	for (unsigned d = 0; w->failed_rank && d < rank; d++) {
+		if (index[d] > w->failed[d]) return;
+		if (index[d] < w->failed[d]) break;
+	}
+	memcpy(w->failed, index, sizeof index);
+	w->failed_rank = (uint8_t)rank;
+}
+
 bool sim_step_print(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	char format[2048];
 	uint32_t bad = (w->bad[in->regs[0]] | w->bad[in->regs[1]]) & mask;
 	if (bad) return sim_report(w, in, (unsigned)__builtin_ctz(bad), NULL, "an undefined address is printed from");
+	w->failed_rank = 0;
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		uint64_t at = sim_register_read(sim_at(w, in->regs[1]), 8, i);
@@ -107,6 +129,8 @@ bool sim_step_print(sim_warp *w, const sim_instr *in, uint32_t mask)
 			} else
 				add(&l, "%c", *f++);
 		}
+		l.text[l.n] = 0;
+		keep_failed_index(w, l.text);
 		fwrite(l.text, 1, l.n, stdout); /* one call: stdio's lock keeps the line whole */
 	}
 	if (in->d != UINT32_MAX) {
@@ -120,13 +144,17 @@ bool sim_step_print(sim_warp *w, const sim_instr *in, uint32_t mask)
 /* (message, file, line, function, bytes of a character) */
 bool sim_step_assert(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	char message[1024], file[512], text[2048];
+	char message[1024], file[512], text[2048], index[64] = "";
+	size_t n = 0;
 	unsigned i = (unsigned)__builtin_ctz(mask);
 	const uint32_t *id = w->program->id;
 	if (!read_text(w, in, i, sim_register_read(sim_at(w, in->regs[0]), 8, i), message, sizeof message) ||
 		!read_text(w, in, i, sim_register_read(sim_at(w, in->regs[1]), 8, i), file, sizeof file))
 		return false;
-	snprintf(text, sizeof text, "%s:%u: assertion failed in program (%u, %u, %u): %s", *file ? file : "?",
-		(unsigned)sim_register_read(sim_at(w, in->regs[2]), 4, i), id[0], id[1], id[2], message);
+	for (unsigned d = 0; d < w->failed_rank; d++)
+		n += (size_t)snprintf(index + n, sizeof index - n, "%s%u", d ? ", " : ", element (", w->failed[d]);
+	snprintf(text, sizeof text, "%s:%u: assertion failed in program (%u, %u, %u)%s%s: %s", *file ? file : "?",
+		(unsigned)sim_register_read(sim_at(w, in->regs[2]), 4, i), id[0], id[1], id[2], index, n ? ")" : "",
+		message);
 	return sim_assert_failed(w->program->launch, text);
 }

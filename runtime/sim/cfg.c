@@ -1,20 +1,25 @@
 /* Where the paths of a branch meet again: the immediate post-dominator of its block.
  *
  * In: decoded code with branch targets.  Out: `join` of each branch, and `joins` on the instructions named so.  Blocks
- * are instructions that begin one; the post-dominator tree is computed on the reversed graph, in its reverse postorder,
- * by intersecting until nothing changes (Cooper, Harvey, Kennedy).  One extra node is the end of the kernel. */
+ * are instructions that begin one; the post-dominator tree is computed on the reversed graph (Lengauer and Tarjan, with
+ * compressed paths), in time that grows with the code hardly more than linearly, whatever its branches: text that
+ * nobody has checked is loaded, too.  One extra node is the end of the kernel. */
 #include "sim.h"
 
 #include <stdlib.h>
 
 typedef struct graph {
 	sim_code *code;
-	int32_t *block_of;     /* instruction -> block; only the first instruction's matters */
-	int32_t *first;        /* block -> its first instruction */
-	int32_t n;             /* blocks; number n is the end */
-	int32_t *order, *rank; /* of the reversed graph */
-	int32_t *parent;
+	int32_t *block_of;           /* instruction -> block; only the first instruction's matters */
+	int32_t *first;              /* block -> its first instruction */
+	int32_t n;                   /* blocks; number n is the end */
 	int32_t *preds, *pred_start; /* of the forward graph: the successors of the reversed one */
+	int32_t *number;             /* block -> its place in the preorder of the reversed graph, or -1 */
+	int32_t *block;              /* and back; what follows is by these places */
+	int32_t *parent;             /* in the tree of that walk; the end, place 0, is its root */
+	int32_t *semi, *dominator;   /* of the semi-dominator, and of the immediate one */
+	int32_t *above, *best;       /* the forest of what is done: the link up, and the least semi-dominator's on it */
+	int32_t *bucket, *next;      /* those that a place semi-dominates, as a list */
 	int32_t *stack;
 } graph;
 
@@ -46,13 +51,13 @@ static bool allocate(graph *g)
 	for (size_t i = 0; i < g->code->n; i++) edges += g->code->code[i].ntargets;
 	g->block_of = calloc(n, sizeof(int32_t));
 	g->first = calloc(n, sizeof(int32_t));
-	g->order = calloc(n, sizeof(int32_t));
-	g->rank = calloc(n, sizeof(int32_t));
-	g->parent = calloc(n, sizeof(int32_t));
+	int32_t **const all[] = {&g->pred_start, &g->number, &g->block, &g->parent, &g->semi, &g->dominator, &g->above,
+		&g->best, &g->bucket, &g->next, &g->stack};
 	g->preds = calloc(edges, sizeof(int32_t));
-	g->pred_start = calloc(n + 1, sizeof(int32_t));
-	g->stack = calloc(2 * n, sizeof(int32_t));
-	return g->block_of && g->first && g->order && g->rank && g->parent && g->preds && g->pred_start && g->stack;
+	bool good = g->block_of && g->first && g->preds;
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		good = (*all[i] = calloc(n + 1, sizeof(int32_t))) && good;
+	return good;
 }
 
 static void cut_blocks(graph *g)
@@ -75,65 +80,80 @@ static void cut_blocks(graph *g)
 
 static void link_predecessors(graph *g)
 {
-	int32_t to;
+	int32_t to, *filled = g->stack;
 	for (int32_t b = 0; b < g->n; b++)
 		for (uint32_t k = 0; (to = successor(g, b, k)) >= 0; k++) g->pred_start[to + 1]++;
 	for (int32_t b = 0; b <= g->n; b++) g->pred_start[b + 1] += g->pred_start[b];
 	for (int32_t b = 0; b < g->n; b++)
 		for (uint32_t k = 0; (to = successor(g, b, k)) >= 0; k++)
-			g->preds[g->pred_start[to] + g->rank[to]++] = b;
-	for (int32_t b = 0; b <= g->n; b++) g->rank[b] = -1;
+			g->preds[g->pred_start[to] + filled[to]++] = b;
 }
 
-/* Reverse postorder of the reversed graph from the end; blocks that never end (endless loops) stay without a rank. */
+/* Places in preorder from the end; blocks that never end (endless loops) get none.  How many there are. */
 static int32_t number_blocks(graph *g)
 {
-	int32_t depth = 0, done = 0, *next = g->parent; /* borrowed: where each node's list of edges stands */
-	for (int32_t b = 0; b <= g->n; b++) next[b] = g->pred_start[b];
+	int32_t depth = 0, done = 0, *at = g->next; /* borrowed: where each block's list of edges stands */
+	for (int32_t b = 0; b <= g->n; b++) g->number[b] = -1, at[b] = g->pred_start[b];
 	g->stack[depth++] = g->n;
-	g->rank[g->n] = 0;
+	g->number[g->n] = done;
+	g->block[done++] = g->n;
 	while (depth) {
 		int32_t b = g->stack[depth - 1];
-		if (next[b] == g->pred_start[b + 1]) {
-			g->order[done++] = b;
+		if (at[b] == g->pred_start[b + 1]) {
 			depth--;
 			continue;
 		}
-		int32_t q = g->preds[next[b]++];
-		if (g->rank[q] >= 0) continue;
-		g->rank[q] = 0;
+		int32_t q = g->preds[at[b]++];
+		if (g->number[q] >= 0) continue;
+		g->parent[done] = g->number[b];
+		g->number[q] = done;
+		g->block[done++] = q;
 		g->stack[depth++] = q;
 	}
-	for (int32_t i = 0; i < done; i++) g->rank[g->order[i]] = i; /* postorder: the end has the highest */
 	return done;
 }
 
-static int32_t meet(const graph *g, int32_t a, int32_t b)
+/* Of a place and those above it in the forest, but for the root: the one whose semi-dominator is least. */
+static int32_t lowest(graph *g, int32_t v)
 {
-	while (a != b) {
-		while (g->rank[a] < g->rank[b]) a = g->parent[a];
-		while (g->rank[b] < g->rank[a]) b = g->parent[b];
+	int32_t depth = 0;
+	for (int32_t u = v; g->above[g->above[u]] >= 0; u = g->above[u]) g->stack[depth++] = u;
+	while (depth) {
+		int32_t u = g->stack[--depth], a = g->above[u];
+		if (g->semi[g->best[a]] < g->semi[g->best[u]]) g->best[u] = g->best[a];
+		g->above[u] = g->above[a];
 	}
-	return a;
+	return g->best[v];
 }
 
-static void post_dominators(graph *g, int32_t done)
+static int32_t semi_dominator(graph *g, int32_t i)
 {
-	bool changed = true;
-	int32_t to;
-	for (int32_t b = 0; b <= g->n; b++) g->parent[b] = -1;
-	g->parent[g->n] = g->n;
-	while (changed) {
-		changed = false;
-		for (int32_t i = done - 1; i-- > 0;) {
-			int32_t b = g->order[i], best = -1;
-			for (uint32_t k = 0; (to = successor(g, b, k)) >= 0; k++) {
-				if (g->rank[to] < 0 || g->parent[to] < 0) continue;
-				best = best < 0 ? to : meet(g, best, to);
-			}
-			if (best != g->parent[b]) g->parent[b] = best, changed = true;
-		}
+	int32_t to, least = g->parent[i];
+	for (uint32_t k = 0; (to = successor(g, g->block[i], k)) >= 0; k++) {
+		int32_t v = g->number[to];
+		if (v > i) v = g->semi[lowest(g, v)];
+		if (v >= 0 && v < least) least = v;
 	}
+	return least;
+}
+
+static void post_dominators(graph *g, int32_t n)
+{
+	for (int32_t i = 0; i < n; i++) g->above[i] = g->bucket[i] = -1, g->best[i] = i;
+	for (int32_t i = n; i-- > 1;) {
+		int32_t up = g->parent[i], s = semi_dominator(g, i);
+		g->semi[i] = s;
+		g->next[i] = g->bucket[s];
+		g->bucket[s] = i;
+		g->above[i] = up;
+		for (int32_t v = g->bucket[up]; v >= 0; v = g->next[v]) {
+			int32_t y = lowest(g, v);
+			g->dominator[v] = g->semi[y] < g->semi[v] ? y : up;
+		}
+		g->bucket[up] = -1;
+	}
+	for (int32_t i = 1; i < n; i++)
+		if (g->dominator[i] != g->semi[i]) g->dominator[i] = g->dominator[g->dominator[i]];
 }
 
 bool sim_code_joins(sim_code *c)
@@ -147,18 +167,14 @@ bool sim_code_joins(sim_code *c)
 		for (int32_t b = 0; b < g.n; b++) {
 			sim_instr *in = (sim_instr *)last_of(&g, b);
 			bool parts = in->kind == SIM_SWITCH || (in->kind == SIM_BRANCH && in->guard);
-			if (!parts || g.rank[b] < 0 || g.parent[b] == g.n) continue;
-			in->join = g.first[g.parent[b]];
+			int32_t meets = g.number[b] < 0 ? 0 : g.dominator[g.number[b]];
+			if (!parts || !meets) continue; /* place 0: only at the end */
+			in->join = g.first[g.block[meets]];
 			c->code[in->join].joins = true;
 		}
 	}
-	free(g.block_of);
-	free(g.first);
-	free(g.order);
-	free(g.rank);
-	free(g.parent);
-	free(g.preds);
-	free(g.pred_start);
-	free(g.stack);
+	int32_t *const all[] = {g.block_of, g.first, g.preds, g.pred_start, g.number, g.block, g.parent, g.semi,
+		g.dominator, g.above, g.best, g.bucket, g.next, g.stack};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
 	return good;
 }

@@ -329,6 +329,14 @@ bool sim_step_map_rank(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 /* ---- Turns ---- */
 
+/* Of the launch's budget; false: there is none left. */
+static bool spend(sim_launch *l, uint64_t steps)
+{
+	if (!l->budget) return true;
+	uint64_t before = atomic_fetch_add_explicit(&l->spent, steps, memory_order_relaxed);
+	return before + steps <= l->budget || sim_out_of_budget(l);
+}
+
 static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random)
 {
 	uint64_t before = w->steps, budget = *random ? 1 + sim_random(random) % 64 : TURN;
@@ -336,6 +344,7 @@ static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random)
 	sim_warp_run(w, budget);
 	c->steps += w->steps - before;
 	if (atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) return false;
+	if (!spend(c->launch, w->steps - before)) return false;
 	if (c->steps > c->limit * c->n) return out_of_steps(w);
 	/* a short turn may not come as far as to ask again */
 	bool goes_on = !w->waits && (w->state != WARP_READY || w->steps - w->asked >= TURN);

@@ -119,19 +119,44 @@ bool decode_simple(parser *p, sim_step *step)
 	return decode_add(p, SIM_STEP, &(const sim_instr){.step = step}) != NULL;
 }
 
+static uint32_t *constant_slot(const parser *p, const sim_constant *k)
+{
+	uint64_t h = (k->bits ^ k->bytes ^ (uint64_t)k->is_shared << 4) * UINT64_C(0x9e3779b97f4a7c15);
+	for (size_t at = h >> 32;; at++) {
+		uint32_t *slot = &p->constant_slots[at & (p->nconstant_slots - 1)];
+		const sim_constant *have = *slot ? &p->code->constants[*slot - 1] : NULL;
+		if (!have || (have->bytes == k->bytes && have->bits == k->bits && have->is_shared == k->is_shared))
+			return slot;
+	}
+}
+
+/* Slots for one more constant, twice as many as there are at least. */
+static bool constant_slots(parser *p)
+{
+	const sim_code *c = p->code;
+	if (2 * (c->nconstants + 1) <= p->nconstant_slots) return true;
+	size_t n = p->nconstant_slots ? 2 * p->nconstant_slots : 256;
+	free(p->constant_slots);
+	p->constant_slots = calloc(n, sizeof *p->constant_slots);
+	p->nconstant_slots = p->constant_slots ? n : 0;
+	if (!p->constant_slots) return parse_fail(p, "out of memory");
+	for (size_t i = 0; i < c->nconstants; i++) *constant_slot(p, &c->constants[i]) = (uint32_t)i + 1;
+	return true;
+}
+
 static bool constant(parser *p, uint8_t bytes, uint64_t bits, bool is_shared, uint32_t *unit)
 {
 	sim_code *c = p->code;
 	if (bytes < 8) bits &= (UINT64_C(1) << 8 * bytes) - 1;
-	for (size_t i = 0; i < c->nconstants; i++)
-		if (c->constants[i].bytes == bytes && c->constants[i].bits == bits &&
-			c->constants[i].is_shared == is_shared)
-			return *unit = c->constants[i].unit, true;
+	if (!constant_slots(p)) return false;
+	uint32_t *slot = constant_slot(p, &(sim_constant){is_shared, 0, bytes, bits});
+	if (*slot) return *unit = c->constants[*slot - 1].unit, true;
 	sim_constant *all = parse_grow(p, c->constants, c->nconstants, &c->constants_room, sizeof *all);
 	if (!all) return false;
 	c->constants = all;
 	*unit = parse_new_unit(p, bytes);
 	all[c->nconstants++] = (sim_constant){is_shared, *unit, bytes, bits};
+	*slot = (uint32_t)c->nconstants;
 	return true;
 }
 
@@ -484,6 +509,8 @@ static bool branches(parser *p)
 	return in && parse_use(p, o[0].name, o[0].length, (int32_t)p->code->n - 1, false);
 }
 
+enum { MAX_EDGES = 10000000 }; /* of all switches: many may share one long list */
+
 /* brx.idx index, list; */
 static bool branches_by_index(parser *p)
 {
@@ -497,6 +524,7 @@ static bool branches_by_index(parser *p)
 			list = &p->lists[i];
 	if (!list) return parse_fail(p, "no list of targets %.*s", (int)o[1].length, o[1].name);
 	if (!decode_unit(p, &o[0], 4, &index)) return false;
+	if ((p->edges += list->n) > MAX_EDGES) return decode_wrong(p, "more targets than can be simulated");
 	sim_instr *in = decode_new(p, SIM_SWITCH);
 	if (!in) return false;
 	in->a = index;
@@ -506,7 +534,7 @@ static bool branches_by_index(parser *p)
 	return true;
 }
 
-bool decode_statement(parser *p)
+static bool decode_any(parser *p)
 {
 	const char *first = p->parts[0], *last = p->parts[p->nparts - 1];
 	if (!make_rows(p)) return false;
@@ -533,5 +561,14 @@ bool decode_statement(parser *p)
 	if (decode_warpgroup(p) || p->failed) return !p->failed;
 	if (decode_bulk(p) || p->failed) return !p->failed;
 	if (decode_async(p) || p->failed) return !p->failed;
+	if (decode_check(p) || p->failed) return !p->failed;
 	return p->code->n > before || decode_unknown(p);
+}
+
+bool decode_statement(parser *p)
+{
+	uint8_t part = p->part;
+	if (!decode_any(p)) return false;
+	if (part) p->part = 0; /* it was of this statement */
+	return true;
 }

@@ -254,6 +254,10 @@ static bool atomics(parser *p, bool returns)
 	} else if (returns && o[0].kind != OPERAND_SINK)
 		return decode_wrong(p, "a register was expected");
 	if (swaps && !decode_unit(p, &o[at + 2], proto.wide[0], &proto.c)) return false;
+	if (p->part && proto.bytes == 4 && n == 1) {
+		proto.part = p->part;
+		proto.extra = p->part_unit;
+	}
 	proto.step = sim_step_atomic;
 	return decode_add(p, SIM_STEP, &proto) != NULL;
 }

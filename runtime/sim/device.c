@@ -55,6 +55,7 @@ static blk_status sim_allocate(blk_device *d, size_t bytes, uint64_t *address)
 {
 	sim_buffer *b = calloc(1, sizeof *b);
 	void *memory = NULL;
+	if (bytes == 0) bytes = 1;
 	uint8_t *shadow = malloc(bytes);
 	bool good = b && shadow && bytes < SIZE_MAX - 2 * GAP && posix_memalign(&memory, ALIGN, bytes + 2 * GAP) == 0;
 	if (good) {
@@ -241,7 +242,8 @@ static blk_status sim_encode(blk_device *d, const tensor_map_request *request, t
 
 static const backend sim_backend = {sim_close, host_sync, sim_allocate, sim_release, sim_write, sim_read, sim_fill,
 	sim_copy, sim_load, sim_unload, sim_launch_kernel, sim_describe, host_stream_create, host_stream_sync,
-	host_stream_free, host_event_create, host_event_record, host_event_elapsed, host_event_free, sim_encode, NULL};
+	host_stream_free, host_event_create, host_event_record, host_event_elapsed, host_event_free, sim_encode, NULL,
+	NULL};
 
 blk_status sim_open(blk_device *d, const char *target)
 {

@@ -32,6 +32,7 @@ bool sim_step_shuffle(sim_warp *w, const sim_instr *in, uint32_t mask)
 	const uint32_t *a = (const uint32_t *)sim_at(w, in->a), *b = (const uint32_t *)sim_at(w, in->b),
 		       *c = (const uint32_t *)sim_at(w, in->c);
 	uint32_t out[SIM_LANES], undefined[SIM_LANES], inside = 0;
+	sim_cause causes[SIM_LANES];
 	if (!members(w, in, mask)) return false;
 	uint32_t how = (w->bad[in->b] | w->bad[in->c]) & mask;
 	if (how) return sim_report(w, in, (unsigned)__builtin_ctz(how), NULL, "a shuffle reads from an undefined lane");
@@ -61,13 +62,16 @@ bool sim_step_shuffle(sim_warp *w, const sim_instr *in, uint32_t mask)
 		if (!valid) from = i;
 		inside |= (uint32_t)valid << i;
 		out[i] = a[from & 31];
+		sim_cause_none(w);
 		undefined[i] = mask >> (from & 31) & 1 ? (uint32_t)sim_shadow_read(w, in->a, 4, from & 31) : UINT32_MAX;
+		if (w->causes) causes[i] = w->causes[0];
 	}
 	if (in->e) sim_write_predicate(w, in->e, mask, inside, 0);
 	if (in->d == UINT32_MAX) return true;
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		((uint32_t *)sim_at(w, in->d))[i] = out[i];
+		if (w->causes) w->causes[0] = causes[i];
 		sim_shadow_write(w, in->d, 4, i, undefined[i]);
 	}
 	return true;
@@ -80,9 +84,12 @@ bool sim_step_vote(sim_warp *w, const sim_instr *in, uint32_t mask)
 	if (!members(w, in, mask)) return false;
 	uint32_t truth = (w->predicate[in->a] ^ (in->exchanges ? SIM_ALL : 0)) & mask;
 	uint32_t bad = w->predicate_bad[in->a] & mask ? SIM_ALL : 0;
+	sim_cause_of_predicate(w, in->a, mask);
 	bool r = in->mode == VOTE_ALL ? truth == mask : in->mode == VOTE_ANY ? truth != 0 : truth == mask || truth == 0;
 	if (in->mode != VOTE_BALLOT) {
 		sim_write_predicate(w, in->d, mask, r ? SIM_ALL : 0, bad);
+		for (uint32_t m = w->causes && bad ? mask : 0; m; m &= m - 1)
+			sim_cause_to_predicate(w, in->d, (unsigned)__builtin_ctz(m));
 		return true;
 	}
 	for (uint32_t m = mask; m; m &= m - 1) {
@@ -116,6 +123,7 @@ bool sim_step_redux(sim_warp *w, const sim_instr *in, uint32_t mask)
 	uint32_t r = a[first];
 	for (uint32_t m = mask & (mask - 1); m; m &= m - 1) r = reduced(in, r, a[__builtin_ctz(m)]);
 	uint64_t undefined = w->bad[in->a] & mask ? UINT64_MAX : 0;
+	if (undefined) sim_cause_of(w, in->a, (unsigned)__builtin_ctz(w->bad[in->a] & mask));
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		((uint32_t *)sim_at(w, in->d))[i] = r;

@@ -5,6 +5,7 @@
 #include "device.h"
 #include "../cpu.h"
 
+#include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +165,7 @@ static bool take_turns(sim_launch *l, residents *r)
 }
 
 /* What the pool's threads call: each takes clusters as long as the launch has some, whichever they are. */
-static void run_clusters(const blk_cpu_call *call, uint64_t first, uint64_t last, void *scratch)
+static void run_clusters(blk_cpu_call *call, uint64_t first, uint64_t last, void *scratch)
 {
 	sim_launch *l = (sim_launch *)(uintptr_t)call->args[0];
 	residents r = {.running = 0};
@@ -193,6 +194,11 @@ static blk_status outcome(blk_device *d, sim_launch *l)
 	char *text = l->text, *none = NULL;
 	blk_status status = BLK_OK;
 	if (l->problem == PROBLEM_MEMORY) status = error_memory();
+	if (l->problem == PROBLEM_BUDGET)
+		status = error_set(BLK_ERROR_RESOURCES,
+			"kernel %s has not ended after %" PRIu64
+			" instructions of all its programs: the simulation is given up",
+			l->kernel, l->budget);
 	if (l->problem == PROBLEM_REPORT) status = error_set(BLK_ERROR_KERNEL, "%s", text);
 	if (l->problem == PROBLEM_ASSERT && atomic_compare_exchange_strong(&d->failure, &none, text)) return BLK_OK;
 	free(text);
@@ -216,7 +222,7 @@ static blk_status run_once(blk_device *d, const variant *v, sim_launch *l)
 				extent);
 	}
 	if (!status) {
-		int failed = cpu_pool_run(d->pool, run_clusters, 0, args, clusters, text, sizeof text);
+		int failed = cpu_pool_run(d->pool, run_clusters, 0, args, clusters, NULL, text, sizeof text);
 		if (failed == CPU_NO_MEMORY)
 			status = error_memory();
 		else
@@ -286,6 +292,7 @@ blk_status sim_launch_kernel(
 		.cluster = cluster_of(v->module, s, grid),
 		.shared_bytes = ((const sim_code *)v->module)->shared_bytes + v->shared,
 		.step_limit = options.steps ? options.steps : STEP_LIMIT,
+		.budget = options.budget,
 		.counts = options.counters != 0,
 		.json = options.json != 0};
 	sim_launch l = first;

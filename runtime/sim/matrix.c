@@ -127,6 +127,7 @@ bool sim_step_transpose(sim_warp *w, const sim_instr *in, uint32_t mask)
 			undefined[lane] |= ((uint32_t)sim_shadow_read(w, in->a, 4, from) >> at & 0xffff) << 16 * e;
 		}
 	}
+	sim_cause_none(w); /* several are mixed here */
 	for (unsigned lane = 0; lane < SIM_LANES; lane++) {
 		sim_register_write(sim_at(w, in->d), 4, lane, v[lane]);
 		sim_shadow_write(w, in->d, 4, lane, undefined[lane]);
@@ -154,6 +155,7 @@ bool sim_step_load_matrix(sim_warp *w, const sim_instr *in, uint32_t mask)
 				place(in, lane, e, &row, &column);
 				memcpy(&half, at[8 * i + row] + 2 * column, 2);
 				memcpy(&bits, shadow[8 * i + row] + 2 * column, 2);
+				if (bits) sim_cause_load(w, shadow[8 * i + row] + 2 * column, 2);
 				v |= (uint32_t)half << 16 * e;
 				undefined |= (uint32_t)bits << 16 * e;
 			}
@@ -177,6 +179,7 @@ bool sim_step_store_matrix(sim_warp *w, const sim_instr *in, uint32_t mask)
 				place(in, lane, e, &row, &column);
 				memcpy(at[8 * i + row] + 2 * column, &half, 2);
 				memcpy(shadow[8 * i + row] + 2 * column, &bits, 2);
+				if (bits) sim_cause_store(w, shadow[8 * i + row] + 2 * column, 2);
 			}
 		}
 	return true;

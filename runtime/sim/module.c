@@ -162,15 +162,40 @@ static bool module(parser *p)
 	return true;
 }
 
+static int by_name(const char *a, size_t n, const char *b, size_t m)
+{
+	return n != m ? (n < m ? -1 : 1) : memcmp(a, b, n);
+}
+
+static int by_name_and_place(const void *x, const void *y)
+{
+	const label *a = x, *b = y;
+	int order = by_name(a->name, a->length, b->name, b->length);
+	return order ? order : (a->pc > b->pc) - (a->pc < b->pc);
+}
+
+/* Where the last label of that name is, among labels in order. */
+static int32_t find_label(const parser *p, const label *use)
+{
+	size_t low = 0, high = p->nlabels; /* the first behind it */
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const label *l = &p->labels[middle];
+		if (by_name(l->name, l->length, use->name, use->length) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const label *l = low ? &p->labels[low - 1] : NULL;
+	return l && by_name(l->name, l->length, use->name, use->length) == 0 ? l->pc : SIM_NO_PC;
+}
+
 static bool resolve(parser *p)
 {
+	if (p->nlabels) qsort(p->labels, p->nlabels, sizeof *p->labels, by_name_and_place);
 	for (size_t i = 0; i < p->nuses; i++) {
 		const label *use = &p->uses[i];
-		int32_t target = SIM_NO_PC;
-		for (size_t k = 0; k < p->nlabels; k++)
-			if (p->labels[k].length == use->length &&
-				memcmp(p->labels[k].name, use->name, use->length) == 0)
-				target = p->labels[k].pc;
+		int32_t target = find_label(p, use);
 		p->statement_line = use->line;
 		if (target == SIM_NO_PC || (size_t)target >= p->code->n)
 			return parse_fail(p, "no label %.*s", (int)use->length, use->name);
@@ -212,6 +237,7 @@ bool sim_code_parse(const char *text, const char *symbol, sim_code **out, char *
 		free(p->uses);
 		free(p->lists);
 		free(p->rows);
+		free(p->constant_slots);
 	}
 	free(p);
 	if (good)

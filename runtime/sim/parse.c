@@ -116,6 +116,7 @@ static bool cut_opcode(parser *p)
 		p->parts[p->nparts] = s;
 		if ((s = strchr(s, '.'))) *s++ = 0;
 	}
+	for (size_t i = p->nparts; i < PARSE_PARTS; i++) p->parts[i] = ""; /* so that each may be compared */
 	return parse_next(p);
 }
 

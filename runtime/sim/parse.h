@@ -84,11 +84,16 @@ typedef struct parser {
 	bool guard_negated;
 	char opcode[PARSE_OPCODE]; /* as written */
 	char parts_text[PARSE_OPCODE];
-	const char *parts[PARSE_PARTS]; /* cut at its dots */
+	const char *parts[PARSE_PARTS]; /* cut at its dots: `nparts`, behind them empty ones */
 	size_t nparts;
 	operand operands[PARSE_OPERANDS]; /* the statement's `noperands`, then what lists hold */
 	uint32_t noperands, used;
-	uint16_t *rows; /* hash table of the arithmetic rows: index + 1 */
+	uint8_t part; /* bytes that are the next atomic's own, at the address in `part_unit`; 0: all */
+	uint32_t part_unit;
+	uint16_t *rows;           /* hash table of the arithmetic rows: index + 1 */
+	uint32_t *constant_slots; /* hash table of the code's constants: index + 1; a power of two */
+	size_t nconstant_slots;
+	uint64_t edges; /* targets of all switches */
 	bool failed;
 	char *error;
 	size_t room;
@@ -138,6 +143,7 @@ bool decode_mbarrier(parser *);
 bool decode_warpgroup(parser *);
 bool decode_bulk(parser *);
 bool decode_cluster(parser *);
+bool decode_check(parser *);
 bool decode_address(parser *, const operand *, sim_instr *); /* into offset, a and wide[1] */
 
 #endif

@@ -138,6 +138,7 @@ void sim_program_free(sim_program *p)
 		free(w->blank);
 		free(w->predicate);
 		free(w->predicate_bad);
+		free(w->causes);
 		free(w->local);
 		free(w->local_shadow);
 		free(w->stack);
@@ -155,7 +156,9 @@ void sim_program_free(sim_program *p)
 	free(p->shared);
 	free(p->shared_shadow);
 	free(p->cells);
-	free(p->parts);
+	free(p->parts[0]);
+	free(p->parts[1]);
+	free(p->shared_causes);
 	free(p->pending);
 	free(p);
 }
@@ -173,6 +176,8 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 	memset(p->shared_shadow, 0xff, p->shared_bytes);
 	memset(p->cells, 0, (p->shared_bytes / 4 + 1) * sizeof *p->cells);
 	memset(p->pending, 0, (p->shared_bytes / 4 + 1) * sizeof *p->pending);
+	free(p->shared_causes);
+	p->shared_causes = NULL;
 	p->npending = 0;
 	p->nreading = 0;
 	memset(p->reading, 0, (p->shared_bytes / 16 + 1) * sizeof *p->reading);
@@ -211,6 +216,8 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 		memcpy(w->bad, p->fresh, c->units * sizeof *w->bad);
 		memcpy(w->blank, p->fresh, c->units * sizeof *w->blank);
 		memset(w->predicate_bad, 0xff, c->predicates * sizeof *w->predicate_bad);
+		free(w->causes);
+		w->causes = NULL;
 		w->predicate[0] = SIM_ALL;
 		w->predicate_bad[0] = 0;
 		if (c->local_bytes) memset(w->local_shadow, 0xff, SIM_LANES * (size_t)c->local_bytes);

@@ -5,9 +5,10 @@
  * barrier, and when some of its lanes tell others what they did; it knows of every other warp the clock up to which all
  * its lanes have been told (by barriers), and beside that what single lanes have done and been told since; so an access
  * is before this one if its warp's clock then is less than what this lane knows of it.  Programs are ordered by atomics
- * and fences: a release of one that knows of the access, an acquire of the other after that.  Readers are summed up in
- * one mark with flags. Where the summary cannot tell, nothing is said: a report is never wrong about programs that
- * synchronise by barriers and by acquire and release.
+ * and fences: a release of one that knows of the access, an acquire of the other after that.  Where the bytes of a word
+ * have different writers or readers, each byte has marks of its own, which lie apart.  Several readers of one byte are
+ * summed up in one mark with flags. Where the summary cannot tell, nothing is said: a report is never wrong about
+ * programs that synchronise by barriers and by acquire and release.
  *
  * What goes on beside the threads has clocks of its own: a warpgroup's matrix engine, and each mbarrier, whose phases
  * are what the copies that it counts are ordered by.  Threads and these engines see shared memory through different
@@ -23,12 +24,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARK_ATOMIC = 1, MARK_LANES = 2, MARK_WARPS = 4, MARK_PROGRAMS = 8 }; /* how, and several of what */
+enum { MARK_ATOMIC = 1, MARK_LANES = 2, MARK_WARPS = 4, MARK_PROGRAMS = 8 }; /* how, and several of what have read */
+enum {
+	MARK_BYTES = MARK_LANES,
+	MARK_HALVES = MARK_WARPS
+}; /* of a write: by neighbouring lanes, each one or two bytes */
 enum { PAGE_BYTES = 4096, PAGE_CELLS = PAGE_BYTES / 4, MAX_PROGRAMS = (1 << 24) - 1, MAX_PC = (1 << 20) - 1 };
 
 struct sim_page {
 	atomic_flag busy;
-	sim_mark *parts; /* as sim_program's */
+	sim_mark *parts[2]; /* as sim_program's */
 	sim_cell cells[PAGE_CELLS];
 };
 
@@ -57,7 +62,7 @@ void sim_races_end(sim_launch *l)
 		sim_range *r = &l->ranges[i];
 		for (uint64_t k = 0; r->pages && k * PAGE_BYTES < r->bytes + PAGE_BYTES; k++) {
 			sim_page *page = atomic_load(&r->pages[k]);
-			if (page) free(page->parts);
+			if (page) free(page->parts[0]), free(page->parts[1]);
 			free(page);
 		}
 		free(r->pages);
@@ -423,12 +428,14 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 		wrote ? "written" : "read", who, where);
 }
 
-/* The four marks of a cell whose bytes are read by different threads, which one summary would mix up: the cell's own
- * mark then has no bytes.  Null: no memory, so what is read there is not watched. */
-static sim_mark *parts_of(sim_program *p, const sim_range *r, uint64_t offset)
+/* ---- Marks of single bytes ---- */
+
+/* The four marks of a cell whose bytes were written, or read, by different threads, which one mark cannot tell apart:
+ * the cell's own mark then has no bytes.  Null: no memory, so those accesses are not watched. */
+static sim_mark *parts_of(sim_program *p, const sim_range *r, uint64_t offset, bool writes)
 {
 	sim_page *page = r ? page_of(r, offset) : NULL;
-	sim_mark **all = page ? &page->parts : &p->parts;
+	sim_mark **all = page ? &page->parts[writes] : &p->parts[writes];
 	size_t cells = page ? PAGE_CELLS : p->shared_bytes / 4 + 1;
 	if (!*all) *all = calloc(cells, 4 * sizeof **all);
 	return *all ? *all + 4 * (page ? offset % PAGE_BYTES / 4 : offset / 4) : NULL;
@@ -437,6 +444,108 @@ static sim_mark *parts_of(sim_program *p, const sim_range *r, uint64_t offset)
 static bool is_split(const sim_mark *m)
 {
 	return m->program && !m->bytes;
+}
+
+/* A write's mark that is not one thread's. */
+static bool is_shared_out(const sim_mark *m)
+{
+	return m->flags & (MARK_BYTES | MARK_HALVES) || is_split(m);
+}
+
+/* What a write's mark, which is not split, says of one byte. */
+static sim_mark of_byte(const sim_mark *m, unsigned byte)
+{
+	sim_mark one = *m;
+	unsigned before = byte - (unsigned)__builtin_ctz(m->bytes);
+	one.thread = m->thread + (m->flags & MARK_BYTES ? before : m->flags & MARK_HALVES ? before / 2 : 0);
+	one.bytes = 1u << byte;
+	one.flags = m->flags & MARK_ATOMIC;
+	return one;
+}
+
+/* Who wrote these bytes last, each thread once: as many marks as are returned. */
+static unsigned writers_of(
+	const sim_cell *c, uint32_t bytes, sim_program *owner, const sim_range *r, uint64_t offset, sim_mark out[4])
+{
+	const sim_mark *m = &c->write, *part = is_split(m) ? parts_of(owner, r, offset, true) : NULL;
+	unsigned n = 0;
+	if (!m->program || (is_split(m) && !part)) return 0;
+	for (unsigned i = 0; i < 4; i++) {
+		if (!(bytes >> i & 1) || !(part ? part[i].program : m->bytes >> i & 1)) continue;
+		const sim_mark one = part ? part[i] : of_byte(m, i);
+		bool same = n && out[n - 1].program == one.program && out[n - 1].thread == one.thread &&
+			    out[n - 1].clock == one.clock && out[n - 1].pc == one.pc;
+		if (!same) out[n++] = one;
+	}
+	return n;
+}
+
+/* Of neighbours in memory: the next lane did the same to as many bytes. */
+static bool is_next(const sim_mark *m, const sim_mark *next)
+{
+	unsigned size = (unsigned)__builtin_popcount(next->bytes), end = 32 - (unsigned)__builtin_clz(m->bytes);
+	uint32_t how = size == 1 ? MARK_BYTES : MARK_HALVES, given = m->flags & (MARK_BYTES | MARK_HALVES);
+	return size <= 2 && (unsigned)__builtin_ctz(next->bytes) == end && m->program == next->program &&
+	       m->clock == next->clock && m->pc == next->pc && m->narrow == next->narrow &&
+	       (m->flags & MARK_ATOMIC) == (next->flags & MARK_ATOMIC) &&
+	       (given ? given == how : (unsigned)__builtin_popcount(m->bytes) == size) &&
+	       of_byte(m, end - 1).thread + 1 == next->thread;
+}
+
+static void extend(sim_mark *m, const sim_mark *next)
+{
+	m->flags |= __builtin_popcount(next->bytes) == 1 ? MARK_BYTES : MARK_HALVES;
+	m->bytes |= next->bytes;
+	m->time = next->time;
+}
+
+static bool same_access(const sim_mark *a, const sim_mark *b)
+{
+	return a->program == b->program && a->thread == b->thread && a->clock == b->clock && a->pc == b->pc &&
+	       a->flags == b->flags && a->narrow == b->narrow;
+}
+
+/* A cell whose four bytes are one mark's again. */
+static void rejoin(sim_mark *m, const sim_mark *part)
+{
+	sim_mark all = part[0];
+	unsigned size = same_access(&part[0], &part[1]) ? 2 : 1;
+	if (!all.program) return;
+	all.bytes = size == 2 ? 3 : 1;
+	for (unsigned i = size; i < 4; i += size) {
+		sim_mark next = part[i];
+		if (!next.program || (size == 2 && !same_access(&next, &part[i + 1]))) return;
+		next.bytes = (size == 2 ? 3u : 1u) << i;
+		if (!is_next(&all, &next)) return;
+		extend(&all, &next);
+	}
+	*m = all;
+}
+
+static void mark_write(sim_cell *c, const sim_mark *mine, const sim_range *r, sim_program *owner, uint64_t offset)
+{
+	sim_mark *m = &c->write, *part;
+	if (!m->program || mine->bytes == 15 || (m->bytes && !(m->bytes & ~mine->bytes))) {
+		*m = *mine;
+		return;
+	}
+	if (m->bytes && !(m->bytes & mine->bytes) && is_next(m, mine)) {
+		extend(m, mine);
+		return;
+	}
+	part = parts_of(owner, r, offset, true);
+	if (!part) {
+		*m = *mine;
+		return;
+	}
+	if (m->bytes) {
+		for (unsigned i = 0; i < 4; i++) part[i] = m->bytes >> i & 1 ? of_byte(m, i) : (sim_mark){0};
+		m->bytes = 0;
+		m->flags = 0;
+	}
+	for (unsigned i = 0; i < 4; i++)
+		if (mine->bytes >> i & 1) part[i] = of_byte(mine, i);
+	if (mine->bytes & 8) rejoin(m, part);
 }
 
 /* The mark of several readers since the last write, `mine` the latest of them. */
@@ -452,20 +561,27 @@ static sim_mark merged(const sim_warp *w, const sim_mark *m, sim_mark mine, uint
 	return mine;
 }
 
+/* All who could clash with it have met since. */
+static bool is_over(const sim_warp *w, const sim_mark *m, const sim_range *r)
+{
+	return !r && w->program->cluster->n == 1 && m->thread / SIM_LANES < SIM_MAX_WARPS &&
+	       m->clock < w->program->all_met;
+}
+
 static void mark_read(sim_warp *w, sim_cell *c, const sim_mark *mine, uint32_t lanes, const sim_range *r,
 	sim_program *owner, uint64_t offset)
 {
 	sim_mark *m = &c->read, *part;
 	if (!is_split(m)) {
-		if (!m->program || m->bytes == mine->bytes || is_before(w, m, lanes, mine->thread, !r)) {
+		if (!m->program || m->bytes == mine->bytes || is_over(w, m, r)) {
 			*m = merged(w, m, *mine, lanes, !r);
 			return;
 		}
-		part = parts_of(owner, r, offset);
+		part = parts_of(owner, r, offset, false);
 		for (unsigned i = 0; part && i < 4; i++) part[i] = m->bytes >> i & 1 ? *m : (sim_mark){0};
 		m->bytes = 0;
 	}
-	part = parts_of(owner, r, offset);
+	part = parts_of(owner, r, offset, false);
 	for (unsigned i = 0; part && i < 4; i++)
 		if (mine->bytes >> i & 1) part[i] = merged(w, &part[i], *mine, lanes, !r);
 }
@@ -473,7 +589,7 @@ static void mark_read(sim_warp *w, sim_cell *c, const sim_mark *mine, uint32_t l
 /* Readers of bytes that are written now have had their turn. */
 static void forget_reads(sim_cell *c, uint32_t bytes, const sim_range *r, sim_program *owner, uint64_t offset)
 {
-	sim_mark *m = &c->read, *part = is_split(m) && bytes != 15 ? parts_of(owner, r, offset) : NULL;
+	sim_mark *m = &c->read, *part = is_split(m) && bytes != 15 ? parts_of(owner, r, offset, false) : NULL;
 	for (unsigned i = 0; part && i < 4; i++)
 		if (bytes >> i & 1) part[i].program = 0;
 	if (part) return;
@@ -492,39 +608,71 @@ static bool both_atomic(const sim_mark *a, const sim_mark *b)
 	return a->flags & b->flags & MARK_ATOMIC && (a->program == b->program || !(a->narrow | b->narrow));
 }
 
-/* True: no race. */
-static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, uint32_t bytes, bool reads, bool writes,
-	bool atomic, const sim_range *r, sim_program *owner, uint64_t offset, uint32_t thread, uint32_t clock)
+static sim_mark mark_of(const sim_warp *w, const sim_instr *in, uint32_t bytes, bool atomic, bool shared,
+	uint32_t thread, uint32_t clock)
 {
 	const sim_program *p = w->program;
-	uint32_t lanes = UINT32_C(1) << lane;
-	uint32_t time = r ? atomic_load_explicit(&p->launch->time, memory_order_relaxed) : p->cluster->time;
 	size_t pc = (size_t)(in - p->code->code);
-	sim_mark mine = {.program = p->number + 1,
+	return (sim_mark){.program = p->number + 1,
 		.bytes = bytes,
 		.flags = atomic ? MARK_ATOMIC : 0,
 		.thread = thread,
 		.pc = pc > MAX_PC ? MAX_PC : (uint32_t)pc,
 		.narrow = atomic && is_narrow(w, in),
 		.clock = clock,
-		.time = time};
+		.time = shared ? p->cluster->time : atomic_load_explicit(&p->launch->time, memory_order_relaxed)};
+}
+
+/* True: no race. */
+static bool in_order(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, const sim_mark *mine, bool writes,
+	const sim_range *r, sim_program *owner, uint64_t offset)
+{
+	uint32_t lanes = UINT32_C(1) << lane, bytes = mine->bytes, thread = mine->thread;
 	const sim_mark *m = &c->write;
-	if (m->program && m->bytes & bytes && !both_atomic(m, &mine) && !is_before(w, m, lanes, thread, !r) &&
-		!(writes && r && same_statement(w, in, m)))
-		return report(w, in, lane, m, writes, true, r, owner, offset, bytes);
+	sim_mark several[4];
+	unsigned n = m->program && m->bytes & bytes;
+	if (__builtin_expect(is_shared_out(m), 0)) n = writers_of(c, bytes, owner, r, offset, several), m = several;
+	for (; n; n--, m++)
+		if (!both_atomic(m, mine) && !is_before(w, m, lanes, thread, !r) &&
+			!(writes && r && same_statement(w, in, m)))
+			return report(w, in, lane, m, writes, true, r, owner, offset, bytes);
 	m = &c->read;
-	if (writes && m->program && m->bytes & bytes && !both_atomic(m, &mine) && !is_before(w, m, lanes, thread, !r))
+	if (!writes || !m->program) return true;
+	if (m->bytes & bytes && !both_atomic(m, mine) && !is_before(w, m, lanes, thread, !r))
 		return report(w, in, lane, m, true, false, r, owner, offset, bytes);
-	if (writes && is_split(m) && (m = parts_of(owner, r, offset)))
+	if (is_split(m) && (m = parts_of(owner, r, offset, false)))
 		for (unsigned i = 0; i < 4; i++, m++)
-			if (bytes >> i & 1 && m->program && !both_atomic(m, &mine) &&
+			if (bytes >> i & 1 && m->program && !both_atomic(m, mine) &&
 				!is_before(w, m, lanes, thread, !r))
 				return report(w, in, lane, m, true, false, r, owner, offset, bytes);
+	return true;
+}
+
+/* True: no race. */
+static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, uint32_t bytes, bool reads, bool writes,
+	bool atomic, const sim_range *r, sim_program *owner, uint64_t offset, uint32_t thread, uint32_t clock)
+{
+	const sim_mark mine = mark_of(w, in, bytes, atomic, !r, thread, clock);
+	if (!in_order(w, in, lane, c, &mine, writes, r, owner, offset)) return false;
 	if (writes) {
-		c->write = mine;
+		mark_write(c, &mine, r, owner, offset);
 		forget_reads(c, bytes, r, owner, offset);
-	}
-	if (reads && !writes) mark_read(w, c, &mine, lanes, r, owner, offset); /* an atomic's mark is there already */
+	} else if (reads) /* an atomic's mark is there already */
+		mark_read(w, c, &mine, UINT32_C(1) << lane, r, owner, offset);
+	return true;
+}
+
+/* All of a word is written by neighbouring lanes, `size` bytes each.  True: no race. */
+static bool touch_together(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, unsigned size,
+	const sim_range *r, sim_program *owner, uint64_t offset, uint32_t thread, uint32_t clock)
+{
+	sim_mark mine = mark_of(w, in, (1u << size) - 1, false, !r, thread, clock), all = mine;
+	for (; mine.bytes; mine.bytes <<= size, mine.thread++, lane++, offset += size)
+		if (!in_order(w, in, lane, c, &mine, true, r, owner, offset)) return false;
+	all.bytes = 15;
+	all.flags = size == 1 ? MARK_BYTES : MARK_HALVES;
+	c->write = all;
+	c->read.program = 0;
 	return true;
 }
 
@@ -605,8 +753,12 @@ bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *of
 		for (uint32_t k = 0; k < 4; k++) {
 			sim_cell *c = &p->cells[offsets[i] / 4 + k];
 			const sim_mark *m = &c->write;
-			bool same = any && m->thread == thread && m->clock == when;
-			if (m->program && !same) {
+			sim_mark several[4];
+			unsigned writers = m->program != 0;
+			if (is_shared_out(m))
+				writers = writers_of(c, 15, p, NULL, offsets[i] + 4 * k, several), m = several;
+			for (; writers; writers--, m++) {
+				if (any && m->thread == thread && m->clock == when) continue;
 				if (!is_readable(leader, in, offsets[i] + 4 * k, m)) return false;
 				thread = m->thread;
 				when = m->clock;
@@ -646,10 +798,15 @@ bool sim_proxied(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offse
 {
 	sim_program *p = w->program;
 	for (uint64_t end = offset + bytes; offset < end; offset += 4) {
-		const sim_mark *m = &p->cells[offset / 4].write;
-		if (m->program == p->number + 1 && !is_fenced(w, m, PROXY_SHARED) &&
-			is_before(w, m, UINT32_C(1) << lane, SIM_LANES * w->index + lane, true))
-			return report_proxies(w, in, lane, m, NULL, offset, writes);
+		const sim_cell *c = &p->cells[offset / 4];
+		const sim_mark *m = &c->write;
+		sim_mark several[4];
+		unsigned n = m->program != 0;
+		if (is_shared_out(m)) n = writers_of(c, 15, p, NULL, offset, several), m = several;
+		for (; n; n--, m++)
+			if (m->program == p->number + 1 && !is_fenced(w, m, PROXY_SHARED) &&
+				is_before(w, m, UINT32_C(1) << lane, SIM_LANES * w->index + lane, true))
+				return report_proxies(w, in, lane, m, NULL, offset, writes);
 	}
 	return true;
 }
@@ -677,11 +834,13 @@ bool sim_proxied_global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_
 		sim_page *page = page_of(r, offset);
 		if (!page) continue;
 		lock(page);
-		const sim_mark m = page->cells[offset % PAGE_BYTES / 4].write;
+		sim_mark writers[4];
+		unsigned n = writers_of(&page->cells[offset % PAGE_BYTES / 4], 15, w->program, r, offset, writers);
 		atomic_flag_clear_explicit(&page->busy, memory_order_release);
-		if (m.program && !is_fenced_in_launch(w, &m) &&
-			is_before(w, &m, UINT32_C(1) << lane, SIM_LANES * w->index + lane, false))
-			return report_proxies(w, in, lane, &m, r, offset, writes);
+		for (unsigned i = 0; i < n; i++)
+			if (!is_fenced_in_launch(w, &writers[i]) &&
+				is_before(w, &writers[i], UINT32_C(1) << lane, SIM_LANES * w->index + lane, false))
+				return report_proxies(w, in, lane, &writers[i], r, offset, writes);
 	}
 	return true;
 }
@@ -702,12 +861,23 @@ static sim_program *owner_of(sim_program *p, const uint8_t *at)
 	return p;
 }
 
+/* How many lanes from i on fill an aligned word with their neighbouring bytes; 1: they do not. */
+static unsigned together(uint32_t mask, uint8_t *const at[SIM_LANES], unsigned i, unsigned bytes, uint64_t offset)
+{
+	unsigned n = 4 / bytes;
+	uint32_t all = ((1u << n) - 1) << i;
+	if (offset & 3 || i + n > SIM_LANES || (mask & all) != all) return 1;
+	for (unsigned k = 1; k < n; k++)
+		if (at[i + k] != at[i] + (size_t)k * bytes) return 1;
+	return n;
+}
+
 bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes,
 	bool reads, bool writes, bool atomic, uint32_t engine, uint32_t clock)
 {
 	sim_program *p = w->program;
 	sim_page *page = NULL;
-	bool good = true;
+	bool good = true, few = writes && !atomic && bytes < 4 && engine < SIM_MAX_WARPS;
 	for (uint32_t m = mask; m && good; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		uint64_t offset = (uint64_t)(at[i] - p->shared);
@@ -740,9 +910,14 @@ bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *cons
 				}
 				if (page) c = &page->cells[offset % PAGE_BYTES / 4];
 			}
-			if (c)
+			unsigned others = few && c ? together(m, at, i, bytes, offset) - 1 : 0;
+			if (others)
+				good = touch_together(
+					w, in, i, c, bytes, r, owner, offset, SIM_LANES * engine + i, clock);
+			else if (c)
 				good = touch(w, in, i, c, some, reads, writes, atomic, r, owner, offset,
 					SIM_LANES * engine + (engine < SIM_MAX_WARPS ? i : 0), clock);
+			for (; others; others--) m &= m - 1;
 			done += n;
 			offset += n;
 		}

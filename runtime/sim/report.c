@@ -28,6 +28,11 @@ bool sim_out_of_memory(sim_launch *l)
 	return stop(l, PROBLEM_MEMORY, NULL);
 }
 
+bool sim_out_of_budget(sim_launch *l)
+{
+	return stop(l, PROBLEM_BUDGET, "");
+}
+
 bool sim_assert_failed(sim_launch *l, const char *text)
 {
 	return stop(l, PROBLEM_ASSERT, text);
@@ -105,6 +110,26 @@ static void put_other(growing *out, const sim_code *c, const sim_other *o)
 	grow_text(out, "}");
 }
 
+static void put_cause(growing *out, const sim_code *c, const sim_cause *cause)
+{
+	grow_text(out, ", \"cause\": ");
+	if (!cause) {
+		grow_text(out, "null");
+		return;
+	}
+	bool gathers = cause->in->mode == SIM_CHECK_GATHER;
+	grow_text(out, "{");
+	put_code(out, c, cause->in);
+	grow_text(out, ", \"operation\": ");
+	put_string(out, gathers ? "gather" : "division");
+	if (scalar_is_signed((scalar)cause->in->to))
+		put_number(out, "value", true, cause->value);
+	else
+		grow_format(out, ", \"value\": %" PRIu64, (uint64_t)cause->value);
+	put_number(out, "extent", gathers, cause->in->offset);
+	grow_text(out, "}");
+}
+
 static void put_spot(growing *out, const sim_program *p, const sim_spot *s)
 {
 	static const char *const spaces[] = {
@@ -127,6 +152,7 @@ static void put_spot(growing *out, const sim_program *p, const sim_spot *s)
 	grow_text(out, ", \"kind\": ");
 	put_string(out, s->kind);
 	put_other(out, p->code, s->other);
+	put_cause(out, p->code, s->cause);
 }
 
 static void write_json(const sim_warp *w, const sim_instr *in, unsigned lane, const sim_spot *spot, const char *what,

@@ -16,7 +16,11 @@ static uint64_t ones(uint8_t bytes)
 uint64_t sim_shadow_read(const sim_warp *w, uint32_t unit, uint8_t bytes, unsigned lane)
 {
 	if (!(w->bad[unit] >> lane & 1)) return 0;
-	if (w->blank[unit] >> lane & 1) return ones(bytes);
+	if (w->blank[unit] >> lane & 1) {
+		sim_cause_none(w);
+		return ones(bytes);
+	}
+	sim_cause_take(w, unit, lane);
 	return sim_register_read(w->shadow + (size_t)unit * SIM_UNIT, bytes, lane);
 }
 
@@ -30,6 +34,7 @@ void sim_shadow_write(sim_warp *w, uint32_t unit, uint8_t bytes, unsigned lane, 
 	}
 	w->bad[unit] |= bit;
 	w->blank[unit] &= ~bit;
+	sim_cause_give(w, unit, lane);
 	sim_register_write(w->shadow + (size_t)unit * SIM_UNIT, bytes, lane, undefined);
 }
 
@@ -75,6 +80,12 @@ static uint64_t pair(const sim_instr *in, uint64_t a, uint64_t b, uint64_t c)
 	return r;
 }
 
+/* That of the first operand which is undefined. */
+static void first_cause(const sim_warp *w, const sim_instr *in, unsigned lane)
+{
+	if (!sim_cause_of(w, in->a, lane) && !sim_cause_of(w, in->b, lane)) sim_cause_of(w, in->c, lane);
+}
+
 void sim_shadow_result(sim_warp *w, const sim_instr *in, uint32_t mask, const uint8_t *const operands[3])
 {
 	uint64_t undefined[SIM_LANES];
@@ -104,6 +115,7 @@ void sim_shadow_result(sim_warp *w, const sim_instr *in, uint32_t mask, const ui
 	}
 	for (; mask; mask &= mask - 1) {
 		unsigned i = (unsigned)__builtin_ctz(mask);
+		if (w->causes && undefined[i]) first_cause(w, in, i);
 		sim_shadow_write(w, in->d, in->wide[0], i, undefined[i]);
 	}
 }

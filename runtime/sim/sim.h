@@ -104,6 +104,7 @@ struct sim_instr {
 	bool in_cluster;     /* .shared::cluster */
 	uint8_t scope;       /* sim_scope of an atomic or fence */
 	uint8_t class;       /* blk_sim_class */
+	uint8_t part;        /* of an atomic: bytes that are its own, at the address in `extra`; 0: all */
 	uint16_t guard;      /* predicate; 0: none */
 	uint32_t d, a, b, c; /* units of registers, or numbers of predicates */
 	uint32_t e;          /* a second destination: a predicate */
@@ -111,7 +112,7 @@ struct sim_instr {
 	int64_t offset;        /* of an address */
 	int64_t source_offset; /* of a copy's second one */
 	int64_t bar_offset;    /* of the mbarrier that a copy tells */
-	uint32_t extra;        /* number of its sim_product, or unit of the mbarrier's address */
+	uint32_t extra;        /* number of its sim_product, or unit of the mbarrier's address or of a part's */
 	int32_t target, join;  /* of a branch: where to; where its paths meet or SIM_NO_PC */
 	uint32_t ntargets;     /* of a switch, whose `target` is the first of them in the code's; a: the index */
 	const sim_op *op;
@@ -239,7 +240,7 @@ typedef struct sim_range { /* device memory that a kernel may touch: a buffer or
 } sim_range;
 
 /* ---- Running ---- */
-typedef enum sim_problem { PROBLEM_NONE, PROBLEM_MEMORY, PROBLEM_REPORT, PROBLEM_ASSERT } sim_problem;
+typedef enum sim_problem { PROBLEM_NONE, PROBLEM_MEMORY, PROBLEM_REPORT, PROBLEM_ASSERT, PROBLEM_BUDGET } sim_problem;
 typedef struct sim_level { /* lanes that wait for others of their warp */
 	uint32_t mask;
 	int32_t pc, join;
@@ -254,6 +255,13 @@ typedef struct sim_mark {                            /* an access that others mu
 typedef struct sim_cell { /* of 4 bytes: their last writer and reader */
 	sim_mark write, read;
 } sim_cell;
+
+/* cause.c: why a value is undefined: the instruction that found its operand wrong, and the operand. */
+typedef struct sim_cause {
+	const sim_instr *in; /* null: not known */
+	int64_t value;
+} sim_cause;
+enum { SIM_CHECK_DIVISOR, SIM_CHECK_GATHER };
 
 typedef struct sim_pending sim_pending; /* async.c: one that is under way */
 
@@ -334,6 +342,8 @@ struct sim_warp {
 	uint8_t *file, *shadow; /* registers, and their undefined bits (valid where `bad`, but not where `blank`) */
 	uint32_t *bad, *blank;  /* a unit's lanes with undefined bits; those that were never written */
 	uint32_t *predicate, *predicate_bad;
+	sim_cause *causes; /* null: none is known; else [0], of what the instruction at hand has read, and of each lane
+			      of each unit, and behind these of each predicate */
 	uint8_t *local, *local_shadow; /* 32 threads one after another */
 	uint64_t steps;
 	sim_pending *copies;
@@ -358,6 +368,8 @@ struct sim_warp {
 	uint16_t *flying[2];             /* of each unit: products under way that sum there, that read it */
 	uint32_t bulk_groups[SIM_LANES]; /* bulk.c: each lane's that is open */
 	uint32_t bulk_clock, bulk_lanes; /* copies from shared memory that it has begun; who did */
+	uint8_t failed_rank;             /* call.c: of the element that a failed assert's line has named, */
+	uint32_t failed[4];              /* and its index; rank 0: none */
 	uint64_t looked[SIM_LOOKED];     /* cluster.c: what instructions found, by place */
 	const sim_range *near;           /* the last one that was found */
 	uint8_t scratch[8 * SIM_LANES];
@@ -379,9 +391,10 @@ struct sim_program { /* what one thread of the host simulates; kept from program
 	uint32_t threads;
 	uint32_t *fresh; /* what `bad` is of before a program begins */
 	uint8_t *shared, *shared_shadow;
-	sim_cell *cells;   /* of shared memory */
-	sim_mark *parts;   /* null, or of each byte of it: who read it, where a cell's bytes are read by several */
-	uint16_t *pending; /* copies under way into each 4 bytes of it */
+	sim_cell *cells;    /* of shared memory */
+	sim_mark *parts[2]; /* null, or of each byte who read it, who wrote it, where a cell's bytes are not one's */
+	sim_cause *shared_causes; /* null, or of each byte of shared memory */
+	uint16_t *pending;        /* copies under way into each 4 bytes of it */
 	uint64_t npending;
 	uint32_t all_met; /* the clock at which all warps met last */
 	bool some_met;    /* a barrier was for some warps only */
@@ -440,6 +453,8 @@ struct sim_launch {
 	sim_range *ranges; /* by address */
 	size_t nranges;
 	uint64_t shared_bytes, step_limit;
+	uint64_t budget;                   /* of instructions, all programs together; 0: none */
+	_Atomic uint64_t spent;            /* of it */
 	_Atomic uint64_t next;             /* cluster to be started */
 	bool counts;                       /* fills in `counters` */
 	bool json;                         /* how a problem is written */
@@ -473,6 +488,7 @@ typedef struct sim_spot {
 	uint64_t bytes;   /* from there on; 0: not known */
 	const char *kind; /* "read", "write" or null */
 	const sim_other *other;
+	const sim_cause *cause; /* of a value that is undefined; null: not known */
 } sim_spot;
 
 /* report.c: the first problem of a launch stops it.  All return false. */
@@ -480,8 +496,13 @@ bool sim_report(sim_warp *, const sim_instr *, unsigned lane, const char *hint, 
 	__attribute__((format(printf, 5, 6)));
 bool sim_report_at(sim_warp *, const sim_instr *, unsigned lane, const sim_spot *, const char *hint, const char *fmt,
 	...) __attribute__((format(printf, 6, 7)));
+/* Something depends on the undefined value that was read last; says why it is, where that is known.  `spot`: or null.
+ */
+bool sim_report_undefined(
+	sim_warp *, const sim_instr *, unsigned lane, const sim_spot *, const char *hint, const char *what);
 void sim_place(const sim_code *, const sim_instr *, char *out, size_t room); /* "softmax.blk:7" */
 bool sim_assert_failed(sim_launch *, const char *text);
+bool sim_out_of_budget(sim_launch *);
 bool sim_out_of_memory(sim_launch *);
 
 /* memory.c */
@@ -588,8 +609,8 @@ void sim_mbarrier_bytes(sim_program *, sim_mbarrier *, int64_t more); /* announc
 /* bulk.c */
 bool sim_bulk_land_one(sim_cluster *); /* false: none is under way, or a problem was reported */
 void sim_bulk_end(sim_cluster *);      /* all programs have ended */
-/* atomic.c: at = at OP v, atomic among the host's threads, with the instruction's mode, to and bytes. */
-uint64_t sim_atomic_swap(const sim_instr *, uint8_t *at, uint64_t v, uint64_t other, bool flush);
+/* atomic.c: at = at OP v of some bytes, atomic among the host's threads, with the instruction's mode and type. */
+uint64_t sim_atomic_swap(const sim_instr *, unsigned bytes, uint8_t *at, uint64_t v, uint64_t other, bool flush);
 
 /* async.c: the copies of these lanes land. */
 bool sim_copies_land(sim_warp *, uint32_t lanes);
@@ -641,6 +662,35 @@ static inline uint8_t *sim_at(const sim_warp *w, uint32_t unit)
 {
 	return w->file + (size_t)unit * SIM_UNIT;
 }
+/* cause.c: to and from what is at hand, causes[0]. */
+static inline void sim_cause_none(const sim_warp *w)
+{
+	if (__builtin_expect(w->causes != NULL, 0)) w->causes[0] = (sim_cause){0};
+}
+static inline void sim_cause_take(const sim_warp *w, uint32_t slot, unsigned lane)
+{
+	if (__builtin_expect(w->causes != NULL, 0)) w->causes[0] = w->causes[(size_t)slot * SIM_LANES + lane];
+}
+static inline void sim_cause_give(const sim_warp *w, uint32_t slot, unsigned lane)
+{
+	if (__builtin_expect(w->causes != NULL, 0)) w->causes[(size_t)slot * SIM_LANES + lane] = w->causes[0];
+}
+/* False: the lane of the unit is defined. */
+static inline bool sim_cause_of(const sim_warp *w, uint32_t unit, unsigned lane)
+{
+	if (!(w->bad[unit] >> lane & 1)) return false;
+	if (w->blank[unit] >> lane & 1)
+		sim_cause_none(w);
+	else
+		sim_cause_take(w, unit, lane);
+	return true;
+}
+void sim_cause_of_predicate(const sim_warp *, uint32_t p, uint32_t lanes); /* of the first of them that is undefined */
+void sim_cause_to_predicate(const sim_warp *, uint32_t p, unsigned lane);
+/* Undefined bytes go to memory, or come from there; only the program's shared memory keeps why. */
+void sim_cause_store(sim_warp *, const uint8_t *shadow, unsigned bytes);
+void sim_cause_load(sim_warp *, const uint8_t *shadow, unsigned bytes);
+
 /* Steps, by what they are about. */
 sim_step sim_step_load, sim_step_load_parameter, sim_step_store, sim_step_atomic; /* access.c atomic.c */
 sim_step sim_step_shuffle, sim_step_vote, sim_step_redux, sim_step_warp_sync;     /* exchange.c */
@@ -654,6 +704,7 @@ sim_step sim_step_logic, sim_step_pack, sim_step_unpack;                        
 sim_step sim_step_copy, sim_step_copy_commit, sim_step_copy_wait;                                  /* async.c */
 sim_step sim_step_multiply, sim_step_load_matrix, sim_step_store_matrix, sim_step_transpose;       /* matrix.c */
 sim_step sim_step_bulk, sim_step_bulk_commit, sim_step_bulk_wait;                                  /* bulk.c */
+sim_step sim_step_check;                                                                           /* cause.c */
 sim_step sim_step_print, sim_step_assert;                                                          /* call.c */
 sim_lanes sim_lanes_convert, sim_lanes_convert_pair;                                               /* lanes_convert.c */
 

@@ -1,4 +1,5 @@
-/* PTX text cut into words: names with their dots (add.s32, %tid.x), numbers, marks.  Comments and blank space go. */
+/* PTX text cut into words: names with their dots (add.s32, %tid.x), numbers, marks.  Comments and blank space go,
+ * but for comments that begin with "//@ ": the rest of their line is for the simulator (decode_check.c). */
 #include "parse.h"
 
 #include <ctype.h>
@@ -42,6 +43,8 @@ static void skip_blank(parser *p)
 			p->line++, p->at++;
 		else if (c == ' ' || c == '\t' || c == '\r')
 			p->at++;
+		else if (c == '/' && strncmp(p->at, "//@ ", 4) == 0) /* an instruction of the simulator's alone */
+			p->at += 4;
 		else if (c == '/' && p->at[1] == '/')
 			while (*p->at && *p->at != '\n') p->at++;
 		else if (c == '/' && p->at[1] == '*') {

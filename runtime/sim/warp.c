@@ -80,10 +80,13 @@ static bool spread(sim_warp *w, const sim_instr *in, uint32_t mask)
 	const uint8_t *index = sim_at(w, in->a);
 	uint32_t left = mask, first = 0;
 	int32_t next = w->pc + 1, at = next;
-	if (w->bad[in->a] & mask)
-		return sim_report(w, in, (unsigned)__builtin_ctz(w->bad[in->a] & mask),
+	if (w->bad[in->a] & mask) {
+		unsigned i = (unsigned)__builtin_ctz(w->bad[in->a] & mask);
+		sim_cause_of(w, in->a, i);
+		return sim_report_undefined(w, in, i, NULL,
 			"the index depends on memory or a register that nothing has written",
 			"a branch is decided by an undefined value");
+	}
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		uint64_t v = sim_register_read(index, 4, i);
@@ -167,6 +170,18 @@ static inline truth predicate(const sim_warp *w, uint32_t p, bool negated)
 	return (truth){w->predicate[p] ^ (negated ? SIM_ALL : 0), w->predicate_bad[p]};
 }
 
+static void compare_causes(const sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	for (; mask; mask &= mask - 1) {
+		unsigned i = (unsigned)__builtin_ctz(mask);
+		sim_cause_none(w);
+		if (!sim_cause_of(w, in->a, i) && !sim_cause_of(w, in->b, i) && in->mode)
+			sim_cause_of_predicate(w, in->c, UINT32_C(1) << i);
+		sim_cause_to_predicate(w, in->d, i);
+		sim_cause_to_predicate(w, in->e, i);
+	}
+}
+
 static inline void compare(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	truth t = {in->compare(sim_at(w, in->a), sim_at(w, in->b)), w->bad[in->a] | w->bad[in->b]}, u = t;
@@ -178,6 +193,7 @@ static inline void compare(sim_warp *w, const sim_instr *in, uint32_t mask)
 	}
 	if (in->d) sim_write_predicate(w, in->d, mask, t.value, t.bad);
 	if (in->e) sim_write_predicate(w, in->e, mask, u.value, u.bad);
+	if (__builtin_expect(w->causes != NULL, 0)) compare_causes(w, in, mask & (t.bad | u.bad));
 }
 
 static void choose_shadow(sim_warp *w, const sim_instr *in, uint32_t mask, uint32_t p)
@@ -186,7 +202,10 @@ static void choose_shadow(sim_warp *w, const sim_instr *in, uint32_t mask, uint3
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		uint64_t undefined = sim_shadow_read(w, p >> i & 1 ? in->a : in->b, bytes, i);
-		if (w->predicate_bad[in->c] >> i & 1) undefined = UINT64_MAX;
+		if (w->predicate_bad[in->c] >> i & 1) {
+			undefined = UINT64_MAX;
+			sim_cause_of_predicate(w, in->c, UINT32_C(1) << i);
+		}
 		sim_shadow_write(w, in->d, bytes, i, undefined);
 	}
 }
@@ -216,6 +235,14 @@ static inline void choose(sim_warp *w, const sim_instr *in, uint32_t mask)
 bool sim_step_logic(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	truth t = combine(in->mode, predicate(w, in->a, in->exchanges), predicate(w, in->b, in->saturates));
+	uint32_t both = w->predicate_bad[in->a] | w->predicate_bad[in->b];
+	const uint32_t from[2] = {w->predicate_bad[in->a], both};
+	for (uint32_t m = w->causes ? mask & t.bad : 0; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		sim_cause_none(w);
+		sim_cause_of_predicate(w, from[0] >> i & 1 ? in->a : in->b, UINT32_C(1) << i);
+		sim_cause_to_predicate(w, in->d, i);
+	}
 	sim_write_predicate(w, in->d, mask, t.value, t.bad);
 	return true;
 }
@@ -255,14 +282,18 @@ bool sim_step_unpack(sim_warp *w, const sim_instr *in, uint32_t mask)
 static bool undefined_guard(sim_warp *w, const sim_instr *in)
 {
 	unsigned lane = (unsigned)__builtin_ctz(w->predicate_bad[in->guard] & w->active);
-	return sim_report(w, in, lane, "the condition depends on memory or a register that nothing has written",
-		"%s is decided by an undefined value",
-		in->kind == SIM_BRANCH || in->kind == SIM_SWITCH ? "a branch" : "what a thread does");
+	sim_cause_of_predicate(w, in->guard, UINT32_C(1) << lane);
+	return sim_report_undefined(w, in, lane, NULL,
+		"the condition depends on memory or a register that nothing has written",
+		in->kind == SIM_BRANCH || in->kind == SIM_SWITCH
+			? "a branch is decided by an undefined value"
+			: "what a thread does is decided by an undefined value");
 }
 
 static void count(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	blk_sim_counters *c = &w->program->counters;
+	if (in->kind == SIM_STEP && in->step == sim_step_check) return; /* none of a GPU's */
 	c->instructions[in->class]++;
 	c->lanes += (uint64_t)__builtin_popcount(mask);
 }
@@ -283,6 +314,7 @@ void sim_warp_run(sim_warp *w, uint64_t budget)
 			continue;
 		}
 		uint32_t mask = w->active;
+		sim_cause_none(w);
 		if (in->guard) {
 			if ((w->predicate_bad[in->guard] & mask) && !undefined_guard(w, in)) break;
 			mask &= w->predicate[in->guard] ^ (in->guard_negated ? SIM_ALL : 0);

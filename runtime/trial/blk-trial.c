@@ -104,20 +104,27 @@ static blk_status make_arguments(tune_share *s, blk_device *d, blk_arg *args)
 		status = blk_buffer_create(d, shared[i].bytes, &buffers[i]);
 		if (!status) status = blk_buffer_write(buffers[i], 0, at(s, shared[i].at), shared[i].bytes);
 	}
-	memcpy(args, at(s, s->args), s->nargs * sizeof *args);
-	for (uint32_t i = 0; !status && i < s->nargs; i++)
-		if (args[i].type == BLK_TYPE_BUFFER) args[i] = blk_buf(buffers[args[i].bits]);
+	const tune_shared_arg *given = at(s, s->args);
+	for (uint32_t i = 0; !status && i < s->nargs; i++) {
+		args[i] = blk_arg_make((blk_type)given[i].type, given[i].bits);
+		if (given[i].buffer == TUNE_NONE) continue;
+		blk_buffer *b = buffers[given[i].buffer];
+		char *pointer = blk_buffer_pointer(b);
+		args[i] = given[i].type == BLK_TYPE_BUFFER ? blk_buf(b) : blk_ptr(pointer + given[i].offset);
+	}
 	return status;
 }
 
 static void read_slots(tune_share *s, tune_job *j)
 {
 	const tune_slot *slots = at(s, s->slots);
-	for (uint32_t i = 0; i < s->nslots; i++)
+	for (uint32_t i = 0; i < s->nslots; i++) {
+		free(j->results[i].reason);
 		j->results[i] = (tune_result){.verdict = (blk_tune_verdict)slots[i].verdict,
 			.ms = slots[i].ms,
 			.checked = slots[i].checked,
 			.reason = slots[i].reason[0] ? strdup(slots[i].reason) : NULL};
+	}
 }
 
 static void write_slots(tune_share *s, const tune_job *j)

@@ -27,6 +27,7 @@ import torch, triton  # noqa: E402
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import peers_triton as T  # noqa: E402
+from blk_abi import VISIT, Arg, Define, Grid, Info, TuneOptions  # noqa: E402
 
 START = time.time()
 BUILD = ARGS[0] if ARGS else "build-device/blk"
@@ -51,24 +52,6 @@ def record(section, work, who, variant="", ms=None, rate=None, spread=None, rati
 
 
 # ---- Ours ----
-
-
-class Arg(ctypes.Structure):  # blk_arg; the numbers are blk_type's
-    _fields_ = [("bits", ctypes.c_uint64), ("type", ctypes.c_uint32)]
-
-
-class Grid(ctypes.Structure):
-    _fields_ = [("x", ctypes.c_uint32), ("y", ctypes.c_uint32), ("z", ctypes.c_uint32)]
-
-
-class Define(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_char_p)]
-
-
-class Info(ctypes.Structure):  # blk_info
-    _fields_ = [(n, ctypes.c_uint32) for n in ("num_warps", "threads", "registers", "spill_bytes", "shared_bytes", "programs_per_sm", "num_sms")]
-    _fields_ += [("occupancy", ctypes.c_float)] + [(n, ctypes.c_char_p) for n in ("target", "ptx", "signature")] + [("from_cache", ctypes.c_int), ("tensor_maps", ctypes.c_uint32)]
-    _fields_ += [(n, ctypes.c_char * 256) for n in ("promises", "fallback")] + [("cluster", ctypes.c_uint32)]
 
 
 def arg(v):
@@ -120,17 +103,6 @@ class Kernel:
 
     def __call__(self):
         self.blk.check(self.blk.lib.blk_launch(self.handle, self.blk.stream, self.grid, self.args, len(self.args)))
-
-
-class Trial(ctypes.Structure):  # blk_tune_trial
-    _fields_ = [("configuration", ctypes.c_char_p), ("verdict", ctypes.c_int), ("ms", ctypes.c_double), ("reason", ctypes.c_char_p), ("chosen", ctypes.c_int)]
-
-
-VISIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Trial))
-
-
-class TuneOptions(ctypes.Structure):  # blk_tune_options
-    _fields_ = [("progress", ctypes.c_void_p), ("visit", VISIT), ("context", ctypes.c_void_p), ("again", ctypes.c_int), ("isolated", ctypes.c_int)]
 
 
 class Blk:

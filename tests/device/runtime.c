@@ -12,6 +12,14 @@ static const char add_text[] =
 	"let m = o < n;\n"
 	"store(z + o, load(x + o, mask = m) + load(y + o, mask = m), mask = m); }\n";
 
+#define FILL_SAYS "kernel fill requires "
+
+/* What a kernel requires is looked at before anything is launched, whatever the device. */
+static const char requires_text[] =
+	"kernel fill(z: *i32, n: i32, step: i32, const B: i32 = 128) grid(min(cdiv(n, step), 1)) requires step > 0\n"
+	"requires n % step == 0 && n / step <= B, \"whole steps\" {\n"
+	"let i = arange(0, B); store(z + i, i, mask = i < n / step); }\n";
+
 static void must(blk_status s, const char *what)
 {
 	if (s == BLK_OK) return;
@@ -129,6 +137,48 @@ static void wrong_use(suite *s)
 	args[3] = blk_i32(N);
 	verdict(s, "and then a right one", blk_launch(w.k, NULL, NULL, args, 4) == BLK_OK && right(&w, N, 1));
 	end(&w);
+}
+
+/* The arguments after n: what is refused says so and writes nothing, with the clause's grid and with the host's. */
+static void requirements(suite *s)
+{
+	static const struct {
+		int n, step;
+		const char *says; /* null: it runs */
+	} cases[] = {{100, 2, NULL}, {0, 5, NULL}, {100, 0, FILL_SAYS "step > 0, which does not hold: step = 0"},
+		{100, 3,
+			FILL_SAYS
+			"n % step == 0 && n / step <= B (whole steps), which does not hold: n = 100, step = 3, B = 64"},
+		{130, 2,
+			FILL_SAYS
+			"n % step == 0 && n / step <= B (whole steps), which does not hold: n = 130, step = 2, B = 64"},
+		{128, 2, NULL}};
+	blk_define define = {"B", "64"};
+	blk_module *m;
+	blk_kernel *k;
+	blk_buffer *z;
+	int32_t h[64];
+	MUST(blk_module_source(s->device, "fill.blk", requires_text, &define, 1, &m));
+	MUST(blk_kernel_find(m, NULL, &k));
+	MUST(blk_buffer_create(s->device, sizeof h, &z));
+	for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+		int n = cases[i / 2].n, step = cases[i / 2].step, wrong = 0;
+		const char *says = cases[i / 2].says;
+		blk_grid one = {1, 1, 1};
+		memset(h, 0xff, sizeof h);
+		MUST(blk_buffer_write(z, 0, h, sizeof h));
+		blk_status status =
+			blk_launch(k, NULL, i % 2 ? &one : NULL, BLK_ARGS(blk_buf(z), blk_i32(n), blk_i32(step)));
+		bool good = says ? status == BLK_ERROR_ARGUMENT && strcmp(blk_error(), says) == 0 : status == BLK_OK;
+		MUST(blk_buffer_read(z, 0, h, sizeof h));
+		for (int j = 0; j < 64; j++) wrong += h[j] != (says || j >= n / step ? -1 : j);
+		verdict(s, says ? "a requirement that fails" : "a requirement that holds", good && !wrong);
+	}
+	blk_grid grid;
+	verdict(s, "a requirement and the grid",
+		blk_kernel_grid(k, BLK_ARGS(blk_buf(z), blk_i32(8), blk_i32(0)), &grid) == BLK_ERROR_ARGUMENT);
+	blk_buffer_free(z);
+	blk_module_close(m);
 }
 
 static void streams(suite *s)
@@ -310,12 +360,52 @@ static void foreign_stream(suite *s)
 
 /* ---- Failing kernels ---- */
 
+/* Of a tile the first element that fails is named; the second program alone has one. */
+static void element_assertion(suite *s)
+{
+	static const struct {
+		const char *name, *text, *says;
+	} rows[] = {
+		{"element of a row",
+			"kernel k(x: *const i32, n: i32) grid(2) {\nlet o = program_id(0) * 256 + arange(0, 256);\n"
+			"device_assert(load(x + o, mask = o < n) >= 0, \"no debts\"); }\n",
+			"assert.blk:3: assertion failed in program (1, 0, 0), element (44): no debts"},
+		{"element of a square",
+			"kernel k(x: *const i32, n: i32) grid(2) {\nlet o = program_id(0) * 256 + arange(0, 8)[:, "
+			"None] * 32 + "
+			"arange(0, 32)[None, :];\n"
+			"device_assert(load(x + o, mask = o < n) >= 0, \"100%\"); }\n",
+			"assert.blk:3: assertion failed in program (1, 0, 0), element (1, 12): 100%"},
+	};
+	int32_t x[300] = {0}; /* what fails stands behind: 300 is 256 + 44 */
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		blk_module *m;
+		blk_kernel *k;
+		blk_buffer *b;
+		MUST(blk_module_source(s->device, "assert.blk", rows[i].text, NULL, 0, &m));
+		MUST(blk_kernel_find(m, "k", &k));
+		MUST(blk_buffer_create(s->device, 1300, &b));
+		MUST(blk_buffer_write(b, 0, x, sizeof x));
+		int32_t bad[4] = {-5, -6, 0, -7};
+		MUST(blk_buffer_write(b, sizeof x, bad, sizeof bad));
+		verdict(s, "no element fails",
+			blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(b), blk_i32(300))) == BLK_OK &&
+				blk_device_sync(s->device) == BLK_OK);
+		blk_status launched = blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(b), blk_i32(304)));
+		bool told = launched == BLK_OK && blk_device_sync(s->device) == BLK_ERROR_ASSERT;
+		verdict(s, rows[i].name, told && strcmp(blk_error(), rows[i].says) == 0);
+		if (told) printf("  as it should: %s\n", blk_error());
+		blk_buffer_free(b);
+		blk_module_close(m);
+	}
+}
+
 static void assertion(suite *s)
 {
 	blk_module *m;
 	blk_kernel *k;
 	MUST(blk_module_source(s->device, "assert.blk",
-		"kernel k(n: i32) grid(4) { device_assert(n == 3, \"n is three\"); }\n", NULL, 0, &m));
+		"kernel k(n: i32) grid(4) { device_assert(arange(0, 8) + n < 11, \"n is three\"); }\n", NULL, 0, &m));
 	MUST(blk_kernel_find(m, "k", &k));
 	verdict(s, "assertion holds",
 		blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(3))) == BLK_OK && blk_device_sync(s->device) == BLK_OK);
@@ -336,6 +426,7 @@ int main(int argc, char **argv)
 	MUST(blk_device_query(s.device, &d));
 	specialisations(&s);
 	wrong_use(&s);
+	requirements(&s);
 	streams(&s);
 	information(&s);
 	caches(&s, d.kind == BLK_DEVICE_CUDA ? "cuda" : d.kind == BLK_DEVICE_CPU ? "cpu" : "sim");
@@ -343,6 +434,7 @@ int main(int argc, char **argv)
 	driver = d.kind == BLK_DEVICE_CUDA ? dlopen("libcuda.so.1", RTLD_NOW) : NULL;
 	if (driver) foreign_context(&s);
 	if (driver) foreign_stream(&s);
+	if (d.kind != BLK_DEVICE_CUDA) element_assertion(&s); /* there the first one costs the context */
 	assertion(&s);
 	int status = suite_close(&s);
 	char path[64];

@@ -316,6 +316,31 @@ static void run_long(suite *s)
 				run(s, &forms[f], &cases[c].sh, cases[c].axis, cases[c].elem, cases[c].warps, 0);
 }
 
+/* Wide tiles whose axis steps warps first: more than shared memory holds, as it lies, with any number of them. */
+static void run_wide(suite *s)
+{
+	static const char *const names[] = {"cumsum", "cumsum_reverse", "affine", "last_reverse"};
+	static const scalar types[] = {SCALAR_F32, SCALAR_I64, SCALAR_I64, SCALAR_F16};
+	static const shape shapes[] = {{2, {128, 128}}, {2, {256, 256}}};
+	for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++)
+		for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+			for (int turn = 0; strcmp(forms[f].name, names[i]) == 0 && turn < 20; turn++) {
+				int warps = 1 << turn % 5, axis = turn / 5 % 2, large = turn / 10;
+				if (large && warps < 8) continue;
+				run(s, &forms[f], &shapes[large], axis, types[i], warps, 0);
+			}
+}
+
+/* Along both axes: every element is the sum of those above and to the left. */
+static void want_both(const float *x, double *z, int n)
+{
+	(void)n;
+	for (int i = 0; i < 256; i++)
+		for (int j = 0; j < 256; j++)
+			z[i * 256 + j] = (double)x[i * 256 + j] + (i ? z[(i - 1) * 256 + j] : 0) +
+					 (j ? z[i * 256 + j - 1] : 0) - (i && j ? z[(i - 1) * 256 + j - 1] : 0);
+}
+
 /* ---- whole programs ---- */
 
 /* A prefix sum over a long array, a block at a time with a carry. */
@@ -365,7 +390,17 @@ static void want_turns(const float *x, double *z, int n)
 	for (int i = 0; i < 2048; i++) z[i] = x[n % 2 ? 2047 - i : i] + (float)(n % 2 ? 2047 - i : i);
 }
 
+#define BOTH(warps)                                                                                                    \
+	"kernel k(z: *f32, x: *const f32, n: i32) grid(1) options(num_warps = " warps ") {\n"                          \
+	"let p = arange(0, 256)[:, None] * 256 + arange(0, 256)[None, :];\n"                                           \
+	"store(z + p, cumsum(cumsum(load(x + p), axis = 0), axis = 1));\n}\n"
+
 static const f32_program programs[] = {
+	{"both.1", BOTH("1"), 65536, 65536, 0, want_both},
+	{"both.2", BOTH("2"), 65536, 65536, 0, want_both},
+	{"both.4", BOTH("4"), 65536, 65536, 0, want_both},
+	{"both.8", BOTH("8"), 65536, 65536, 0, want_both},
+	{"both.16", BOTH("16"), 65536, 65536, 0, want_both},
 	{"carry",
 		"kernel k(z: *f32, x: *const f32, n: i32) grid(1) options(num_warps = 8) {\nlet o = arange(0, 256);\n"
 		"var c = 0.0;\nfor b in range(n) {\nlet v = load(x + b * 256 + o);\nstore(z + b * 256 + o, cumsum(v) + "
@@ -395,6 +430,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) suite_run_f32(&s, &programs[i]);
 	run_lines(&s);
 	run_long(&s);
+	run_wide(&s);
 	run_all(&s);
 	return suite_close(&s);
 }

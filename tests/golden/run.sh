@@ -2,7 +2,8 @@
 # usage: tests/golden/run.sh BUILD|BLKC     Diagnostics against the lines they belong to.
 #
 # bad/*.blk:  a line that must be diagnosed ends in `//! E0203 text` (or W0203; several may stand in a line): blkc has to
-#             report that code with a message that holds the text on that line, and nothing else.  Where no comment can
+#             report that code with a message that holds the text on that line, and nothing else.  `E0203 text => more`
+#             wants `more` in its notes or its hint (`=>` several times: each).  Where no comment can
 #             stand in the line itself, `//!-1 E0105 text` speaks of the line above (any signed number of lines);
 #             `//!? E0803 text` of a message about no place in these files.
 #             Exit status: 1 where an error is expected (2 for E0803: wrong usage), 0 where only warnings are.
@@ -67,14 +68,25 @@ reports() {
 		place = substr($0, 1, RSTART - 1)
 		rest = substr($0, RSTART + RLENGTH)
 		sub(/:[0-9]+: $/, "", place)
-		print (place ~ /^tests\// ? place : "nowhere") "\t" substr(rest, 1, 5) "\t" substr(rest, 9)
-	}' "$1"
+		if (report != "") print report
+		report = (place ~ /^tests\// ? place : "nowhere") "\t" substr(rest, 1, 5) "\t" substr(rest, 9)
+		next
+	}
+	/^[0-9]+ (error|warning)/ { next }
+	report != "" { sub(/ *\/\/!.*/, ""); gsub(/\t/, " "); report = report " \001 " $0 } # notes, labels, the hint
+	END { if (report != "") print report }' "$1"
 }
 compare() { # marks reports: each mark takes one report
 	LC_ALL=C awk -F '\t' 'NR == FNR { place[++n] = $1; code[n] = $2; text[n] = $3; next }
+		function says(report, wanted,   part, k, count) {
+			count = split(wanted, part, " *=> *")
+			for (k = 1; k <= count; k++) if (!index(report, part[k])) return 0
+			return 1
+		}
 		{
 			for (i = 1; i <= n; i++)
-				if (!taken[i] && place[i] == $1 && code[i] == $2 && index($3, text[i])) { taken[i] = 1; next }
+				if (!taken[i] && place[i] == $1 && code[i] == $2 && says($3, text[i])) { taken[i] = 1; next }
+			gsub(" \001 ", "\n\t", $3)
 			print "not expected: " $1 ": " $2 " " $3
 			bad = 1
 		}

@@ -78,6 +78,8 @@ if command -v gnuplot >/dev/null; then
 else skip 2; fi
 status 1 "table of nothing" python3 tests/bench/table.py
 says 'usage: '
+python3 tests/bench/blk_abi.py >"$dir/abi.c"
+status 0 "the structs of peers.py" cc -std=c11 -fsyntax-only -Iruntime "$dir/abi.c"
 for f in tests/bench/*.py; do
 	status 0 "$f" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$f"
 done

@@ -129,6 +129,22 @@ for time in first cached; do
 	run 0 "warning, $time" warning.blk x=f32[1]
 	[ "$(grep -c 'W0302' err) $(grep -c 'note: said' err)" = "1 1" ] && ok || { bad "$time: a warning not once:"; cat err; }
 done
+# What static_print says stands once: with a launch that fails, on two devices, for kernels that share a fn, for each size; another value is told
+cat >static.blk <<'END'
+fn shared(const N: i32) { static_print("shared", N); return N.to(f32); }
+kernel a(x: *f32, n: i32, const B: i32 = 4) grid(1) { static_print("block", B); device_assert(arange(0, 8) < n, "few"); store(x + arange(0, 8), shared(3)); }
+kernel b(x: *f32, n: i32, const B: i32 = 4) grid(1) { static_print("block", B); store(x + arange(0, 8), shared(3)); }
+autotune b key(n) { B: [4, 8]; }
+END
+lines() { [ "$(grep -c "note: $1\$" err)" = "$2" ] && ok || { bad "$name says '$1' not $2 times:"; cat err; }; }
+for time in first cached; do
+	run 1 "static_print and a failed assert, $time" static.blk:a x=f32[8] n=3; lines 'block 4' 2; lines 'shared 3' 1
+	says 'static.blk:2: assertion failed in program (0, 0, 0), element (3): few'
+	run 0 "static_print for sizes, $time" static.blk:a x=f32[8] n=8,16,17; lines 'block 4' 2; lines 'shared 3' 1
+	run 0 "static_print on two devices, $time" static.blk:b x=f32[8] n=8 --check sim; lines 'block 4' 2; lines 'shared 3' 1
+	run 0 "static_print of another value, $time" static.blk:b -D B=8 x=f32[8] n=8; lines 'block 8' 2; lines 'block 4' 0
+done
+run 0 "static_print and tuning" static.blk:b x=f32[8] n=9 --tune; lines 'block 4' 2; lines 'shared 3' 1
 run 2 "fraction as an extent" $add n=1.5 x=f32[n] y=f32[4] z=f32[4]; says 'x: an extent is no integer'
 
 # Prints say the same on every device: tiles stretch to one shape, an element has one line with everything, whatever layouts they come in
@@ -169,6 +185,56 @@ says 'runs no target "sm_1"'
 status 2 "cache of an unknown kind" "$blkrun" --cache=frob
 status 0 "--help" "$blkrun" --help; says usage
 status 0 "--version" "$blkrun" --version; says blkrun
+
+# A device says nothing about itself: on the cpu, the cpu is the simulator, whose findings fail the check
+cat >race.blk <<'END'
+kernel smooth(x: *f32, n: i32, const BLOCK: i32 = 128) grid(cdiv(n, BLOCK))
+{
+    let i = program_id(0) * BLOCK + arange(0, BLOCK);
+    let left = load(x + i - 1, mask = (i > 0) & (i < n), other = 0.0);
+    store(x + i, load(x + i, mask = i < n) + left, mask = i < n);
+}
+END
+run 0 "a race unseen" race.blk x=f32[1000]:randn n=1000
+run 1 "a race seen" race.blk x=f32[1000]:randn n=1000 --check cpu
+says '^check: the kernel ran on the cpu, so the simulator checks it$'; says 'race.blk:[45]: a race on x at offset 508: '; silent good
+run 0 "one program" race.blk x=f32[100]:randn n=100 --check cpu; says '^check x against simulator of sm_80: good, equal$'
+run 1 "a check that takes too long" $add n=5000 x=f32[5000] y=f32[5000] z=f32[5000] --check cpu --sim-budget=200
+says 'kernel add has not ended after 200 instructions of all its programs: the simulation is given up'
+says '^blkrun: nothing is checked: give smaller sizes, or --check sim'; silent good
+run 0 "a check that may take long" $add n=5000 x=f32[5000] y=f32[5000] z=f32[5000] --check cpu --sim-budget=20000; says 'good, equal'
+status 1 "a launch that takes too long" "$blkrun" --device=sim $add n=5000 x=f32[5000] y=f32[5000] z=f32[5000] --sim-budget=200; says 'is given up'
+status 0 "a device against itself" "$blkrun" --device=sim $add n=10 x=f32[10] y=f32[10] z=f32[10] --check sim
+says 'that two runs agree says little; check against cpu'; says 'good, equal'
+status 0 "another target" "$blkrun" --device=sim $add n=10 x=f32[10] y=f32[10] z=f32[10] --check sim:sm_90a; silent 'says little'
+
+# What still holds poison was not written: of every type, also where what was written looks like poison; nothing is left of the
+# second run that tells
+cat >parts.blk <<'END'
+kernel part(const T: type = f32, y: *T, x: *const T, n: i32) grid(1) { let i = arange(0, 256); store(y + i, load(x + i), mask = i < n); }
+kernel add_one(y: *i32) grid(1) { let i = arange(0, 256); store(y + i, load(y + i) + 1); }
+kernel ticket(y: *i8, c: *i32, o: *i32) grid(4) { store(y + 2 * atomic_add(c, 1), 7); store(o + program_id(0), 1); }
+END
+for t in bool i8 i16 i32 i64 u8 u16 u32 u64 f8e4m3 f8e5m2 f16 bf16 f32 f64; do
+	run 0 "$t written in part" parts.blk:part -D T=$t "y=${t}[2,128]:poison" "x=${t}[256]:poison" n=130 --out y=p.npy --out x=x1.npy
+	says '^y: 126 of 256 elements were not written (they still hold poison), the first at \[1, 2\]$'
+	tail -c 128 p.npy >y.tail; tail -c 128 x1.npy >x.tail; same y.tail x.tail
+	run 0 "$t written" parts.blk:part -D T=$t "y=${t}[256]:poison" "x=${t}[256]:poison" n=256; silent 'not written'
+done
+run 0 "in place" parts.blk:add_one y=i32[256]:poison; silent 'not written'
+run 0 "no poison" parts.blk:part y=f32[256] x=f32[256] n=3; silent 'not written'
+run 0 "tickets" parts.blk:ticket y=i8[10]:poison c=i32[1] o=i32[4]:poison
+says '^y: 6 of 10 elements were not written (they still hold poison), the first at \[1\]$'; says '^  4$'; silent 'o: 0'
+for device in cpu sim sim:sm_90a; do
+	status 1 "a part, checked on $device" "$blkrun" --device=$device parts.blk:part y=f32[256]:poison x=f32[256]:randn n=100 --check cpu
+	says '^check y: WRONG, 156 of 256 elements were not written (they still hold poison), the first at \[100\]; --allow-unwritten takes that$'
+	status 0 "a part, allowed on $device" "$blkrun" --device=$device parts.blk:part y=f32[256]:poison x=f32[256]:randn n=100 --check cpu --allow-unwritten
+	says '^y: 156 of 256 elements were not written'; says '^check y against .*: good'
+done
+run 1 "a part against a file" $add n=900 x=@x.npy y=@y.npy z=f32[10,100]:poison --check z.npy; says '^check z: WRONG, 100 of 1000 elements were not written'
+run 0 "nothing launched" $add n=0 x=f32[1] y=f32[1] z=f32[4]:poison; silent 'not written'
+run 1 "a row that does not fit" examples/softmax/softmax.blk:softmax_rows stride=5000 rows=2 n=5000 x=f32[2,5000]:randn y=f32[2,5000]:poison --check cpu
+says '^blkrun: kernel softmax_rows requires n <= BLOCK (a row fits one tile), which does not hold: n = 5000, BLOCK = 1024$'
 
 # Lists of sizes
 sizes() { # wanted name arguments... of add over n
@@ -217,8 +283,37 @@ run 2 "no such kernel" $add:sub; says 'no kernel "sub"; it has: add'
 run 1 "missing npy" $add n=5 x=@nowhere.npy y=f32[5] z=f32[5]; says 'nowhere.npy: No such file'
 echo rubbish >rubbish.npy
 run 1 "no npy" $add n=5 x=@rubbish.npy y=f32[5] z=f32[5]; says 'it is no .npy file'
-run 1 "unwritable output" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out z=nowhere/z.npy; says 'nowhere/z.npy: No such file'
+run 1 "unwritable output" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out z=nowhere/z.npy; says '^blkrun: nowhere/z.npy: No such file'; silent 'add on'
+mkdir -p folder/z.npy
+run 1 "a folder for an output" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out x=x2.npy --out z=folder/z.npy; says 'folder/z.npy: Is a directory'; silent 'add on'
+[ ! -e x2.npy ] && [ -z "$(ls -A folder/z.npy)" ] && ok || bad "an output that was only looked for"
+run 1 "an output below a file" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out z=z.npy/z.npy; says 'z.npy/z.npy: Not a directory'; silent 'add on'
+run 1 "a plot below nothing" $add n=5 x=f32[5] y=f32[5] z=f32[5] --plot=nowhere/p.csv; says '^blkrun: --plot: nowhere/p.csv: No such file'; silent 'add on'
+run 2 "a scalar before the run" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out n=x2.npy; [ ! -e x2.npy ] && ok || bad "x2.npy is there"
+echo kept >kept.npy
+run 2 "an output of a run that is none" $add n=5 x=f32[5] y=f32[5] --out x=kept.npy; [ "$(cat kept.npy)" = kept ] && ok || bad "kept.npy is gone"
+run 0 "an output on the way" $add n=5 x=f32[5]:arange y=f32[5] z=f32[5] --out z=/dev/stdout; says_text NUMPY
+mkfifo pipe pipe.npy
+run 1 "a pipe as npy" $add n=5 x=@pipe y=f32[5] z=f32[5]; says 'pipe: it is a pipe or a device and no regular file'
+run 1 "a device as npy" $add n=5 x=@/dev/zero y=f32[5] z=f32[5]; says '/dev/zero: it is a pipe or a device and no regular file'
+run 1 "a pipe to compare with" $add n=5 x=f32[5] y=f32[5] z=f32[5] --check pipe.npy; says 'no regular file'
+run 1 "a pipe as source" pipe; says 'pipe: it is a pipe or a device and no regular file'
+echo 'import "pipe"; kernel k(x: *f32) grid(1) { store(x, 1.0); }' >imports_pipe.blk
+run 1 "a pipe as import" imports_pipe.blk x=f32[1]; says "'pipe': it is a pipe and no regular file"
+status 1 "a pipe of records" timeout 10 "$blkrun" --cache=import pipe; says 'no regular file'
 run 1 "full disk" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out z=/dev/full; says '/dev/full: No space'
+# In a folder that others may write: neither a link that waits at a name that can be guessed nor one at the output's own is followed.
+echo precious >victim
+# shellcheck disable=SC2016 # the shell's own number is the program's
+status 0 "planted links" sh -c 'ln -s victim z.npy.tmp$$; ln -s victim y.npy; exec "$@"' sh "$blkrun" --device=cpu $add n=5 x=f32[5] y=f32[5] z=f32[5] --out z=z.npy --out y=y.npy
+[ "$(cat victim)" = precious ] && [ ! -L y.npy ] && [ "$(wc -c <z.npy)" = "$(wc -c <y.npy)" ] && ok || bad "planted links: followed"
+ln -s victim p2.csv
+sizes 0 "planted plot" n=256..1024 --plot=p2.csv
+[ "$(cat victim)" = precious ] && [ ! -L p2.csv ] && ok || bad "planted plot: followed"
+ln -s victim tunes
+status 0 "planted export" env BLK_CACHE_DIR="$dir/none" "$blkrun" --cache=export tunes
+[ "$(cat victim)" = precious ] && [ ! -L tunes ] && ok || bad "planted export: followed"
+ls -- *.tmp-* 2>/dev/null && bad "temporary files are left" || ok
 status 0 "nothing to tune" "$blkrun" $add --device=cpu -D BLOCK=64 x=f32[3] y=f32[3] z=f32[3] n=3 --tune; says "^nothing to tune"
 status 2 "unknown device" "$blkrun" $add --device=gpu; says 'no device is called "gpu"'
 echo 'kernel k(x: *f32) grid(1) { store(x, yy); }' >wrong.blk

@@ -89,6 +89,22 @@ done
 status 0 "a report in a file beside JSON" "$blkc" $add --emit=ptx,explain --diagnostics=json
 python3 -c "import json; assert json.load(open('$dir/err')) == []" && ok || bad "standard error is not JSON alone"
 
+# What is no file: refused at once, without waiting for a pipe's other end; a shell's pipes and standard input are read to their end.
+mkfifo pipe
+echo 'import "pipe"; kernel k(x: *f32) grid(1) { store(x, 1.0); }' >imports_pipe.blk
+echo 'import "/dev/zero"; kernel k(x: *f32) grid(1) { store(x, 1.0); }' >imports_device.blk
+for what in pipe imports_pipe.blk; do status 1 "$what" timeout 5 "$blkc" $what -o t.ptx; says "it is a pipe and no regular file"; says 'hint: blkc reads a pipe as its standard input'; done
+for what in /dev/zero /dev/tty imports_device.blk; do status 1 "$what" timeout 5 "$blkc" $what -o t.ptx; says "it is a device and no regular file"; done
+status 1 "a package of a pipe" timeout 5 "$blkc" pipe --emit=package -o t.blkpkg; says "it is a pipe and no regular file"
+"$blkc" $add -o whole.ptx
+for how in - /dev/stdin /dev/fd/0; do
+	cat $add | "$blkc" $how -o t.ptx; grep -q '^// add, ' t.ptx && ok || bad "a pipe as $how"
+	"$blkc" $how -o t.ptx <$add && grep -q '^// add, ' t.ptx && ok || bad "a file as $how"
+done
+cat $add | "$blkc" /dev/stdin --emit=package --target=sm_80 -o t.blkpkg && [ -s t.blkpkg ] && ok || bad "a package of standard input"
+status 1 "endless input" sh -c "timeout 20 '$blkc' /dev/stdin -o t.ptx </dev/zero"; says 'larger than 16 MiB'
+status 1 "no such descriptor" "$blkc" /dev/fd/77 -o t.ptx; says 'Bad file descriptor'
+
 # Whole files or none.
 status 1 "unwritable folder" "$blkc" $add -o nowhere/x.ptx; says nowhere/x.ptx
 status 1 "full disk" "$blkc" $add -o /dev/full; says /dev/full
@@ -97,6 +113,14 @@ if [ "$(id -u)" != 0 ]; then
 	mkdir readonly && chmod 555 readonly
 	status 1 "read-only folder" "$blkc" $add -o readonly/x.ptx; says readonly/x.ptx
 else skip 1; fi
+# Standard output by name is written on from where it stands, and a link is replaced.
+"$blkc" $add -o whole.ptx
+{ echo first; "$blkc" $add -o /dev/stdout; echo last; } >sum.txt
+{ echo first; cat whole.ptx; echo last; } | cmp -s - sum.txt && [ -L /dev/stdout ] && ok || bad "-o /dev/stdout into a file"
+"$blkc" $add -o /dev/fd/3 3>third.ptx && cmp -s whole.ptx third.ptx && ok || bad "-o /dev/fd/3"
+echo precious >victim && ln -s victim linked.ptx
+status 0 "a link" "$blkc" $add -o linked.ptx
+[ "$(cat victim)" = precious ] && [ ! -L linked.ptx ] && cmp -s whole.ptx linked.ptx && ok || bad "-o follows a link"
 { echo 'kernel k(x: *f32) grid(1) { var a = 0.0;'; i=0; while [ $i -lt 3000 ]; do echo 'a = a + load(x);'; i=$((i + 1)); done; echo 'store(x, a); }'; } >long.blk
 "$blkc" long.blk -o whole.ptx
 for delay in 0.02 0.05 0.1 0.2; do

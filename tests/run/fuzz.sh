@@ -33,4 +33,9 @@ case $worker$(sed -n 's/^State:\t\(.\).*/\1/p' /proc/${worker% }/status 2>/dev/n
 '' | *[RSD]) bad "a worker runs on without the one that watches it" ;;
 *) ok ;;
 esac
+# Each run of a reader's fuzzer takes a seed of its own, or the one that is asked for.
+seed() { make -s -n -C "$root" fuzz-ptx "$@" | sed -n 's/.* -seed=\([0-9]*\) .*/\1/p'; }
+one=$(seed) other=$(seed)
+[ -n "$one" ] && [ -n "$other" ] && [ "$one" != "$other" ] && ok || bad "two runs of make fuzz with the seeds '$one' and '$other'"
+[ "$(seed FUZZ_SEED=7)" = 7 ] && ok || bad "FUZZ_SEED=7 is not taken"
 finish

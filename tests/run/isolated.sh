@@ -6,6 +6,7 @@ device=${2:-cpu}
 export BLK_CACHE_DIR="$dir/cache" BLK_TUNE_LIMIT=6
 # A fault ends the process by its signal, as it does in life: the sanitizer's report of it can take longer than the limit.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_segv=0:handle_sigbus=0"
+[ "$device" != cpu ] || export BLK_CPU=fast # where faults are the process's
 cat >bad.blk <<'K'
 kernel bad(y: *f32, n: i32, const BLOCK: i32 = 8, const FAR: i64 = 0, const SPIN: i32 = 0)
     grid(cdiv(n, BLOCK))
@@ -49,6 +50,7 @@ BLK_CACHE=off run "isolated, no cache" --tune; judged
 
 # In this process: each start ends at the next bad configuration, and skips those before.
 clean
+export BLK_TUNE=auto # on cpu too
 here() { timeout 60 "$build/bin/blkrun" --device="$device" bad.blk n=5 y=f32[5]:arange >out 2>err; }
 here && bad "the first fault went unseen" || ok
 [ "$device" = cpu ] || says 'configuration BLOCK=16,FAR=100000000000000 failed'
@@ -70,6 +72,34 @@ BLK_TUNE=cached run "suspects are kept"; says '  1  2  3  4  5'
 grep -q '^suspect 0 BLOCK=32,SPIN=1' cache/tune/* && ok || bad "no suspect in the record"
 run "isolation settles suspects" --tune; judged
 [ "$device" != cpu ] || says '^3 configurations tried'
+
+unset BLK_TUNE
+
+# Where faults are the launch's, this process tunes over them, and so does the other.
+if [ "$device" = cpu ]; then
+	cat >far.blk <<'K'
+kernel far(y: *f32, n: i32, const BLOCK: i32 = 8, const FAR: i64 = 0)
+    grid(cdiv(n, BLOCK))
+{
+    let i = program_id(0) * BLOCK + arange(0, BLOCK);
+    store(y + i + FAR, load(y + i, mask = i < n, other = 0.0) + 1.0, mask = i < n);
+}
+autotune far key(n) {
+    config(BLOCK = 16, FAR = 100000000000000);
+    config(BLOCK = 8);
+    config(BLOCK = 64, FAR = 200000000000000);
+}
+K
+	for how in isolated always; do
+		clean
+		for mode in guarded checked; do
+			BLK_TUNE=$how BLK_CPU=$mode status 0 "faults of launches, $how, $mode" "$build/bin/blkrun" --device=cpu far.blk n=5 y=f32[5]:arange
+			says '  1  2  3  4  5'
+		done
+		grep -q '^failed 0 BLOCK=16,FAR.*far.blk:5: .*outside' cache/tune/* && ok || bad "$how: the fault is not recorded"
+		grep -q '^failed 0 BLOCK=64,FAR' cache/tune/* && ok || bad "$how: the second fault is not recorded"
+	done
+fi
 
 # The helper is missing, is another program, is of another version.
 clean

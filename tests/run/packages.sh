@@ -28,6 +28,24 @@ cat >main.c <<'END'
 #include "tuned.h"
 #include <stdio.h>
 
+/* The launchers that take buffers, and what they refuse. */
+static int run_buffers(blk_device *d, blk_module *m, float bias)
+{
+	enum { N = 1000 };
+	static float host[N];
+	blk_buffer *x, *z, *freed;
+	for (int i = 0; i < N; i++) host[i] = (float)i;
+	if (blk_buffer_create(d, sizeof host, &x) || blk_buffer_create(d, sizeof host, &z) || blk_buffer_create(d, 4, &freed) ||
+		blk_buffer_write(x, 0, host, sizeof host) || blk_buffer_fill(z, 0, 0, sizeof host) ||
+		scale_launch_buffers(m, NULL, z, x, 2.0f, N - 1) || blk_buffer_read(z, 0, host, sizeof host))
+		return printf("%s\n", blk_error()), 1;
+	for (int i = 0; i < N; i++)
+		if (host[i] != (i < N - 1 ? 2 * (float)i + bias : 0)) return 1;
+	blk_buffer_free(freed);
+	return scale_launch_buffers(m, NULL, freed, x, 2.0f, N) != BLK_ERROR_HANDLE ||
+	       scale_launch_buffers(m, NULL, NULL, x, 2.0f, N) != BLK_ERROR_ARGUMENT;
+}
+
 static int run(const char *path, const blk_define *defines, size_t n, float bias)
 {
 	enum { N = 1000 };
@@ -46,7 +64,7 @@ static int run(const char *path, const blk_define *defines, size_t n, float bias
 		wrong = 1;
 	}
 	for (int i = 0; i < N && !wrong; i++) wrong = z[i] != (i < N - 1 ? 2 * (float)i + bias : -1);
-	if (g[0] != 4.5) wrong = 1;
+	if (g[0] != 4.5 || run_buffers(d, m, bias)) wrong = 1;
 	if (blk_module_open(d, "add.blkpkg", NULL, 0, &m) || scale_launch(m, NULL, z, x, 2.0f, N) != BLK_ERROR_NOT_FOUND) wrong = 1;
 	blk_device_close(d);
 	return wrong;
@@ -112,6 +130,27 @@ for count in 3 0; do
 	says '^\* BLOCK='
 done
 status 0 "what was tuned computes the same" env LD_LIBRARY_PATH= "$blkrun" --device=cpu twice.blk z=f32[5000]:poison x=f32[5000]:arange n=5000 --check twice.npy
+
+# What a kernel requires goes with each configuration: only what these arguments fit is tried, by the host's arithmetic alone.
+sed 's/^{/requires n <= BLOCK * 16, "*\/ it \xce\x94 fits"\n&/' twice.blk >fits.blk
+status 0 "a package that requires" "$blkc" fits.blk --emit=package
+for n in 1000 5000; do
+	for file in fits.blk fits.blkpkg; do
+		status 0 "$file for $n" env BLK_CACHE=on BLK_CACHE_DIR="$dir/cache$file" BLK_TUNE=auto "$blkrun" --device=cpu --tune $file z=f32[5000]:poison x=f32[5000]:arange n=$n
+		[ $n = 5000 ] && { says '^  BLOCK=64 *does not fit: the kernel requires n <= BLOCK \* 16 (\*/ it Δ fits)$'; says '^\* BLOCK=512 '; says '^  BLOCK=128 *does not fit'; }
+		[ $n = 1000 ] && silent 'does not fit'
+	done
+done
+for file in fits.blk fits.blkpkg; do
+	status 1 "$file for too many" env BLK_TUNE=auto "$blkrun" --device=cpu $file z=f32[9000] x=f32[9000] n=9000
+	says '^blkrun: kernel twice requires n <= BLOCK \* 16 (\*/ it Δ fits), which does not hold: n = 9000, BLOCK = 256; none of its 3 configurations fits either$'
+	status 1 "$file untuned" env BLK_TUNE=off "$blkrun" --device=cpu $file z=f32[5000] x=f32[5000] n=5000
+	says '^blkrun: .*which does not hold: n = 5000, BLOCK = 256$'
+done
+status 0 "a header that requires" "$blkc" fits.blk --emit=header; grep -q 'It requires n <= BLOCK \* 16 (\./ it Δ fits)' fits.h && ok || bad "fits.h: $(head -20 fits.h)"
+status 0 "PTX that requires" "$blkc" fits.blk; LC_ALL=C grep -q '[^ -~	]' fits.ptx && bad "fits.ptx is not ASCII" || ok
+grep -q '^// blk: fits' fits.ptx && bad "fits.ptx speaks of configurations" || ok
+status 1 "PTX for too many" "$blkrun" --device=sim fits.ptx z=f32[5000] x=f32[5000] n=5000; says 'which does not hold: n = 5000, BLOCK = 256$'
 
 status 0 "other targets" "$blkc" $add --emit=package --target=sm_89 -o gpu.blkpkg
 status 1 "no code for cpu" "$blkrun" --device=cpu gpu.blkpkg:add z=f32[8] x=f32[8] y=f32[8] n=8

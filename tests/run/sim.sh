@@ -133,6 +133,173 @@ done
 "$blkc" bytes.blk --kernel=relu --target=sm_90a -o - | grep -q 'max.relu.s32' && ok || bad "no max.relu.s32"
 status 0 "max.relu" "$blkrun" --device=sim:sm_90a bytes.blk:relu z=i32[100]:poison x=i32[100]:randn n=100 --check cpu
 
+# Each byte keeps its writers: stores of neighbouring lanes into one word, of programs that write the same places, the
+# same and others beside them, in many orders.
+for t in i8 u8 i16 u16 f16 bf16; do
+	cat >parts.blk <<-END
+	kernel same(o: *$t, const N: i32) grid(2) { store(o + arange(0, N), program_id(0).to($t)); }
+	kernel told(o: *$t, y: *$t, const N: i32) grid(2) {
+	    let i = arange(0, N);
+	    if program_id(0) == 0 { store(o + i, (1).to($t)); } else { store(y + i, load(o + i)); }
+	}
+	kernel one(o: *$t, const N: i32) grid(3) {
+	    let i = arange(0, N);
+	    store(o + i * 3 + program_id(0), (2).to($t), mask = (i != 5) | (program_id(0) != 1));
+	    if program_id(0) == 2 { store(o + 14, (3).to($t)); }
+	    if program_id(0) == 1 { store(o + 14, (4).to($t)); }
+	}
+	kernel apart(o: *$t, const N: i32) grid(4) {
+	    let i = arange(0, N) * 4 + program_id(0);
+	    store(o + i, load(o + i) + (1).to($t));
+	    store(o + i, load(o + i) + (1).to($t));
+	}
+	END
+	for n in 8 16 32 64 128 256 512; do
+		status 1 "two programs write $t[$n]" "$blkrun" --device=sim --sim-schedules=4 parts.blk:same -D N=$n o=$t[$n]:zeros
+		says 'a race on o at offset 0: it is written here and was written by program'
+	done
+	for n in 8 64 512; do
+		status 1 "one program writes $t[$n], one reads" "$blkrun" --device=sim --sim-schedules=8 parts.blk:told -D N=$n o=$t[$n]:zeros y=$t[$n]
+		says 'a race on o at offset'
+		status 1 "two programs write one of $t[$n]" "$blkrun" --device=sim --sim-schedules=8 parts.blk:one -D N=$n o=$t[$((3 * n))]:zeros
+		says 'a race on o at offset'
+		status 0 "programs write bytes beside one another, $t[$n]" "$blkrun" --device=sim --sim-schedules=4 parts.blk:apart \
+			-D N=$n o=$t[$((4 * n))]:zeros --check cpu
+	done
+done
+
+# Atomics of 8 and 16 bits act on a word, and are of their own bytes: at a buffer's end, beside plain stores.
+for t in i8 u8 i16 u16; do
+	case $t in *8) n=5 bytes=1 ;; *) n=3 bytes=2 ;; esac
+	for op in or $([ $t = u16 ] || echo and) $([ $t = i8 ] && echo xor); do
+		cat >narrow.blk <<-END
+		kernel at(x: *$t, y: *i32, k: i32) grid(1) { store(y, atomic_$op(x + k, 5).to(i32)); }
+		kernel beside(x: *$t, n: i32) grid(n) { atomic_$op(x + program_id(0) * 2, 5); store(x + program_id(0) * 2 + 1, 3); }
+		kernel upon(x: *$t) grid(2) { if program_id(0) == 0 { atomic_$op(x + 1, 5); } else { store(x + 1, 3); } }
+		kernel many(x: *$t, y: *$t) grid(1) {
+		    let i = arange(0, 64);
+		    store(y + i, atomic_$op(x + i, (i + 1).to($t), mask = i != 7));
+		}
+		END
+		status 0 "$op at the end of $t[$n]" "$blkrun" --device=sim narrow.blk:at x=$t[$n]:randn y=i32[1]:poison k=$((n - 1)) --check cpu
+		status 1 "$op behind the end of $t[$n]" "$blkrun" --device=sim narrow.blk:at x=$t[$n]:randn y=i32[1] k=$n
+		says "^blkrun: narrow.blk:1: $bytes bytes are written outside x, which has $((n * bytes)) bytes: at offset $((n * bytes))\$"
+		status 1 "$op in front of $t[$n]" "$blkrun" --device=sim narrow.blk:at x=$t[$n]:randn y=i32[1] k=-1
+		says "outside x, which has $((n * bytes)) bytes: at offset -$bytes\$"
+		status 0 "$op beside stores, $t" "$blkrun" --device=sim --sim-schedules=8 narrow.blk:beside x=$t[128]:randn n=64 --check cpu
+		status 1 "$op upon a store, $t" "$blkrun" --device=sim --sim-schedules=8 narrow.blk:upon x=$t[4]:zeros
+		says "a race on x at offset $bytes"
+		status 0 "$op of a tile, $t" "$blkrun" --device=sim narrow.blk:many x=$t[64]:randn y=$t[64]:poison --check cpu
+	done
+done
+json "an atomic of a byte, as fields" "$memory == ['global', 'x', None, 6, 6, 2, 'write']" narrow.blk:at x=u16[3]:randn y=i32[1] k=3
+# Without the line that names the element the instruction is one on the word.
+sed 's/u16/u8/' narrow.blk >word.blk
+"$blkc" word.blk --kernel=beside -o - | sed '/check\.part/d' >word.ptx
+status 1 "an atomic on a word" "$blkrun" --device=sim --sim-schedules=2 word.ptx x=u8[128]:zeros n=64
+says 'a race on x at offset'
+
+# A quotient by 0 and what gather picks outside of the tile are undefined: reported where something depends on them.
+for t in i8 u8 i16 u16 i32 u32 i64 u64; do
+	cat >undefined.blk <<-END
+	kernel quotient(y: *$t, x: *const $t) grid(1) { let i = arange(0, 64);
+	    let q = 5 / load(x + i);
+	    store(y + i, q + 1); }
+	kernel rest(y: *$t, x: *const $t) grid(1) { let i = arange(0, 64);
+	    let q = load(x + (i + 1) % 64) % load(x + i);
+	    store(y + i, q); }
+	kernel chosen(y: *$t, x: *const $t) grid(1) { let i = arange(0, 64);
+	    let d = load(x + i);
+	    store(y + i, where(d != 0, 100 / d, 7) + where(d == 0, 0, 9 % d)); }
+	kernel guarded(y: *$t, x: *const $t) grid(1) { let i = arange(0, 64);
+	    let d = maximum(load(x + i), 1);
+	    store(y + i, 100 / d); }
+	kernel masked(y: *$t, x: *const $t) grid(1) { let i = arange(0, 64);
+	    let d = load(x + i);
+	    store(y + i, 100 / d, mask = d != 0);
+	    store(y + i, d + 3, mask = d == 0); }
+	kernel picked(y: *i32, x: *const $t) grid(1) { let i = arange(0, 64);
+	    let v = gather(i * 3, load(x + i));
+	    store(y + i, v); }
+	kernel within(y: *i32, x: *const $t) grid(1) { let i = arange(0, 64);
+	    let k = load(x + i);
+	    store(y + i, where((k >= 0) & (k < 64), gather(i * 3, k), -1)); }
+	END
+	for k in quotient rest; do
+		status 0 "$k of $t" "$blkrun" --device=sim undefined.blk:$k y=$t[64]:poison x=$t[64]:ones --check cpu
+		line=2
+		[ $k = rest ] && line=5
+		status 1 "$k of $t by 0" "$blkrun" --device=sim undefined.blk:$k y=$t[64]:poison x=$t[64]:arange
+		says "^blkrun: undefined.blk:$((line + 1)): an undefined value is stored: it comes from a division by 0 at undefined.blk:$line\$"
+		says 'thread 0, line'
+	done
+	for k in chosen guarded masked; do
+		status 0 "$k, $t" "$blkrun" --device=sim undefined.blk:$k y=$t[64]:poison x=$t[64]:arange --check cpu
+	done
+	status 0 "within, $t" "$blkrun" --device=sim undefined.blk:within y=i32[64]:poison x=$t[64]:randn --check cpu
+	status 0 "picked, $t" "$blkrun" --device=sim undefined.blk:picked y=i32[64]:poison x=$t[64]:arange --check cpu
+	status 1 "picked outside, $t" "$blkrun" --device=sim undefined.blk:picked y=i32[64]:poison x=$t[64]:poison
+	says '^blkrun: undefined.blk:19: an undefined value is stored: it comes from a gather at undefined.blk:18, whose index .* is outside of the 64 elements$'
+done
+cat >undefined.blk <<'END'
+kernel tables(y: *f32, x: *const i32, n: i32) grid(1) {
+    let i = arange(0, 32);
+    let k = load(x + i);
+    let v = gather(i.to(f32), k + n);
+    store(y + i, v * 0.5);
+}
+kernel branches(y: *i32, n: i32, d: i32) grid(1) {
+    let q = n / d;
+    if d != 0 { store(y, q); } else { store(y, -1); }
+    if q > 3 { store(y + 1, 1); } else { store(y + 1, 2); }
+}
+kernel address(y: *i32, n: i32, d: i32) grid(1) { store(y + n % d, 1); }
+kernel sums(y: *i32, x: *const i32) grid(1) {
+    let i = arange(0, 1024);
+    let q = 1000 / load(x + i);
+    store(y, sum(where(i > 0, q, 0)));
+    store(y + 1, sum(q));
+}
+kernel counts(y: *i32, x: *const i32) grid(1) { atomic_add(y + arange(0, 4), 3 / load(x + arange(0, 4)), sem = "relaxed"); }
+kernel rows(y: *i32, x: *const i32) grid(1) {
+    let i = arange(0, 64)[:, None] * 32 + arange(0, 32)[None, :];
+    let q = 7 / load(x + i);
+    store(y + i, permute(q, [1, 0]).to(i8).to(i32).reshape([64, 32]));
+}
+kernel loops(y: *i32, n: i32) grid(1) {
+    var s = 0;
+    for k in range(n) { s += where(k > 0, 12 / k, 0); }
+    store(y, s);
+}
+kernel bytes(y: *i8, x: *const i8) grid(1) {
+    let i = arange(0, 256);
+    store(y + i, 7 / max(7 / load(x + i)[:, None], axis = 1));
+}
+END
+cause='[d["cause"][k] for k in ("file", "line", "operation", "value", "extent")]'
+json "a gather outside, as fields" "$memory == ['global', 'y', None, 128, 4, 4, 'write'] and d['line'] == 5 \
+	and $cause == ['undefined.blk', 4, 'gather', 32, 32]" undefined.blk:tables y=f32[32]:poison x=i32[32]:arange n=31
+json "a division by 0, as fields" "$cause == ['undefined.blk', 8, 'division', 0, None] and d['line'] == 10 and d['space'] is None \
+	and d['problem'].startswith('a branch is decided by an undefined value')" undefined.blk:branches y=i32[2]:poison n=7 d=0
+json "no such cause, as fields" "d['cause'] is None" faulty.blk:off_by_one z=f32[1000] x=f32[1000] n=1000
+status 0 "branches" "$blkrun" --device=sim undefined.blk:branches y=i32[2]:poison n=7 d=2 --check cpu
+status 1 "an address" "$blkrun" --device=sim undefined.blk:address y=i32[2]:poison n=7 d=0
+says 'undefined.blk:12: an address is undefined: it comes from a division by 0 at undefined.blk:12'
+status 1 "sums" "$blkrun" --device=sim undefined.blk:sums y=i32[2]:poison x=i32[1024]:arange
+says 'undefined.blk:17: .*: it comes from a division by 0 at undefined.blk:15'
+status 1 "an atomic" "$blkrun" --device=sim undefined.blk:counts y=i32[4]:zeros x=i32[4]:arange
+says 'undefined.blk:19: an undefined value is the operand of an atomic: it comes from a division by 0 at undefined.blk:19'
+status 1 "through shared memory" "$blkrun" --device=sim undefined.blk:rows y=i32[2048]:poison x=i32[2048]:arange
+says 'undefined.blk:23: an undefined value is stored: it comes from a division by 0 at undefined.blk:22'
+status 0 "a loop" "$blkrun" --device=sim undefined.blk:loops y=i32[1]:poison n=9 --check cpu
+# PTX holds the lines that this needs where it is asked for them, and is a GPU's otherwise.
+"$blkc" undefined.blk --kernel=tables -o plain.ptx && "$blkc" undefined.blk --kernel=tables --checks -o checked.ptx
+grep -q '//@' plain.ptx && bad "checks in plain PTX" || ok
+[ "$(grep -c '//@ check.gather.b32.s32 .*, 32;' checked.ptx)" = 1 ] && ok || bad "no check in PTX with checks"
+status 0 "plain PTX" "$blkrun" --device=sim plain.ptx y=f32[32]:poison x=i32[32]:poison n=1
+status 1 "checked PTX" "$blkrun" --device=sim checked.ptx y=f32[32]:poison x=i32[32]:poison n=1
+says 'it comes from a gather at undefined.blk:4'
+
 # What the layouts of the examples cost: a layout that gets worse changes these.
 cost() { # what counter value
 	grep -q "^  $2  *$3" "$dir/out" && ok || { bad "$1: $2 is not $3:"; grep "^  " "$dir/out"; }

@@ -20,12 +20,12 @@ autotune k key(n) { config(BLOCK = 8); config(BLOCK = 64); config(BLOCK = 24); c
 K
 job() { what=$1; shift; run "$what" k.blk n=5 y=f32[5]:arange "$@"; }
 job first --tune
-says '4 configurations tried'
+says '^4 configurations tried$' # there are no others
 says 'BLOCK=24 .*does not compile'
 says 'BLOCK=64,ADD=2 .*wrong result: y differs'
 grep '^\*' out | grep -q 'ADD\|=24' && bad "a bad configuration was chosen" || ok
 says '  1  2  3  4  5' # in place: put back around every trial
-job second --tune; says '^0 configurations tried'
+job second --tune; says '^0 configurations tried, all 4 known'
 run export --cache=export records.txt; says '^1 tuning records'
 record=$(ls cache/tune/*)
 cp "$record" good
@@ -43,12 +43,12 @@ rm -r cache/tune
 BLK_TUNE=cached job cached; says '  1  2  3  4  5'; [ -e cache/tune ] && bad "cached tuned" || ok
 pids=
 for i in 1 2 3 4 5 6 7 8; do
-	"$build/bin/blkrun" --device=cpu k.blk n=5 y=f32[5]:arange >"out.$i" 2>&1 & pids="$pids $!"
+	BLK_TUNE=auto "$build/bin/blkrun" --device=cpu k.blk n=5 y=f32[5]:arange >"out.$i" 2>&1 & pids="$pids $!"
 done
 for p in $pids; do wait "$p" && ok || bad "one of 8 processes"; done
 for i in 1 2 3 4 5 6 7 8; do grep -q '  1  2  3  4  5' "out.$i" && ok || bad "process $i"; done
 job after --tune; says '^0 configurations tried'
-BLK_CACHE_DIR=/proc/nowhere job "no folder" ; says '  1  2  3  4  5'
+BLK_TUNE=auto BLK_CACHE_DIR=/proc/nowhere job "no folder"; says '  1  2  3  4  5'
 
 clean() { rm -rf cache/tune; }
 # ---- What tuning is told: off, always; unknown words; the defaults ----
@@ -58,6 +58,40 @@ BLK_TUNE=auto job auto; grep -q '^good .* BLOCK=8$' cache/tune/* && ok || bad "a
 BLK_TUNE=always job always; says '  1  2  3  4  5'
 BLK_TUNE=always job "always, shown" --tune; says '^4 configurations tried'
 BLK_TUNE=sometimes job "an unknown word"; says 'BLK_TUNE=sometimes is not known'
+
+# ---- Without being asked, cpu and sim take the first configuration that fits ----
+cat >first.blk <<'K'
+kernel first(y: *f32, n: i32, const BLOCK: i32 = 8)
+    grid(n / BLOCK)
+{
+    let i = program_id(0) * BLOCK + arange(0, BLOCK);
+    let v = load(y + i);
+    store(y + i, v + 1.0 + 0.0 * sum(v)); // a sum over warps takes shared memory
+}
+autotune first key(n) {
+    config(BLOCK = 24);                   // no tile
+    config(BLOCK = 2048);                 // no programs
+    config(BLOCK = 128, max_shared = 4);  // too little for its sum, on a GPU
+    config(BLOCK = 64, num_warps = 1);
+    config(BLOCK = 32, num_warps = 1);
+}
+K
+for device in cpu sim sim:sm_90a; do
+	case $device in cpu) fits='BLOCK=128,max_shared=4' ;; *) fits='BLOCK=64,num_warps=1' ;; esac
+	first() { what=$1; shift; status 0 "$what on $device" "$build/bin/blkrun" --device=$device --verbose first.blk n=128 y=f32[128]:zeros "$@"; }
+	clean
+	first "the first that fits"; says ", $fits\$"; says '  1  1  1'
+	[ -e cache/tune ] && bad "$device was tuned unasked" || ok
+	BLK_TUNE=first first "by name"; says ", $fits\$"
+	BLK_TUNE=off first "off"; silent ', BLOCK='; says '^grid 16 x'
+	BLK_TUNE=cached first "cached, nothing known"; silent ', BLOCK='; says '^grid 16 x'
+	first "asked by --tune" --tune; says '^5 configurations tried$'; says '^. BLOCK=32,num_warps=1 '
+	chosen=$(sed -n 's/^\* \(BLOCK=[^ ]*\) .*/\1/p' out)
+	first "what is known is used"; says ", $chosen\$"
+	printf 'x' >>"$(ls cache/tune/*)"
+	first "a damaged record"; says ", $fits\$"; says 'damaged'
+done
+status 0 "nothing to do" "$build/bin/blkrun" --device=cpu --verbose first.blk n=0 y=f32[8]:zeros; says 'no programs'
 
 # ---- reset, restore, scratch, tolerance ----
 cat >clauses.blk <<'K'
@@ -119,7 +153,7 @@ grow() { what=$1; shift; run "$what" grow.blk y=f32[9]:zeros "$@" --tune; }
 grow "a new key" n=5; says '^2 configurations tried'
 grow "another value of the key" n=6; says '^2 configurations tried'
 sed 's/16\]/16, 32]/' grow.blk >more.blk && mv more.blk grow.blk
-grow "a new configuration times only itself" n=5; says '^1 configurations tried'
+grow "a new configuration times only itself" n=5; says '^1 configuration tried, the others known'
 echo 'fn plus(x) { return x + 2.0; }' >common.blk
 grow "an imported file has changed" n=5; says '^3 configurations tried'; says '  2  2  2  2  2  0'
 sed 's/BLOCK: \[/tolerance 0.5; BLOCK: [/' grow.blk >more.blk && mv more.blk grow.blk
@@ -144,7 +178,7 @@ job "no terminal" --tune; silent 'tuning '
 if command -v script >/dev/null; then
 	for how in "--tune" ""; do
 		clean
-		script -qec "$build/bin/blkrun --device=cpu k.blk n=300007 y=f32[300007]:arange $how 2>&1 >plain" typescript >/dev/null 2>&1 </dev/null
+		BLK_TUNE=auto script -qec "$build/bin/blkrun --device=cpu k.blk n=300007 y=f32[300007]:arange $how 2>&1 >plain" typescript >/dev/null 2>&1 </dev/null
 		grep -q 'tuning [0-9]*/[0-9]*' typescript && ok || bad "no progress on a terminal with '$how'"
 		grep -q 'best [0-9.e-]* ms, about [0-9.]* s left' typescript && ok || bad "no best and no time left with '$how'"
 		grep -q 'tuning [0-9]*/' plain && bad "progress on standard output" || ok
@@ -156,22 +190,22 @@ fi
 
 # ---- A cache that cannot be written, or no longer ----
 clean
-job "before"; cp -r cache frozen
+BLK_TUNE=auto job "before"; cp -r cache frozen
 if [ "$(id -u)" = 0 ] && mkdir -p small && mount -t tmpfs -o size=64k blk-test small 2>/dev/null; then
 	trap 'umount "$dir/small" 2>/dev/null; chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
-	BLK_CACHE_DIR=$dir/small job "a small cache"; says '  1  2  3  4  5'
+	BLK_TUNE=auto BLK_CACHE_DIR=$dir/small job "a small cache"; says '  1  2  3  4  5'
 	head -c 65536 /dev/zero >small/full 2>/dev/null
 	for n in 5 4 3; do
 		BLK_CACHE_DIR=$dir/small run "a full cache, $n" k.blk n=$n y=f32[5]:zeros --tune; says '^. BLOCK=8 '
 	done
-	[ -z "$(find small -name '.tmp-*')" ] && ok || bad "a full cache: temporary files are left"
+	[ -z "$(find small -name '*.tmp-*')" ] && ok || bad "a full cache: temporary files are left"
 	rm small/full
-	BLK_CACHE_DIR=$dir/small job "room again"; says '  1  2  3  4  5'
+	BLK_TUNE=auto BLK_CACHE_DIR=$dir/small job "room again"; says '  1  2  3  4  5'
 	BLK_CACHE_DIR=$dir/small job "after that" --tune; says '^0 configurations tried'
 	mount -o remount,ro small
 	BLK_CACHE_DIR=$dir/small job "read-only, known" --tune; says '^0 configurations tried'
 	for n in 4 3; do
-		BLK_CACHE_DIR=$dir/small run "read-only, new $n" k.blk n=$n y=f32[5]:arange; says '  1  2  3'
+		BLK_TUNE=auto BLK_CACHE_DIR=$dir/small run "read-only, new $n" k.blk n=$n y=f32[5]:arange; says '  1  2  3'
 	done
 	umount small
 else
@@ -179,6 +213,6 @@ else
 	echo "skipped: a full and a read-only cache, for which root mounts a small file system"
 	chmod -R a-w frozen
 	BLK_CACHE_DIR=$dir/frozen job "read-only, known" --tune; says '^0 configurations tried'
-	BLK_CACHE_DIR=$dir/frozen run "read-only, new" k.blk n=4 y=f32[5]:arange; says '  1  2  3'
+	BLK_TUNE=auto BLK_CACHE_DIR=$dir/frozen run "read-only, new" k.blk n=4 y=f32[5]:arange; says '  1  2  3'
 fi
 finish

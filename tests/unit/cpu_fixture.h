@@ -143,7 +143,7 @@ static inline int run(fixture *t, const uint64_t *args, uint32_t gx, uint32_t gy
 	int status = cpu_object_load(t->out.object, t->out.object_bytes, t->f->name, &o, t->error, sizeof t->error);
 	if (status) fail_msg("%s", t->error);
 	assert_int_equal(cpu_pool_create(&pool), CPU_OK);
-	status = cpu_pool_run(pool, cpu_object_kernel(o), t->out.scratch_bytes, args, (uint32_t[]){gx, gy, gz},
+	status = cpu_pool_run(pool, cpu_object_kernel(o), t->out.scratch_bytes, args, (uint32_t[]){gx, gy, gz}, NULL,
 		t->error, sizeof t->error);
 	cpu_pool_destroy(pool);
 	cpu_object_free(o);

@@ -32,6 +32,10 @@ typedef struct fake_driver {
 	bool loads_ptx; /* the loader compiles what is no cubin */
 	unsigned wrong_threads, fault_threads;
 	bool lost;
+	struct {
+		CUdeviceptr base;
+		size_t bytes;
+	} known[64];              /* allocations, as far as there is room */
 	int encodes, refuse_maps; /* tensor maps made; refuse_maps: the driver takes no request */
 	unsigned takes_maps;      /* behind the four arguments */
 	CUtensorMap maps[4];      /* of the last launch */
@@ -177,6 +181,16 @@ static CUresult fake_cuCtxSynchronize(void)
 	fake.syncs++;
 	return 0;
 }
+/* In place of the allocation `old`, or 0: of none. */
+static void fake_know(CUdeviceptr old, CUdeviceptr base, size_t n)
+{
+	for (size_t i = 0; i < sizeof fake.known / sizeof fake.known[0]; i++)
+		if (fake.known[i].base == old) {
+			fake.known[i].base = base;
+			fake.known[i].bytes = n;
+			return;
+		}
+}
 static CUresult fake_cuMemAlloc_v2(CUdeviceptr *p, size_t n)
 {
 	void *memory = NULL;
@@ -185,10 +199,23 @@ static CUresult fake_cuMemAlloc_v2(CUdeviceptr *p, size_t n)
 	memset(memory, 0xcd, n);
 	fake.buffers++;
 	*p = (CUdeviceptr)(uintptr_t)memory;
+	fake_know(0, *p, n);
 	return 0;
+}
+static CUresult fake_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *n, CUdeviceptr address)
+{
+	INSIDE_STEP();
+	for (size_t i = 0; i < sizeof fake.known / sizeof fake.known[0]; i++)
+		if (address - fake.known[i].base < fake.known[i].bytes) {
+			*base = fake.known[i].base;
+			*n = fake.known[i].bytes;
+			return 0;
+		}
+	return CUDA_INVALID_DEVICE;
 }
 static CUresult fake_cuMemFree_v2(CUdeviceptr p)
 {
+	fake_know(p, 0, 0);
 	free((void *)(uintptr_t)p);
 	fake.buffers--;
 	return 0;

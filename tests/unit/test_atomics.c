@@ -165,6 +165,40 @@ static void test_vectors(void **state)
 	}
 }
 
+/* A thread with one element lets the instruction order memory; with several, fences stand around relaxed instructions:
+ * one in front of the first where the order releases, one behind the last where it acquires. */
+static void test_order_of_several(void **state)
+{
+	(void)state;
+	for (unsigned used = 0; used < 2; used++)
+		for (unsigned several = 0; several < 2; several++)
+			for (unsigned order = 0; order < 4; order++)
+				for (unsigned scope = 0; scope < 3; scope++) {
+					const char *ptx = compile(
+						arena_printf(&memory,
+							"kernel k(p: *i32, o: *i32) grid(1) options(num_warps = 4) {\n"
+							"let i = arange(0, %u);\n"
+							"%satomic_add(p + i, 3, sem = \"%s\", scope = \"%s\")%s;\n}\n",
+							several ? 512 : 128, used ? "store(o + i, " : "", orders[order],
+							scopes[scope], used ? ")" : ""),
+						"sm_90a", NULL, 0, BLKC_EMIT_PTX);
+					bool acquires = order & 1, releases = order & 2;
+					bool reds = !used && !acquires;
+					const char *act = arena_printf(&memory, "%s.%s.%s.global.add.s32 ",
+						reds ? "red" : "atom", orders[several ? 0 : order], scopes[scope]);
+					const char *fence = arena_printf(&memory, "fence.acq_rel.%s;", scopes[scope]);
+					if (times(ptx, act) != (several ? 4u : 1u))
+						fail_msg("no '%s' in:\n%s", act, ptx);
+					assert_int_equal(times(ptx, "fence."), several ? acquires + releases : 0);
+					if (!several) continue;
+					const char *first = strstr(ptx, act), *last = first, *next;
+					while ((next = strstr(last + 1, act))) last = next;
+					const char *before = strstr(ptx, fence), *behind = strstr(last, fence);
+					assert_true(releases == (before && before < first));
+					assert_true(acquires == (behind != NULL));
+				}
+}
+
 /* ---- barriers ---- */
 
 /* Bodies of kernel k(p, q: *i32, x: *const i32, n), i = 0..255; how many CTA barriers the pass has to place. */
@@ -370,6 +404,7 @@ int main(void)
 		TEST(test_widths),
 		TEST(test_barriers),
 		TEST(test_vectors),
+		TEST(test_order_of_several),
 		TEST(test_forms),
 		TEST(test_verifier),
 	};

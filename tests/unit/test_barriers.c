@@ -308,20 +308,20 @@ static void test_exchange_in_warps(void **state)
 }
 
 /* Column sums of [16, 8192] with a row for each warp: every column's sixteen parts pass through shared memory. */
+static const char wide[] = "reg (0,32)(0,64)(0,128)(0,256)(0,512)(0,1024)(0,2048)(0,4096) lane "
+			   "(0,1)(0,2)(0,4)(0,8)(0,16) warp (1,0)(2,0)(4,0)(8,0)";
+
+/* The tile that a gather picks from is in shared memory as a whole. */
 static void test_too_much(void **state)
 {
 	(void)state;
 	for (unsigned budget = 0; budget < 3; budget++) {
 		kernel *k = kernel_new(16);
 		ir_type t = shaped(SCALAR_F32, 2, 16, budget ? 32 : 8192);
-		ir_value *v = mapped_tile(k, t,
-			budget ? "reg () lane (0,1)(0,2)(0,4)(0,8)(0,16) warp (1,0)(2,0)(4,0)(8,0)"
-			       : "reg (0,32)(0,64)(0,128)(0,256)(0,512)(0,1024)(0,2048)(0,4096) lane "
-				 "(0,1)(0,2)(0,4)(0,8)(0,16) warp (1,0)(2,0)(4,0)(8,0)");
-		ir_value *sum = reduce(k, v, 0, IR_SUM);
-		layout *l = ARENA_NEW(&k->memory, layout);
-		*l = layout_slice(v->layout, 0);
-		sum->layout = l;
+		const char *y = budget ? "reg () lane (0,1)(0,2)(0,4)(0,8)(0,16) warp (1,0)(2,0)(4,0)(8,0)" : wide;
+		ir_value *v = mapped_tile(k, t, y), *index = mapped_tile(k, ir_with_elem(t, SCALAR_I32), y);
+		ir_value *args[] = {v, index}, *picked = ir_build1(&k->at, IR_GATHER, t, 2, args);
+		picked->layout = v->layout;
 		finish(k);
 		k->func->max_shared = budget == 1 ? 2047 : budget == 2 ? 2048 : UINT32_MAX;
 		assert_int_equal(pass_allocate_shared(&k->context, k->func), budget == 2);
@@ -330,6 +330,32 @@ static void test_too_much(void **state)
 		if (budget != 2) assert_int_equal(k->found.first->code, budget ? 721 : 720);
 		kernel_free(k);
 	}
+}
+
+/* 512 KB between warps, in eight passes of 64: the registers of a pass have the three highest bits in common. */
+static void test_exchange_in_passes(void **state)
+{
+	(void)state;
+	kernel *k = kernel_new(16);
+	ir_value *v = mapped_tile(k, shaped(SCALAR_F32, 2, 16, 8192), wide), *sum = reduce(k, v, 0, IR_SUM);
+	layout *l = ARENA_NEW(&k->memory, layout);
+	reduce_plan p;
+	*l = layout_slice(v->layout, 0);
+	sum->layout = l;
+	finish(k);
+	reduce_plan_make(sum->def, &p);
+	assert_int_equal(p.nsteps, 1);
+	assert_int_equal(p.step[0].npasses, 3);
+	assert_int_equal(p.bytes, 65536);
+	for (uint32_t r = 0; r < 256; r++) {
+		unsigned passes = 0;
+		for (uint32_t n = 0; n < 8; n++) passes += reduce_in_pass(&p.step[0], n, r);
+		assert_int_equal(passes, 1);
+	}
+	assert_int_equal(reduce_slot(&p.step[0], 4096 | 31), reduce_slot(&p.step[0], 31));
+	assert_true(pass_allocate_shared(&k->context, k->func));
+	assert_int_equal(k->func->shared_bytes, 65536);
+	kernel_free(k);
 }
 
 static void test_reduce_plan(void **state)
@@ -537,6 +563,7 @@ int main(void)
 		cmocka_unit_test(test_allocation),
 		cmocka_unit_test(test_exchange_in_warps),
 		cmocka_unit_test(test_too_much),
+		cmocka_unit_test(test_exchange_in_passes),
 		cmocka_unit_test(test_reduce_plan),
 		cmocka_unit_test(test_random_programs),
 	};

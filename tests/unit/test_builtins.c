@@ -40,7 +40,7 @@ static void from_source(fixture *t, const char *source, bool expanded)
 	if (!t->f) messages(t);
 	pass_context c = {.arena = &t->arena, .diags = &t->diags, .target = target_find("sm_80")};
 	if (!ir_verify(t->f, &why)) fail_msg("%s", why.at);
-	if (expanded && !pass_expand_math(&c, t->f)) messages(t);
+	if (!pass_expand_tensors(&c, t->f) || (expanded && !pass_expand_math(&c, t->f))) messages(t);
 	if (!pass_cse(&c, t->f) || !pass_dce(&c, t->f) || !pass_legalise(&c, t->f) || !emit(t)) messages(t);
 }
 
@@ -621,6 +621,40 @@ static void bad_programs(void **state)
 	bad_program("tests/golden/bad/builtins_options.blk");
 }
 
+/* Tensors and block pointers that an `if` chooses, and a loop moves: base, shape, strides and index meet, each by
+ * itself. */
+static void chosen_tensors(void **state)
+{
+	(void)state;
+	float a[64], b[30], o[32];
+	for (int i = 0; i < 64; i++) a[i] = (float)(100 + i);
+	for (int i = 0; i < 30; i++) b[i] = (float)(500 + i);
+	for (int32_t c = -1; c < 4; c++) {
+		for (int i = 0; i < 32; i++) o[i] = -7;
+		run_source("kernel k(o: *f32, a: *const f32, b: *const f32, c: i32) {\n"
+			   "let i = arange(0, 4);\n"
+			   "var bp = block_ptr(tensor(a, [8, 8]), [0, 0], [4, 4]);\n"
+			   "var t = tensor(a, [8, 8], strides = [8, 1]);\n"
+			   "if c > 0 { bp = block_ptr(tensor(b, [6, 5]), [c, 2], [4, 4]);\n"
+			   "t = tensor(b, [c + 1, 3], strides = [5, 1]); }\n"
+			   "for r in range(0, c) { bp = advance(bp, [1, -1]); }\n"
+			   "store(o + i[:, None] * 4 + i[None, :], load(bp));\n"
+			   "store(o + 16 + i[:, None] * 4 + i[None, :], t.load([1, 1], [4, 4]));\n}\n",
+			(uint64_t[]){address(o), address(a), address(b), (uint32_t)c}, 1);
+		for (int32_t r = 0; r < 4; r++)
+			for (int32_t k = 0; k < 4; k++) {
+				int32_t x = 2 * c + r, y = 2 - c + k; /* the block began at c, 2 and took c steps */
+				float block = c <= 0 ? a[8 * r + k] : x < 6 && y >= 0 && y < 5 ? b[5 * x + y] : 0;
+				float tile = c <= 0           ? a[8 * (r + 1) + k + 1]
+					     : r < c && k < 2 ? b[5 * (r + 1) + k + 1]
+							      : 0;
+				if (o[4 * r + k] != block || o[16 + 4 * r + k] != tile)
+					fail_msg("c = %d at %d, %d: %g %g, not %g %g", c, r, k, (double)o[4 * r + k],
+						(double)o[16 + 4 * r + k], (double)block, (double)tile);
+			}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -635,6 +669,7 @@ int main(void)
 		cmocka_unit_test(elementwise),
 		cmocka_unit_test(shapes),
 		cmocka_unit_test(library_functions),
+		cmocka_unit_test(chosen_tensors),
 		cmocka_unit_test(good_programs),
 		cmocka_unit_test(bad_programs),
 	};

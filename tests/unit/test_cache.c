@@ -115,7 +115,7 @@ static int count_files(void)
 	DIR *d = opendir(path);
 	int n = 0;
 	if (!d) return 0;
-	for (struct dirent *e; (e = readdir(d));) n += e->d_name[0] != '.' || e->d_name[1] == 't';
+	for (struct dirent *e; (e = readdir(d));) n += e->d_name[0] != '.';
 	closedir(d);
 	return n;
 }
@@ -315,6 +315,44 @@ static void test_foreign_files(void **state)
 	cache_close(&c);
 }
 
+/* What others may write is neither code nor a record of tuning; what they may only read, and our own bits, are no
+ * matter. */
+static void test_who_may_write(void **state)
+{
+	(void)state;
+	cache c, beside;
+	cache_open(&c, NULL);
+	assert_true(cache_beside(&c, "tune", &beside));
+	cache_key k = key_of("record");
+	char record[256], *text;
+	size_t n;
+	assert_true(store(&c, "a", "some text"));
+	assert_true(cache_put_text(&beside, &k, "a record", 8));
+	snprintf(record, sizeof record, "%s/tune/%s", folder, strrchr(entry_file("record"), '/') + 1);
+	for (unsigned bit = 1; bit <= 0400; bit <<= 1) {
+		bool good = bit != 02 && bit != 020;
+		note_clear();
+		assert_int_equal(chmod(entry_file("a"), 0600 | bit), 0);
+		assert_int_equal(chmod(record, 0600 | bit), 0);
+		if (fetch(&c, "a", "some text") != good) fail_msg("an entry of mode %o", 0600 | bit);
+		assert_true(!strstr(blk_note(), "writable by others") == good);
+		bool got = cache_get_text(&beside, &k, &text, &n);
+		if (got != good) fail_msg("a record of mode %o", 0600 | bit);
+		if (got) {
+			assert_int_equal(n, 8);
+			assert_string_equal(text, "a record");
+			free(text);
+		}
+	}
+	assert_int_equal(chmod(record, 0600), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(record, 12345, 12345), 0);
+		assert_false(cache_get_text(&beside, &k, &text, &n));
+	}
+	cache_close(&beside);
+	cache_close(&c);
+}
+
 static void test_no_folder_to_write(void **state)
 {
 	(void)state;
@@ -349,10 +387,13 @@ static void test_no_folder_to_write(void **state)
 static struct {
 	int calls, fail_at, error; /* error 0: a short count; -1: the process is killed instead */
 	const char *name;
+	char order[512]; /* the names of the calls so far */
 } fault;
 
 static bool faulted(const char *name)
 {
+	size_t n = strlen(fault.order);
+	snprintf(fault.order + n, sizeof fault.order - n, "%s ", name);
 	if (++fault.calls != fault.fail_at) return false;
 	fault.name = name;
 	if (fault.error < 0) _exit(42);
@@ -428,6 +469,26 @@ static void test_call_faults(void **state)
 			assert_true(fetch(&c, "a", "some text"));
 			if (calls < at) break;
 		}
+	cache_close(&c);
+}
+
+/* A name must never stand for bytes that a power cut can take: they are synced before the name is theirs, the folder
+ * after. */
+static void test_synced_before_named(void **state)
+{
+	(void)state;
+	cache c;
+	cache_open(&c, &faulty);
+	assert_true(store(&c, "a", "some text")); /* makes the folder */
+	memset(&fault, 0, sizeof fault);
+	assert_true(store(&c, "a", "another text"));
+	assert_string_equal(fault.order, "open write fsync close rename open fsync close ");
+	memset(&fault, 0, sizeof fault);
+	fault.fail_at = 3;
+	fault.error = EIO;
+	assert_false(store(&c, "a", "a text that is not on the disk"));
+	assert_string_equal(fault.order, "open write fsync close unlink ");
+	assert_true(fetch(&c, "a", "another text"));
 	cache_close(&c);
 }
 
@@ -538,6 +599,57 @@ static void test_least_recently_used_goes(void **state)
 	assert_false(store(&c, "huge", huge));
 	assert_int_equal(count_files(), 4);
 	free(huge);
+	cache_close(&c);
+}
+
+/* How many bytes a text of n bytes takes as an entry. */
+static uint64_t entry_bytes(cache *c, size_t n)
+{
+	struct stat st;
+	char text[8192];
+	memset(text, 'z', n);
+	text[n] = 0;
+	assert_true(store(c, "measured", text));
+	assert_int_equal(stat(entry_file("measured"), &st), 0);
+	assert_int_equal(unlink(entry_file("measured")), 0);
+	return (uint64_t)st.st_size;
+}
+
+/* At the limit nothing goes; one byte over it the oldest go, down to nine tenths, but never what was just stored. */
+static void test_limit_to_the_byte(void **state)
+{
+	(void)state;
+	cache c;
+	char small[1001], large[6001];
+	memset(small, 'x', 1000);
+	memset(large, 'y', 6000);
+	small[1000] = large[6000] = 0;
+	cache_open(&c, NULL);
+	const uint64_t s = entry_bytes(&c, 1000), l = entry_bytes(&c, 6000);
+	c.limit = 3 * s;
+	const char *const keys[] = {"0", "1", "2"};
+	for (int i = 0; i < 3; i++) {
+		assert_true(store(&c, keys[i], small));
+		age(entry_file(keys[i]), 300 - 100 * i);
+	}
+	assert_int_equal(count_files(), 3); /* exactly the limit */
+	c.limit = 4 * s - 1;
+	assert_true(store(&c, "3", small)); /* one byte over it */
+	assert_int_equal(count_files(), 3);
+	assert_false(fetch(&c, "0", small));
+	assert_true(fetch(&c, "1", small) && fetch(&c, "2", small) && fetch(&c, "3", small));
+	/* alone above nine tenths of the limit: the others make room for it and it stays */
+	age(entry_file("3"), -60); /* as of another's clock: what was just stored need not have the latest time */
+	c.limit = l + l / 20;
+	assert_true(store(&c, "large", large));
+	assert_int_equal(count_files(), 1);
+	assert_true(fetch(&c, "large", large));
+	c.limit = l;
+	assert_true(store(&c, "large", large)); /* as large as the whole cache */
+	assert_true(fetch(&c, "large", large));
+	c.limit = l - 1;
+	assert_false(store(&c, "larger", large));
+	assert_false(fetch(&c, "large", large)); /* nor is it read beyond the limit */
 	cache_close(&c);
 }
 
@@ -698,6 +810,10 @@ static void test_shared_llvm(void **state)
 	assert_true(cached && fake_checks == 1 && fake_compiles == 1);
 	age(path, 50); /* the same bytes, installed at another time */
 	assert_int_equal(once(FAKE_ADD, &cached), BLK_OK);
+	assert_true(cached && fake_checks == 1 && fake_compiles == 1);
+	spill(path, "version 2", 9); /* others, as many, and as old */
+	age(path, 50);
+	assert_int_equal(once(FAKE_ADD, &cached), BLK_OK);
 	assert_true(!cached && fake_checks == 2 && fake_compiles == 2);
 	assert_int_equal(once(FAKE_ADD, &cached), BLK_OK);
 	assert_true(cached);
@@ -739,11 +855,14 @@ int main(void)
 		T(test_every_bit_flip),
 		T(test_hostile_insides),
 		T(test_foreign_files),
+		T(test_who_may_write),
 		T(test_no_folder_to_write),
 		T(test_call_faults),
+		T(test_synced_before_named),
 		T(test_kills),
 		T(test_eight_processes),
 		T(test_least_recently_used_goes),
+		T(test_limit_to_the_byte),
 		T(test_leftovers_go),
 		T(test_list_and_clear),
 		T(test_warm_start),

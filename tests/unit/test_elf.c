@@ -195,10 +195,112 @@ static void chosen_lies(void **state)
 	end(&t);
 }
 
+/* ---- relocations, one a time ---- */
+
+enum { TEXT_AT = 64, RELA_AT = 96, SYMBOLS_AT = 120, NAMES_AT = 168, TABLE_AT = 176, BY_HAND = TABLE_AT + 5 * 64 };
+
+/* An object of one function `f` of 16 bytes, which is symbol 1, with one relocation. */
+static void by_hand(unsigned char *object, const unsigned char *code, uint32_t type, uint64_t offset, int64_t addend)
+{
+	static const Elf64_Ehdr head = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_type = ET_REL,
+		.e_machine = EM_X86_64,
+		.e_shoff = TABLE_AT,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 5};
+	const Elf64_Shdr table[5] = {{0},
+		{.sh_type = SHT_PROGBITS,
+			.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			.sh_offset = TEXT_AT,
+			.sh_size = 16,
+			.sh_addralign = 16},
+		{.sh_type = SHT_RELA,
+			.sh_offset = RELA_AT,
+			.sh_size = sizeof(Elf64_Rela),
+			.sh_link = 3,
+			.sh_info = 1,
+			.sh_entsize = sizeof(Elf64_Rela)},
+		{.sh_type = SHT_SYMTAB,
+			.sh_offset = SYMBOLS_AT,
+			.sh_size = 2 * sizeof(Elf64_Sym),
+			.sh_link = 4,
+			.sh_entsize = sizeof(Elf64_Sym)},
+		{.sh_type = SHT_STRTAB, .sh_offset = NAMES_AT, .sh_size = 3}};
+	const Elf64_Rela rela = {offset, ELF64_R_INFO(1, type), addend};
+	const Elf64_Sym symbols[2] = {
+		{0}, {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_size = 16}};
+	memset(object, 0, BY_HAND);
+	memcpy(object, &head, sizeof head);
+	memcpy(object + TEXT_AT, code, 16);
+	memcpy(object + RELA_AT, &rela, sizeof rela);
+	memcpy(object + SYMBOLS_AT, symbols, sizeof symbols);
+	memcpy(object + NAMES_AT, "\0f", 3);
+	memcpy(object + TABLE_AT, table, sizeof table);
+}
+
+/* The psABI's formulas, S the symbol, A the addend, P the place, G its slot: what the code that was changed returns. */
+static void relocations(void **state)
+{
+	(void)state;
+	enum { REFUSED, ADDRESS, NUMBER }; /* of f, plus `value`; `value` alone */
+	static const unsigned char movabs[16] = {0x48, 0xb8, [10] = 0xc3}, mov[16] = {0xb8, [5] = 0xc3},
+				   load[16] = {0x48, 0x8b, 0x05, [7] = 0xc3}, zero[16] = {0x31, 0xc0, 0xc3};
+	static const struct {
+		uint32_t type;
+		const unsigned char *code;
+		uint64_t offset;
+		int64_t addend;
+		int gives;
+		int64_t value; /* or the status */
+	} rows[] = {
+		{R_X86_64_NONE, zero, 0, 5, NUMBER, 0},
+		{R_X86_64_64, movabs, 2, 0, ADDRESS, 0},
+		{R_X86_64_64, movabs, 2, -3, ADDRESS, -3},
+		{R_X86_64_PC64, movabs, 2, 0, NUMBER, -2},
+		{R_X86_64_PC64, movabs, 2, INT64_C(1) << 40, NUMBER, (INT64_C(1) << 40) - 2},
+		{R_X86_64_PC32, mov, 1, 0, NUMBER, -1},
+		{R_X86_64_PC32, mov, 1, 8, NUMBER, 7},
+		{R_X86_64_PLT32, mov, 1, 8, NUMBER, 7},
+		{R_X86_64_PC32, mov, 1, (INT64_C(1) << 31) + 0, NUMBER, 0x7fffffff},
+		{R_X86_64_PC32, mov, 1, (INT64_C(1) << 31) + 1, REFUSED, CPU_BAD_OBJECT},
+		{R_X86_64_PC32, mov, 1, 1 - (INT64_C(1) << 31), NUMBER, INT32_MIN},
+		{R_X86_64_PC32, mov, 1, -(INT64_C(1) << 31), REFUSED, CPU_BAD_OBJECT},
+		{R_X86_64_GOTPCREL, load, 3, -4, ADDRESS, 0},
+		{R_X86_64_GOTPCRELX, load, 3, -4, ADDRESS, 0},
+		{R_X86_64_REX_GOTPCRELX, load, 3, -4, ADDRESS, 0},
+		/* nothing is mapped in the lowest 4 GiB */
+		{R_X86_64_32, mov, 1, 0, REFUSED, CPU_BAD_OBJECT},
+		{R_X86_64_32S, mov, 1, 0, REFUSED, CPU_BAD_OBJECT},
+		{R_X86_64_DTPMOD64, movabs, 2, 0, REFUSED, CPU_UNSUPPORTED},
+		/* the last place inside, and the next */
+		{R_X86_64_64, zero, 8, 0, NUMBER, 0},
+		{R_X86_64_64, zero, 9, 0, REFUSED, CPU_BAD_OBJECT},
+		{R_X86_64_PC64, zero, 9, 0, REFUSED, CPU_BAD_OBJECT},
+		{R_X86_64_PC32, zero, 12, 0, NUMBER, 0},
+		{R_X86_64_PC32, zero, 13, 0, REFUSED, CPU_BAD_OBJECT},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		unsigned char object[BY_HAND];
+		char error[120];
+		cpu_object *o;
+		by_hand(object, rows[i].code, rows[i].type, rows[i].offset, rows[i].addend);
+		int status = cpu_object_load(object, sizeof object, "f", &o, error, sizeof error);
+		int want = rows[i].gives == REFUSED ? (int)rows[i].value : CPU_OK;
+		if (status != want) fail_msg("row %zu: status %d, not %d: %s", i, status, want, error);
+		if (status) continue;
+		int64_t (*f)(void) = (int64_t(*)(void))(uintptr_t)cpu_object_kernel(o);
+		int64_t got = f(), value = rows[i].value + (rows[i].gives == ADDRESS ? (int64_t)(uintptr_t)f : 0);
+		if (rows[i].code == mov) got = (int32_t)got;
+		if (got != value) fail_msg("row %zu: %lld, not %lld", i, (long long)got, (long long)value);
+		cpu_object_free(o);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(loads_and_runs), cmocka_unit_test(name_of_a_function),
 		cmocka_unit_test(no_writable_code), cmocka_unit_test(every_prefix), cmocka_unit_test(every_byte),
-		cmocka_unit_test(chosen_lies)};
+		cmocka_unit_test(chosen_lies), cmocka_unit_test(relocations)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

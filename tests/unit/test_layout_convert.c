@@ -437,6 +437,21 @@ static void test_passes_of_some_threads(void **state)
 	assert_int_equal(p.kind, LAYOUT_WARP_SHARED);
 	assert_int_equal(p.lg_passes, 2);
 	assert_int_equal(p.bytes, 65536);
+	/* of registers against lanes the highest register */
+	assert_true(p.pass_store[0].in == LAYOUT_REG && p.pass_store[0].bit == 4);
+	assert_true(p.pass_load[0].in == LAYOUT_LANE && p.pass_load[0].bit == 4);
+	assert_true(p.pass_store[1].in == LAYOUT_LANE && p.pass_store[1].bit == 4);
+	assert_true(p.pass_load[1].in == LAYOUT_REG && p.pass_load[1].bit == 4);
+	/* Of bits of all kinds, registers against whole warps: 16, a's highest register, then 1024, b's lowest. */
+	b = parse("reg (1024)(32)(64)(128)(256) lane (1)(2)(4)(8)(2048) warp (16)(512)(4096)(8192)(16384)",
+		ir_tile_type(SCALAR_F32, 1, (uint32_t[]){32768}));
+	p = check(&a, &b, 8);
+	assert_int_equal(p.kind, LAYOUT_CTA_SHARED);
+	assert_int_equal(p.lg_passes, 2);
+	assert_true(p.pass_store[0].in == LAYOUT_REG && p.pass_store[0].bit == 4);
+	assert_true(p.pass_load[0].in == LAYOUT_WARP && p.pass_load[0].bit == 0);
+	assert_true(p.pass_store[1].in == LAYOUT_WARP && p.pass_store[1].bit == 0);
+	assert_true(p.pass_load[1].in == LAYOUT_REG && p.pass_load[1].bit == 0);
 }
 
 /* ---- small-scope exhaustion ---- */

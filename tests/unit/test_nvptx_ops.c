@@ -197,7 +197,7 @@ static const sample samples[] = {
 		"  print %a, %n, %m.1, %q {text=\"100%\"}\n"
 		"  return\n"
 		"}\n",
-		true, {{"vprintf,", 2}, {"__assertfail,", 1}}},
+		true, {{"vprintf,", 3}, {"__assertfail,", 1}}}, /* an assert of a tile prints where it failed */
 };
 
 static unsigned times(const char *s, const char *what)

@@ -199,6 +199,37 @@ static void test_hostile(void **state)
 	blk_device_close(d);
 }
 
+static void put64(uint8_t *to, uint64_t v)
+{
+	for (int i = 0; i < 8; i++) to[i] = (uint8_t)(v >> 8 * i);
+}
+
+/* Where a payload says that it lies, under a right checksum: inside to the last byte, or nowhere. */
+static void test_payload_bounds(void **state)
+{
+	(void)state;
+	package_entry in[] = {{"add", "", "cpu", "kernel add\n", 0, PACKAGE_OBJECT, "0123456789abcdef", 16, 0}};
+	size_t n;
+	uint8_t *bytes = encode(in, 1, &n), *offset = bytes + 96 + 32, *size = bytes + 96 + 40;
+	const struct {
+		uint64_t offset, size;
+		bool inside;
+	} places[] = {{n - 16, 16, true}, {n - 16, 17, false}, {n - 1, 1, true}, {n - 1, 2, false}, {n, 1, false},
+		{n + 1, 1, false}, {0, n, true}, {0, n + 1, false}, {n - 16, 0, false},
+		/* sums that wrap to a place inside */
+		{n - 16, UINT64_MAX - (n - 16) + 1, false}, {n - 16, UINT64_MAX - (n - 16) + 2, false},
+		{UINT64_MAX, 2, false}, {UINT64_MAX - 15, 16, false}, {16, UINT64_MAX - 15, false}};
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		put64(offset, places[i].offset);
+		put64(size, places[i].size);
+		sign(bytes, n);
+		const char *why = reason(bytes, n);
+		if (places[i].inside != !why) fail_msg("place %zu: %s", i, why ? why : "accepted");
+		if (why) assert_string_equal(why, "damaged: a payload lies outside");
+	}
+	free(bytes);
+}
+
 static void test_limits(void **state)
 {
 	(void)state;
@@ -617,6 +648,7 @@ int main(void)
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_every_truncation_and_flip),
 		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
+		cmocka_unit_test(test_payload_bounds),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test_setup_teardown(test_best_promises, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_step, setup, teardown),

@@ -276,6 +276,12 @@ static void identities(void **state)
 	KEEP("%w = convert %i : u32\n%r = convert %w : i64\n"); /* sign lost in between */
 	KEEP("%w = convert %i : u64\n%r = convert %w : f32\n");
 	KEEP("%w = convert %x : i32\n%r = convert %w : f32\n");
+	KEEP("%w = convert %i : f64\n%r = convert %w : i16\n"); /* a float saturates, an integer wraps */
+	KEEP("%w = convert %i : f64\n%r = convert %w : u32\n");
+	KEEP("%w = convert %i : i8\n%r = convert %w : bool\n"); /* 256 */
+	KEEP("%w = convert %i : bool\n%r = convert %w : i32\n");
+	KEEP("%w = convert %x : bool\n%r = convert %w : f32\n");
+	KEEP("%w = convert %i : f16\n%r = convert %w : i8\n");
 	KEEP(I("32") "%r = shr %i, %c : i32\n"); /* the sign */
 	KEEP("%r = div %i, %i : i32\n");         /* 0 / 0 */
 	KEEP("%v = div %i, %j : i32\n%w = mul %v, %i : i32\n%z = rem %i, %j : i32\n%r = add %w, %z : i32\n");
@@ -625,6 +631,63 @@ static void long_programs_are_quick(void **state)
 	assert_in_range(n, 3, 60); /* the chain begins again at x every 11 operations; the constants are few */
 }
 
+/* 1024 elements a thread: 32 parts of 32. The sum begins with -0, which changes nothing. */
+static void long_tiles_become_loops(void **state)
+{
+	(void)state;
+	check_pass(pass_parts,
+		"  %0 = splat %q : (*const f32)[131072]\n"
+		"  %1 = arange {lo=0} : i32[131072]\n"
+		"  %2 = ptr_add %0, %1 : (*const f32)[131072]\n"
+		"  %3 = load %2 {cache=none evict=none volatile=0} : f32[131072]\n"
+		"  %4 = reduce %3 {axis=0 combine=sum} : f32\n"
+		"  store %p, %4 {cache=none evict=none}\n",
+		"  %0 = const {value=-0.0} : f32\n"
+		"  %1 = const {value=0} : i32\n"
+		"  %2 = const {value=32} : i32\n"
+		"  %3 = const {value=1} : i32\n"
+		"  %4 = for %1, %2, %3, %0 {num_stages=1 unroll=1 flatten=0 once=1} : f32 (%part: i32, %5: f32) {\n"
+		"    %6 = splat %q : (*const f32)[4096]\n"
+		"    %7 = arange {lo=0} : i32[4096]\n"
+		"    %8 = const {value=4096} : i32\n"
+		"    %9 = mul %part, %8 : i32\n"
+		"    %10 = splat %9 : i32[4096]\n"
+		"    %11 = add %7, %10 : i32[4096]\n"
+		"    %12 = ptr_add %6, %11 : (*const f32)[4096]\n"
+		"    %13 = load %12 {cache=none evict=none volatile=0} : f32[4096]\n"
+		"    %14 = reduce %13 {axis=0 combine=sum} : f32\n"
+		"    %15 = add %5, %14 : f32\n"
+		"    yield %15\n"
+		"  }\n"
+		"  store %p, %4 {cache=none evict=none}\n");
+}
+
+/* 512 elements a thread are not long; a volatile load happens once; what is written in between is not loaded later. */
+static void others_stay(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *root, *type, *elements, *once, *between;
+	} cases[] = {
+		{"%q", "*const f32", "65536", "0", ""},
+		{"%q", "*const f32", "131072", "1", ""},
+		{"%p", "*f32", "131072", "0", "  store %p, %x {cache=none evict=none}\n"},
+		{"%p", "*f32", "131072", "0", "  debug_barrier\n"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		const char *n = cases[i].elements, *t = cases[i].type;
+		const char *all = arena_printf(&memory,
+			"  %%0 = splat %s : (%s)[%s]\n  %%1 = arange {lo=0} : i32[%s]\n"
+			"  %%2 = ptr_add %%0, %%1 : (%s)[%s]\n"
+			"  %%3 = load %%2 {cache=none evict=none volatile=%s} : f32[%s]\n%s"
+			"  %%4 = reduce %%3 {axis=0 combine=sum} : f32\n"
+			"  store %%p, %%4 {cache=none evict=none}\n",
+			cases[i].root, t, n, n, t, n, cases[i].once, n, cases[i].between);
+		ir_func *f = run(pass_dce, run(pass_parts, read_text(in_function(all))));
+		assert_string_equal(print(f), in_function(all));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -636,6 +699,8 @@ int main(void)
 		TEST(shapes),
 		TEST(masks_that_are_known),
 		TEST(decided_control_flow),
+		TEST(long_tiles_become_loops),
+		TEST(others_stay),
 		TEST(equal_operations_become_one),
 		TEST(invariants_leave_loops),
 		TEST(dead_code_goes),

@@ -451,6 +451,11 @@ static void test_compile_errors(void **state)
 	fake_status = 0;
 	OK(blk_module_source(d, "x.blk", "warning\n" FAKE_ADD, NULL, 0, &m));
 	assert_string_equal(blk_note(), "a warning\n");
+	blk_kernel *k;
+	blk_info info;
+	OK(blk_kernel_find(m, "add", &k)); /* its code is another compile, which says the same again */
+	OK(blk_kernel_info(k, BLK_ARGS(blk_ptr(0), blk_ptr(0), blk_ptr(0), blk_i32(7)), &info));
+	assert_string_equal(blk_note(), "");
 	OK(blk_module_source(d, "x.blk", FAKE_ADD, NULL, 0, &m));
 	assert_string_equal(blk_note(), "");
 	FAILS(BLK_ERROR_NOT_FOUND, "/nowhere/x.blk: No such file", blk_module_open(d, "/nowhere/x.blk", NULL, 0, &m));

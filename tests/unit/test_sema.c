@@ -118,6 +118,17 @@ static void host_expressions(void **state)
 		{"cost(flops = 2.5 * a / N, bytes = cdiv(a, 2) * x.elem.bytes)",
 			"cost flops 2.5 p0 * 16.0 /\ncost bytes p0 2.0 cdiv 2.0 *\n"},
 		{"cost(flops = N * 1.5)", "cost flops 24.0\n"},
+		{"requires a <= N, \"it fits\"", "requires p0 16 <= ; a=p0 N=16 ; a <= N ; it fits\n"},
+		{"requires a % double(N) == 0 && /* as b is */ b >\n 0",
+			"requires p0 32 % 0 == p1 0 > && ; a=p0 N=16 b=p1 ; "
+			"a % double(N) == 0 && b > 0 ; \n"},
+		{"requires x.elem.bytes == 2 && num_sms() + a > num_sms, \"\\n\\\\ ; \\xff\"",
+			"requires 1 num_sms p0 + num_sms > && ; num_sms=num_sms a=p0 ; x.elem.bytes == 2 && num_sms() "
+			"+ a "
+			"> num_sms ; \\x0a\\x5c \\x3b \\xff\n"},
+		{"requires a > N ? b > 1 : N < 17 requires (a == b)",
+			"requires p0 16 > p1 1 > 1 ?: ; a=p0 N=16 b=p1 ; a > N ? b > 1 : N < 17 ; \n"
+			"requires p0 p1 == ; a=p0 b=p1 ; a == b ; \n"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char source[512];
@@ -130,6 +141,21 @@ static void host_expressions(void **state)
 		contains(c.signature.at, cases[i].line);
 		compiled_free(&c);
 	}
+}
+
+/* Each configuration says for which arguments it can be used, with defaults that depend on what is tuned. */
+static void configurations_that_fit(void **state)
+{
+	(void)state;
+	compiled c;
+	compile_text(&c, "kernel k(x: *f32, n: i32, const B: i32 = 64, const H: i32 = B / 2) requires n <= B requires "
+			 "H > 16 || n == 1 "
+			 "{ }\nautotune k key(n) { B: [32, 64]; config(B = 8, H = 8); }");
+	if (!c.func) fail_msg("%s", c.rendered.at);
+	contains(c.signature.at, "configuration B=32\nfits p1 32 <=\nfits 0 p1 1 == ||\n"
+				 "configuration B=64\nfits p1 64 <=\nfits 1 p1 1 == ||\n"
+				 "configuration B=8,H=8\nfits p1 8 <=\nfits 0 p1 1 == ||\n");
+	compiled_free(&c);
 }
 
 static void autotune_lines(void **state)
@@ -243,7 +269,7 @@ static void hints(void **state)
 		{"let a = n.shpe;", "no member 'shpe'", "did you mean '.shape'?"},
 		{"let a: f32 = n + 1;", "the value must be f32, found i32", "write the cast: (n + 1).to(f32)"},
 		{"let a: f32 = n;", "found i32", "write the cast: n.to(f32)"},
-		{"let a = n + u;", "do not mix", "say which is meant: n.to(u32) or u.to(i32)"},
+		{"let a = n + u;", "do not mix", "i64 holds the values of both: u.to(i64)"},
 		{"let a = n.to(i8) + 200;", "200 does not fit in i8", "widen the other operand"},
 		{"let a = arange(0, 96);", "power of two", "128"},
 		{"let a = zeros([96], f32);", "powers of two, found 96",
@@ -255,7 +281,7 @@ static void hints(void **state)
 		{"let a = 1; a = 2;", "'a' is a 'let'", "declare it with 'var'"},
 		{"let a = f32(n);", "cannot be called", "a cast is written x.to(f32)"},
 		{"let a = load(x)[0];", "an index of a tile is ':' or None", "gather"},
-		{"let a = *x;", "no type", "load(p) reads memory"},
+		{"let a = *x;", "no type", "load(x) reads memory"},
 		{"let a = True;", "unknown name 'True'", "it is written true"},
 		{"let a = n.to(float32);", "unknown name 'float32'", "it is written f32"},
 		{"let a = tl.load(x);", "unknown name 'tl'", "built-in functions have no prefix"},
@@ -263,8 +289,10 @@ static void hints(void **state)
 		{"device_print(n);", "the first argument of device_print must be a string, found i32", "t.blk:1:"},
 		{"assume(arange(0, 8) < n);", "'assume' needs a bool scalar, not bool[8]",
 			"all(c) makes one bool of it"},
-		{"let a = rand(1.5, n);", "in 'rand': '|' is for integers", "(seed | 0)"},
-		{"let a = rand(n, arange(0, 8).to(f32));", "in 'rand': '|' is for integers", "(offset | 0)"},
+		{"let a = rand(1.5, n);", "'rand' needs an integer as its seed", "cast it: seed.to(i64)"},
+		{"let a = rand(n, arange(0, 8).to(f32));", "'rand' needs an integer, or a tile of them, as its offset",
+			"cast it: offset.to(i64)"},
+		{"let a = softmax(load(x + arange(0, 8)), 3);", "in 'softmax': axis 3 is out of range", "std.blk"},
 		{"store(x, arange(0, 8));", "[8] does not broadcast to a scalar", "p + offsets makes a tile"},
 		{"store(x + arange(0, 8), zeros([4], f32));", "[4] does not broadcast to [8]", "[:, None] adds one"},
 		{"let a: i32[4, 8] = arange(0, 8);", "must be i32[4,8], found i32[8]",
@@ -459,6 +487,7 @@ int main(void)
 		cmocka_unit_test(vector_add_becomes_tiles),
 		cmocka_unit_test(bindings_and_promises),
 		cmocka_unit_test(host_expressions),
+		cmocka_unit_test(configurations_that_fit),
 		cmocka_unit_test(autotune_lines),
 		cmocka_unit_test(configurations),
 		cmocka_unit_test(explicit_configurations),

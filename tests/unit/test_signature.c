@@ -127,6 +127,60 @@ static void test_reads_every_fact(void **state)
 	signature_free(s);
 }
 
+/* What a launch requires: clauses with their names and texts, and what configurations fit. */
+static void test_requirements(void **state)
+{
+	(void)state;
+	signature *s =
+		parse("kernel k\nparam n i32\nparam m u64\nparam f bool\nconst B i32 64\n"
+		      "requires p0 64 <= ; n=p0 B=64 num_sms=num_sms ; n <= B ; it\\x0afits\\x3b \\x5c ; so\n"
+		      "requires p0 p1 % 0 == p2 || ; n=p0 m=p1 f=p2 T=*f32 ; n % m == 0 \\x3b ; \n"
+		      "configuration B=32\nfits p0 32 <=\nfits 1\nconfiguration B=16\nconfiguration B=8\nfits 1\n"
+		      "fits p0 p1 /\nfits 0\n");
+	assert_non_null(s);
+	assert_int_equal(s->nrequirements, 2);
+	assert_string_equal(s->requirements[0].source, "n <= B");
+	assert_string_equal(s->requirements[0].text, "it\nfits; \\ ; so");
+	assert_string_equal(s->requirements[1].source, "n % m == 0 ;");
+	assert_string_equal(s->requirements[1].text, "");
+	char text[128];
+	uint64_t good[] = {64, 32, 0}, large[] = {65, 1, 0}, odd[] = {63, 2, 0}, zero[] = {63, 0, 0};
+	assert_null(signature_unmet(s, good, 7));
+	assert_ptr_equal(signature_unmet(s, large, 7), &s->requirements[0]);
+	assert_ptr_equal(signature_unmet(s, odd, 7), &s->requirements[1]);
+	assert_ptr_equal(signature_unmet(s, zero, 7), &s->requirements[1]);
+	uint64_t negative[] = {(uint32_t)-3, UINT64_MAX, 1};
+	assert_null(signature_unmet(s, negative, 7));
+	signature_requirement_text(&s->requirements[0], text, sizeof text);
+	assert_string_equal(text, "n <= B (it\nfits; \\ ; so)");
+	signature_requirement_text(&s->requirements[1], text, sizeof text);
+	assert_string_equal(text, "n % m == 0 ;");
+	signature_requirement_values(s, &s->requirements[0], negative, 7, text, sizeof text);
+	assert_string_equal(text, "n = -3, B = 64, num_sms = 7");
+	signature_requirement_values(s, &s->requirements[1], negative, 7, text, sizeof text);
+	assert_string_equal(text, "n = -3, m = 18446744073709551615, f = true, T = *f32");
+	signature_requirement_values(s, &s->requirements[1], negative, 7, text, 12); /* what has room, whole or not */
+	assert_true(strlen(text) < 12 && strncmp(text, "n = -3", 6) == 0);
+	assert_ptr_equal(signature_misfit(s, 0, good, 7), &s->requirements[0]);
+	assert_null(signature_misfit(s, 0, negative, 7));
+	assert_null(signature_misfit(s, 1, large, 7)); /* it says nothing */
+	assert_ptr_equal(signature_misfit(s, 2, zero, 7), &s->requirements[1]);
+	const signature_requirement *other =
+		signature_misfit(s, 2, good, 7); /* a third, which the kernel does not name */
+	assert_true(other && other != &s->requirements[0] && other != &s->requirements[1]);
+	signature_free(s);
+	static const char *const wrong[][2] = {{"requires", "lacks a part"}, {"requires p0", "lacks a part"},
+		{"requires p0 ; n=p0", "lacks a part"}, {"requires p0 p0 ; n=p0 ; n", "no single value"},
+		{"requires p9 ;  ; n", "numeric parameter"}, {"fits 1", "no configuration"},
+		{"configuration B=1\nfits", "no single value"}};
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		char source[256];
+		snprintf(source, sizeof source, "kernel k\nparam n i32\n%s\n", wrong[i][0]);
+		if (parse(source)) fail_msg("'%s' is read", wrong[i][0]);
+		if (!strstr(blk_error(), wrong[i][1])) fail_msg("%s: %s", wrong[i][0], blk_error());
+	}
+}
+
 static void test_defaults(void **state)
 {
 	(void)state;
@@ -319,7 +373,17 @@ static void test_float_values(void **state)
 		double value;
 	} good[] = {{"p0 2 /", -3.5}, {"p1", 18446744073709551615.0}, {"p2 2 *", 5.5}, {"7 2 cdiv", 4},
 		{"5.5 2 %", 1.5}, {"1e3 1.5 *", 1500}, {"5 next_pow2", 8}, {"1 2 <", 1}, {"1 3 <<", 8}, {"6 3 &", 2},
-		{"0 2 3 ?:", 3}, {"p0 3 max", 3}, {"num_sms", 132}, {"1 0 /", INFINITY}};
+		{"0 2 3 ?:", 3}, {"p0 3 max", 3}, {"num_sms", 132}, {"1 0 /", INFINITY},
+		/* what integers do not say: fractions stay, quotients round up, bits are those of the integer part */
+		{"1.5 0.25 -", 1.25}, {"1.5 neg", -1.5}, {"7.5 2 cdiv", 4}, {"-7 2 cdiv", -3}, {"12.9 2.9 >>", 3},
+		{"-16 2 >>", -4}, {"6.9 3.9 |", 7}, {"6 3 ^", 5}, {"6.5 ~", -7}, {"1 64 <<", 0}, {"-1 64 >>", -1},
+		{"1.5 1.25 <", 0}, {"1.5 1.5 <=", 1}, {"1.75 1.5 <=", 0}, {"1.75 1.5 >", 1}, {"1.5 1.5 >", 0},
+		{"1.5 1.5 >=", 1}, {"1.25 1.5 >=", 0}, {"1.5 1.5 ==", 1}, {"1.5 1.25 ==", 0}, {"1.5 1.25 !=", 1},
+		{"1.5 1.5 !=", 0}, {"0.5 0.25 &&", 1}, {"0.5 0 &&", 0}, {"0 0.5 &&", 0}, {"0 0.5 ||", 1},
+		{"0.5 0 ||", 1}, {"0 0 ||", 0}, {"0.5 !", 0}, {"0 !", 1}, {"0.5 2 3 ?:", 2}, {"1.5 1.25 min", 1.25},
+		{"1.25 1.5 min", 1.25}, {"1.25 1.5 max", 1.5}, {"5.9 next_pow2", 8}, {"-3 next_pow2", 1},
+		/* beyond 64 bits the nearest integer there is; a nan is 0 */
+		{"1e30 0 |", 9223372036854775807.0}, {"-1e30 0 |", -9223372036854775808.0}, {"0 0 / 1 |", 1}};
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
 		signature *s = with_clause(good[i].postfix);
 		assert_non_null(s);
@@ -361,7 +425,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_defines_of_a_kernel),
 		cmocka_unit_test(test_reads_every_fact), cmocka_unit_test(test_tensor_maps),
-		cmocka_unit_test(test_defaults), cmocka_unit_test(test_refuses), cmocka_unit_test(test_hostile_text),
-		cmocka_unit_test(test_integer_values), cmocka_unit_test(test_float_values)};
+		cmocka_unit_test(test_requirements), cmocka_unit_test(test_defaults), cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_integer_values),
+		cmocka_unit_test(test_float_values)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

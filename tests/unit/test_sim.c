@@ -436,6 +436,46 @@ static void test_races_in_shared_memory(void **state)
 }
 
 /* Two warps meet at a barrier of their own, which says nothing to the third. */
+/* A write is compared with every reader since the last one: that its own thread read last hides no other reader. */
+static void test_races_with_several_readers(void **state)
+{
+	(void)state;
+#define ZERO "setp.eq.b32 %p1, %tid, 0;\n@%p1 st.shared.b32 [blk_shared], 0;\nbar.sync 0;\n"
+#define READ(when) when "@%p2 ld.shared.b32 %r5, [blk_shared];\n"
+#define WRITE(by) "setp.eq.b32 %p3, %tid, " by ";\n@%p3 st.shared.b32 [blk_shared], 1;\n"
+#define FIRST_LANES "and.b32 %r3, %tid, 31;\nsetp.eq.b32 %p2, %r3, 0;\n"
+#define ONLY(thread) "setp.eq.b32 %p2, %tid, " thread ";\n"
+#define BELOW(n) "setp.lt.u32 %p2, %tid, " n ";\n"
+	static const struct {
+		const char *body;
+		bool race;
+	} cases[] = {
+		{ZERO READ(FIRST_LANES) WRITE("32"), true},
+		{ZERO READ(FIRST_LANES) WRITE("0"), true},
+		{ZERO READ(FIRST_LANES) "bar.sync 0;\n" WRITE("32"), false},
+		{ZERO READ(FIRST_LANES) "bar.sync 0;\n" READ(ONLY("32")) WRITE("32"), false},
+		{ZERO READ(FIRST_LANES) "bar.sync 0;\n" READ(ONLY("0")) WRITE("32"), true},
+		{ZERO READ(ONLY("32")) WRITE("32"), false},
+		{ZERO READ(ONLY("32")) READ(ONLY("32")) WRITE("32"), false},
+		{ZERO READ(BELOW("2")) WRITE("1"), true},
+		{ZERO READ(BELOW("2")) WRITE("0"), true},
+		{ZERO READ(BELOW("2")) "bar.warp.sync -1;\n" WRITE("1"), false},
+		{ZERO READ(BELOW("2")) "bar.warp.sync -1;\n" READ(ONLY("0")) WRITE("0"), false},
+		{ZERO READ(BELOW("2")) "bar.warp.sync -1;\n" READ(ONLY("1")) WRITE("0"), true},
+		{ZERO READ(BELOW("64")) "bar.warp.sync -1;\n" WRITE("0"), true},
+		{ZERO READ(BELOW("32")) "bar.warp.sync -1;\n" WRITE("0"), false},
+		{ZERO READ(BELOW("32")) "bar.warp.sync -1;\n" WRITE("32"), true},
+	};
+	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+		for (uint32_t seed = 0; seed < 6; seed++) {
+			sim_case c = {.threads = 64, .options = {.seed = seed}, .body = cases[k].body};
+			if (cases[k].race)
+				REPORTS(c, "a race on shared memory at offset 0");
+			else
+				RUNS(c);
+		}
+}
+
 static void test_races_and_named_barriers(void **state)
 {
 	(void)state;
@@ -777,6 +817,107 @@ static void test_targets(void **state)
 	assert_non_null(strstr(blk_error(), "sm_7"));
 }
 
+/* ---- Races of bytes, beside a reference ----
+ *
+ * Threads of a program in shared memory, or of three programs in global memory, load and store 1, 2 or 4 bytes at
+ * random places of a few words: one thread, or a whole warp of neighbours.  What no barrier orders clashes if two
+ * threads touch one byte and one of them writes: the reference looks at every two accesses. */
+
+typedef struct access {
+	unsigned who, phase, at, bytes; /* who: the first thread, counted through the programs */
+	bool writes, wide;              /* wide: 32 threads, each the next bytes */
+} access;
+
+static bool thread_clashes(const access *a, unsigned i, const access *b, unsigned k)
+{
+	unsigned x = a->at + i * a->bytes, y = b->at + k * b->bytes;
+	return a->who + i != b->who + k && x < y + b->bytes && y < x + a->bytes;
+}
+
+static bool clashes(const access *a, const access *b)
+{
+	bool any = false;
+	if (a->phase != b->phase || (!a->writes && !b->writes)) return false;
+	for (unsigned i = 0; i < (a->wide ? 32 : 1); i++)
+		for (unsigned k = 0; k < (b->wide ? 32 : 1); k++) any = any || thread_clashes(a, i, b, k);
+	return any;
+}
+
+enum { BYTES = 12, WORDS = 160 };
+
+static access any_access(uint32_t random, int round, bool programs, unsigned phase)
+{
+	unsigned bytes = 1u << (random >> 28) % 3, thread = (random >> 8) % 3;
+	bool wide = bytes < 4 && round % 3 == 0 && (random >> 21) % 2 == 0;
+	return (access){
+		.who = programs || wide || round % 4 > 1 ? 32 * thread + (programs || wide ? 0 : thread) : thread,
+		.phase = phase,
+		.at = wide ? (random >> 16) % 4 / 3 * 64 : (random >> 16) % (BYTES / bytes) * bytes,
+		.bytes = bytes,
+		.writes = (random >> 24) % 3 != 0,
+		.wide = wide};
+}
+
+/* The access as PTX; each has a line of its own, as the stores of one may hit one place twice. */
+static size_t put_access(char *out, size_t room, const access *a, bool programs, unsigned line)
+{
+	const char *space = programs ? "global" : "shared", *value = a->bytes == 4 ? "%r2" : "%h2";
+	size_t n = (size_t)snprintf(out, room, ".loc 1 %u 1\n", line);
+	if (a->wide) /* %r8: the warp, counted through the programs */
+		n += (size_t)snprintf(out + n, room - n, "setp.eq.u32 %%p1, %%r8, %u;\n", a->who / 32);
+	else
+		n += (size_t)snprintf(out + n, room - n, "setp.eq.u32 %%p1, %%r9, %u;\n", a->who);
+	n += (size_t)snprintf(out + n, room - n, "mad.lo.u32 %%r5, %%r7, %u, %u;\n", a->wide ? a->bytes : 0, a->at);
+	if (programs)
+		n += (size_t)snprintf(out + n, room - n, "cvt.u64.u32 %%rd5, %%r5;\nadd.u64 %%rd5, %%out, %%rd5;\n");
+	else
+		n += (size_t)snprintf(out + n, room - n, "add.u32 %%r5, %%r5, %%r1;\n");
+	const char *at = programs ? "%rd5" : "%r5";
+	if (a->writes)
+		return n + (size_t)snprintf(
+				   out + n, room - n, "@%%p1 st.%s.b%u [%s], %s;\n", space, 8 * a->bytes, at, value);
+	return n + (size_t)snprintf(out + n, room - n, "@%%p1 ld.%s.b%u %s, [%s];\n", space, 8 * a->bytes,
+			   a->bytes == 4 ? "%r3" : "%h3", at);
+}
+
+static void test_bytes(void **state)
+{
+	(void)state;
+	enum { ACCESSES = 14 };
+	uint32_t random = 11, found[2] = {0};
+	for (int round = 0; round < 1500; round++) {
+		bool programs = round & 1, clash = false;
+		access all[ACCESSES];
+		char body[8192];
+		unsigned phase = 0, count = 2 + (unsigned)round % (ACCESSES - 1);
+		size_t n = (size_t)snprintf(body, sizeof body,
+			"mov.u32 %%r1, blk_shared;\nmov.b16 %%h2, 7;\nmov.b32 %%r2, 7;\nand.b32 %%r7, %%tid, 31;\n"
+			"shr.u32 %%r8, %%tid, 5;\nadd.u32 %%r8, %%r8, %%cta;\nmad.lo.u32 %%r9, %%r8, 32, %%r7;\n"
+			"setp.eq.u32 %%p9, %%tid, 0;\n");
+		for (unsigned i = 0; i < WORDS && !programs; i += 4) /* what is read is defined */
+			n += (size_t)snprintf(body + n, sizeof body - n, "@%%p9 st.shared.b32 [%%r1+%u], 0;\n", i);
+		if (!programs) n += (size_t)snprintf(body + n, sizeof body - n, "bar.sync 0;\n");
+		for (unsigned i = 0; i < count; i++) {
+			random = random * 1664525u + 1013904223u;
+			all[i] = any_access(random, round, programs, phase);
+			for (unsigned k = 0; k < i; k++) clash = clash || clashes(&all[i], &all[k]);
+			n += put_access(body + n, sizeof body - n, &all[i], programs, 10 + i);
+			if (programs || random % 5) continue;
+			n += (size_t)snprintf(body + n, sizeof body - n, "bar.sync 0;\n");
+			phase++;
+		}
+		sim_case c = {.body = body, .threads = programs ? 32 : 96, .programs = programs ? 3 : 1};
+		c.options = (blk_sim_options){.seed = (uint64_t)round, .schedules = 2};
+		blk_status status = sim_try(&c);
+		const char *error = status ? blk_error() : "";
+		bool reported = status == BLK_ERROR_KERNEL && strstr(error, "a race on");
+		if (clash != reported || (status && !reported))
+			fail_msg("round %d: %s, but: %s\n%s", round, clash ? "a race" : "no race", error, body);
+		found[clash]++;
+	}
+	assert_true(found[0] > 200 && found[1] > 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_branches_meet), cmocka_unit_test(test_loops_meet),
@@ -786,7 +927,8 @@ int main(void)
 		cmocka_unit_test(test_outside), cmocka_unit_test(test_misuse), cmocka_unit_test(test_undefined),
 		cmocka_unit_test(test_undefined_bits), cmocka_unit_test(test_multiply),
 		cmocka_unit_test(test_load_matrix), cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_races_in_shared_memory), cmocka_unit_test(test_races_and_named_barriers),
+		cmocka_unit_test(test_races_in_shared_memory), cmocka_unit_test(test_races_with_several_readers),
+		cmocka_unit_test(test_races_and_named_barriers), cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_races_between_programs), cmocka_unit_test(test_threads_of_programs),
 		cmocka_unit_test(test_scopes), cmocka_unit_test(test_seeds), cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_classes), cmocka_unit_test(test_barriers), cmocka_unit_test(test_exchanges),

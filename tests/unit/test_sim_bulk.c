@@ -90,7 +90,8 @@ static void test_linear(void **state)
 	REPORTS(early,
 		"\"space\": \"shared\", \"buffer\": null, \"owner\": [0, 0, 0], \"size\": 65536, \"offset\": 1024, "
 		"\"bytes\": 4, \"kind\": \"read\", \"other\": {",
-		"\"program\": [0, 0, 0], \"thread\": null, \"engine\": \"bulk copy\", \"kind\": \"write\"}}");
+		"\"program\": [0, 0, 0], \"thread\": null, \"engine\": \"bulk copy\", \"kind\": \"write\"}, \"cause\": "
+		"null}");
 	REPORTS(with(1, INIT EXPECT("512") LOAD "bar.sync 0;\n@%p1 st.shared.b32 [%smem+1024], 0;\n" WAIT),
 		"while a copy into it is under way");
 	REPORTS(with(0, INIT "st.shared.b32 [%smem+1024], 0;\n"), "a race"); /* by all threads */

@@ -105,7 +105,7 @@ static void test_shared_memory(void **state)
 		h->json = true;
 		REPORTS(h, "\"space\": \"shared\", \"buffer\": null, \"owner\": [3, 0, 0], \"size\": 16384",
 			"\"offset\": 8, \"bytes\": 4, \"kind\": \"write\", \"other\": {",
-			"\"engine\": null, \"kind\": \"write\"}}");
+			"\"engine\": null, \"kind\": \"write\"}, \"cause\": null}");
 		h = with(4, seed,
 			SETUP MEET "mapa.shared::cluster.u32 %r5, %r1, 3;\nmad.lo.s32 %r5, %r2, 256, %r5;\n"
 				   "st.shared::cluster.b32 [%r5], 1;\n" MEET);

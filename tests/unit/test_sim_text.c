@@ -8,6 +8,8 @@
 #include "sim_fixture.h"
 #include "runtime/sim/sim.h"
 
+#include <time.h>
+
 #include <cmocka.h>
 
 /* A bit of everything that the parser knows. */
@@ -29,6 +31,8 @@ static char *everything(void)
 			"{\n.param .b64 p0;\n.param .b64 p1;\n.param .b32 q;\nst.param.b64 [p0], %rd1;\nst.param.b64 "
 			"[p1], %rd2;\n"
 			"call.uni (q), vprintf, (p0, p1);\nld.param.b32 %r8, [q];\n}\n"
+			"//@ check.part.b8 %rd1;\natom.global.or.b32 %r1, [%rd1], %r2;\n//@ check.divisor.b32.u32 %r1, "
+			"%r2;\n//@ check.gather.b16.s64 %h1, %rd1, 64;\n"
 			"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd3, %rd4}, {%rd5}, {%rd6}, {%rd3, "
 			"%rd4};\n"};
 	return sim_text(&c);
@@ -108,7 +112,11 @@ static void test_limits(void **state)
 		"ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%r1,%r1,%r1}, [%r1];\n",
 		"lop3.b32 %r1, %r2, %r3, %r4, %r5;\n", "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r %r1;\n",
 		"shfl.sync.bfly.b32 %r1;\n", "bar.sync;\n", "call.uni vprintf;\n", "@%r1 ret;\n",
-		"setp.lt.u32 %r1, %r2, %r3;\n", "cvt.rn.f32 %r1, %r2;\n", "st.param.b32 [k_param_0], 3;\n"};
+		"setp.lt.u32 %r1, %r2, %r3;\n", "cvt.rn.f32 %r1, %r2;\n", "st.param.b32 [k_param_0], 3;\n",
+		"//@ check.part.b32 %rd1;\n", "//@ check.part.b8 %r1;\n", "//@ check.divisor.b32 %r1, %r2;\n",
+		"//@ check.divisor.b64.b32 %r1, %r2;\n", "//@ check.gather.b32.u32 %r1, %r2;\n",
+		"//@ check.gather.b32.u32 %r1, %r2, %r3;\n", "//@ check.gather.b8.u32 %h1, %r2, 3;\n", "//@ check;\n",
+		"//@ check.nothing.b32 %r1;\n"};
 	for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
 		const sim_case c = {.body = bodies[i]};
 		char *text = sim_text(&c);
@@ -119,9 +127,169 @@ static void test_limits(void **state)
 	}
 }
 
+/* An instruction without what its name is followed by, as the first of a kernel: there is no earlier one's to be found.
+ */
+static void test_bare_names(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"mov", "mov.b64", "add", "cvt", "cvt.f32", "ld", "ld.global", "st",
+		"st.shared", "atom", "atom.add", "red", "red.global", "setp", "setp.lt", "set", "set.lt.u32", "selp",
+		"slct", "testp", "testp.finite", "and", "not", "bra", "brx", "call", "shfl", "shfl.sync", "vote",
+		"vote.sync", "match", "redux", "redux.sync", "elect", "activemask", "bar", "bar.warp", "barrier",
+		"barrier.cluster", "mma", "mma.sync", "mma.sync.aligned.m16n8k16.row.col", "ldmatrix", "ldmatrix.sync",
+		"stmatrix", "movmatrix", "cp", "cp.async", "cp.async.ca", "cp.async.bulk", "cp.reduce",
+		"cp.reduce.async.bulk", "mbarrier", "mbarrier.init", "mbarrier.arrive", "mbarrier.try_wait", "wgmma",
+		"wgmma.mma_async", "wgmma.fence", "mapa", "mapa.shared::cluster", "fence", "fence.proxy",
+		"fence.mbarrier_init", "membar", "prefetch", "tensormap", "setmaxnreg", "check", "check.part",
+		"check.divisor", "check.gather.b32", "bfi", "bfe", "lop3", "prmt", "nanosleep", "griddepcontrol",
+		"isspacep", "cvta"};
+	static const char *const operands[] = {"", "{%r1, %r2}, %rd1", "%rd1, {%r1, %r2}", "%r1, %r2",
+		"%r1, [%rd1], %r2", "[%rd1], %r1", "%p1, %r1, %r2", "%p1|%p2, %r1, 3", "{%r1}, {%r1}, {%r1}, {%r1}",
+		"%rd1, %p1", "%r1, %r1, %r1, %r1, %r1", "[%r1], [%rd1], 16", "_, _", "{}, {}", "%h1, %rd2"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		for (size_t k = 0; k < sizeof operands / sizeof operands[0]; k++)
+			for (size_t dot = 0; dot < 3; dot++) {
+				char text[640];
+				snprintf(text, sizeof text,
+					".version 7.0\n.target sm_80\n.visible .entry k(.param .u64 a)\n{\n.reg .pred "
+					"%%p<4>;\n.reg .b16 %%h<4>;\n.reg .b32 %%r<4>;\n.reg .b64 %%rd<4>;\n%s%s "
+					"%s;\nret;\n}\n",
+					names[i],
+					dot == 0   ? ""
+					: dot == 1 ? "."
+						   : ".b32",
+					operands[k]);
+				parses(text);
+			}
+	static const sim_case c = {.body = "mov {%r1, %r2}, %rd1;\n"};
+	char *text = sim_text(&c);
+	assert_non_null(text);
+	assert_false(parses(text));
+	free(text);
+}
+
+/* ---- Where the paths of branches meet ---- */
+
+typedef struct listing {
+	char *text;
+	size_t n, room;
+} listing;
+
+static void put(listing *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put(listing *l, const char *fmt, ...)
+{
+	va_list list;
+	if (l->room - l->n < 128) {
+		l->room = 2 * l->room + 4096;
+		l->text = realloc(l->text, l->room);
+		assert_non_null(l->text);
+	}
+	va_start(list, fmt);
+	l->n += (size_t)vsnprintf(l->text + l->n, 128, fmt, list);
+	va_end(list);
+}
+
+static const char opening[] = ".version 7.0\n.target sm_80\n.visible .entry k(.param .u64 a)\n{\n"
+			      ".reg .pred %p<4>;\n.reg .b32 %r<4>;\n";
+
+/* Branches as many as a long unrolled kernel has, each to a label of its own: loading takes a moment whatever they
+ * look like, as --sim-steps counts what runs only.  CPU time, so that a busy machine is no failure. */
+static void test_many_branches(void **state)
+{
+	(void)state;
+	enum { N = 100000, KINDS = 6 };
+	for (int kind = 0; kind < KINDS; kind++) {
+		listing l = {0};
+		sim_code *c;
+		char error[640];
+		put(&l, "%s", opening);
+		for (int i = 0; i < N; i++) {
+			int to = kind == 4 ? (i ? i - 1 : 0) : kind == 5 ? (int)((i * 7919u) % N) : i;
+			if (kind >= 4) put(&l, "L%d: ", i);
+			put(&l, "@%%p1 bra L%d;\n", to);
+			if (kind == 0) put(&l, "mov.u32 %%r1, %d;\nL%d:\n", i, i);
+			if (kind == 3) put(&l, "setp.eq.u32 %%p1, %%r1, %d;\n", i);
+		}
+		for (int i = 0; i < N && kind >= 1 && kind < 4; i++)
+			put(&l, "L%d: add.u32 %%r1, %%r1, 1;\n", kind == 2 ? N - 1 - i : i);
+		put(&l, "ret;\n}\n");
+		clock_t begin = clock();
+		if (!sim_code_parse(l.text, "k", &c, error, sizeof error)) fail_msg("%s", error);
+		double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+		if (seconds > 8) fail_msg("kind %d took %.1f s", kind, seconds);
+		if (kind == 0) assert_int_equal(c->code[2].join, 4);
+		if (kind == 1) assert_int_equal(c->code[0].join, 2 * N - 1);
+		if (kind == 2) assert_int_equal(c->code[1].join, 2 * N - 2);
+		sim_code_free(c);
+		free(l.text);
+	}
+}
+
+/* A place reaches the end without another one. */
+static bool avoids(const sim_code *c, int32_t from, int32_t without)
+{
+	bool seen[64] = {false};
+	int32_t stack[256], n = 0;
+	stack[n++] = from;
+	while (n) {
+		int32_t at = stack[--n];
+		if (at == without || (at < 64 && seen[at])) continue;
+		if ((size_t)at >= c->n || c->code[at].step == sim_step_exit) return true;
+		seen[at] = true;
+		const sim_instr *in = &c->code[at];
+		if (in->kind == SIM_BRANCH) stack[n++] = in->target;
+		if (in->kind != SIM_BRANCH || in->guard) stack[n++] = at + 1;
+	}
+	return false;
+}
+
+/* Random branches: the join is the first place, on any way, that all ways to the end lead through. */
+static void test_joins(void **state)
+{
+	(void)state;
+	uint32_t random = 7;
+	for (int round = 0; round < 4000; round++) {
+		listing l = {0};
+		sim_code *c;
+		char error[640];
+		int n = 2 + round % 14;
+		put(&l, "%s", opening);
+		for (int i = 0; i < n; i++) {
+			random = random * 1664525u + 1013904223u;
+			uint32_t what = random >> 28, to = (random >> 8) % (uint32_t)n;
+			put(&l, "L%d: ", i);
+			if (what < 9)
+				put(&l, "@%%p1 bra L%u;\n", to);
+			else if (what < 11)
+				put(&l, "bra L%u;\n", to);
+			else
+				put(&l, "add.u32 %%r1, %%r1, 1;\n");
+		}
+		put(&l, "ret;\n}\n");
+		if (!sim_code_parse(l.text, "k", &c, error, sizeof error)) fail_msg("%s", error);
+		for (int32_t i = 0; i < n; i++) {
+			if (c->code[i].kind != SIM_BRANCH || !c->code[i].guard) continue;
+			int32_t wanted = SIM_NO_PC;
+			/* Of all that every way leads through, the one from which all the others still lie ahead. */
+			for (int32_t k = 0; k <= n && avoids(c, i, -1); k++) {
+				if (k == i || avoids(c, i, k)) continue;
+				bool first = true;
+				for (int32_t m = 0; m <= n; m++)
+					first = first && (m == i || m == k || avoids(c, i, m) || !avoids(c, k, m));
+				if (first) wanted = k;
+			}
+			if (c->code[i].join != wanted)
+				fail_msg("%s: branch %d joins at %d, not %d", l.text, i, c->code[i].join, wanted);
+		}
+		sim_code_free(c);
+		free(l.text);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_prefix), cmocka_unit_test(test_damage), cmocka_unit_test(test_limits)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_prefix), cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_limits), cmocka_unit_test(test_bare_names), cmocka_unit_test(test_many_branches),
+		cmocka_unit_test(test_joins)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -340,7 +340,8 @@ static void declarations_have_their_structure(void **state)
 	ast *file = parse("import \"a\" \".blk\";\n"
 			  "const X: f32 = 1.5;\n"
 			  "fn f(x, const T: type = f32,) -> T { }\n"
-			  "kernel k(p: *const f32) cost(flops = 1) grid(1, 2,) options(num_warps = 8,) { }\n"
+			  "kernel k(p: *const f32) cost(flops = 1) grid(1, 2,) options(num_warps = 8,) "
+			  "requires (p), \"so\" requires q { }\n"
 			  "autotune k key(n, m,) {\n"
 			  "A: [1, 2,], where: [3];\n"
 			  "where A < 2;\n"
@@ -381,7 +382,12 @@ static void declarations_have_their_structure(void **state)
 					  "    list @4:25\n"
 					  "      argument flops @4:30\n"
 					  "        int 1 @4:38\n"
-					  "    block @4:77\n"
+					  "    list @4:77\n"
+					  "      requires \"so\" @4:77\n"
+					  "        name p @4:87\n"
+					  "      requires @4:96\n"
+					  "        name q @4:105\n"
+					  "    block @4:107\n"
 					  "  autotune k @5:10\n"
 					  "    list @5:12\n"
 					  "      name n @5:16\n"
@@ -555,7 +561,7 @@ static void messages_use_human_words(void **state)
 		{"fn f() { ) }", "')' closes nothing; expected a statement or '}'"},
 		{"fn f(1) {}", "expected a parameter or ')', found '1'"},
 		{"kernel f() { } kernel", "expected a name, found the end of the file"},
-		{"kernel f() 1", "expected 'grid', 'options', 'cost' or '{', found '1'"},
+		{"kernel f() 1", "expected 'grid', 'options', 'cost', 'requires' or '{', found '1'"},
 		{"fn f() { x 3; }", "expected '=' or ';', found '3'"},
 		{"fn f() { g(1 2); }", "expected ',' or ')', found '2'"},
 		{"fn f() { x[1 \"a\"]; }", "expected ',' or ']', found a string"},
@@ -620,7 +626,7 @@ static void independent_errors_are_all_reported(void **state)
 				     "E0110, 10:7 E0111, 10:12 E0110, "
 				     "12:22 E0111, 12:32 E0110");
 	assert_int_equal(file->nkids, 4); /* kernel k, const z, autotune k, fn last */
-	const ast *body = file->kids[0]->kids[4];
+	const ast *body = file->kids[0]->kids[5];
 	assert_int_equal(body->nkids, 4); /* let c, if, while, let fine */
 	assert_string_equal(body->kids[3]->kids[0]->text, "fine");
 	assert_int_equal(file->kids[2]->nkids, 3); /* key, B, where */

@@ -89,6 +89,7 @@ static void test_request(void **state)
 	assert_true(fake.map.steps[0] == 1 && fake.map.steps[1] == 1);
 	assert_true(fake.maps[0].opaque[0] == p.x->address + 8192);
 	close_place(&p);
+	fake.takes_maps = 1;
 	p = open_place(&fake_api, FAKE_ADD "map tf32 128 32 64 ; p1 p3 4 * + ; p3 ; p3 64 / ; p3 4 *\n");
 	OK(launch_with(&p, p.x, 1024));
 	assert_int_equal(fake.map.type, CUDA_MAP_TF32);
@@ -214,6 +215,70 @@ static void test_tuned(void **state)
 	close_place(&p);
 }
 
+/* The bounds of what a map can say, each from its last good value to its first bad one.  n is the parameter that a form
+ * of the signature makes an address, an extent or a stride of. */
+static void test_bounds(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *map; /* of a .ptx file, whose code takes maps whatever is promised */
+		int32_t n;
+		const char *refused;
+	} rows[] = {
+		{"p1 p3 + ; 64 ; 64 ; 256", 16, NULL},
+		{"p1 p3 + ; 64 ; 64 ; 256", 8, "its address is null or no multiple of 16"},
+		{"p1 p3 + ; 64 ; 64 ; 256", 17, "its address is null or no multiple of 16"},
+		{"p3 ; 64 ; 64 ; 256", 0, "its address is null or no multiple of 16"},
+		{"p1 p3 / ; 64 ; 64 ; 256", 0, "its address divides by zero"},
+		{"p1 ; p3 ; 64 ; 256", 1, NULL},
+		{"p1 ; p3 ; 64 ; 256", 0, "an extent is below 1 or too large"},
+		{"p1 ; p3 ; 64 ; 256", -1, "an extent is below 1 or too large"},
+		{"p1 ; p3 ; 64 ; 256", 2147418111, NULL},
+		{"p1 ; p3 ; 64 ; 256", 2147418112, "an extent is below 1 or too large"},
+		{"p1 ; 64 ; p3 2 * ; 256", 1073741824, NULL}, /* 2^31: without an end */
+		{"p1 ; 64 ; p3 2 * 1 + ; 256", 1073741824, "an extent is below 1 or too large"},
+		{"p1 ; 64 ; 64 p3 / ; 256", 0, "an extent is below 1 or too large"},
+		{"p1 ; 64 ; 64 ; p3", 16, NULL},
+		{"p1 ; 64 ; 64 ; p3", 8, "a stride is below 1, too large, or no multiple of 16 bytes"},
+		{"p1 ; 64 ; 64 ; p3", 24, "a stride is below 1, too large, or no multiple of 16 bytes"},
+		{"p1 ; 64 ; 64 ; p3", 31, "a stride is below 1, too large, or no multiple of 16 bytes"},
+		{"p1 ; 64 ; 64 ; p3", 32, NULL},
+		{"p1 ; 64 ; 64 ; p3", 48, NULL},
+		{"p1 ; 64 ; 64 ; p3", 0, "a stride is below 1, too large, or no multiple of 16 bytes"},
+		{"p1 ; 64 ; 64 ; p3", -16, "a stride is below 1, too large, or no multiple of 16 bytes"},
+		{"p1 ; 64 ; 64 ; 256 p3 /", 0, "a stride is below 1, too large, or no multiple of 16 bytes"},
+		{"p1 ; 64 ; 64 ; p3 1024 *", 1073741823, NULL}, /* 1024 under 2^40 */
+		{"p1 ; 64 ; 64 ; p3 1024 *", 1073741824, "a stride is below 1, too large, or no multiple of 16 bytes"},
+	};
+	place p = {0};
+	device_seams seams = {.cuda = &fake_api, .compiler = &fake_compiler};
+	OK(device_open_with("cuda", &seams, &p.d));
+	OK(blk_buffer_create(p.d, 65536, &p.z));
+	OK(blk_buffer_create(p.d, 65536, &p.x));
+	OK(blk_buffer_create(p.d, 65536, &p.y));
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char ptx[512];
+		snprintf(ptx, sizeof ptx,
+			"// blk: kernel add\n// blk: symbol add\n// blk: target sm_90a\n// blk: param z *f32\n"
+			"// blk: param x *const f32\n// blk: param y *const f32\n// blk: param n i32\n"
+			"// blk: grid 0 1\n// blk: map f32 128 32 64 ; %s\n.version 8.0\n",
+			rows[i].map);
+		OK(blk_module_source(p.d, "maps.ptx", ptx, NULL, 0, &p.m));
+		OK(blk_kernel_find(p.m, NULL, &p.k));
+		int encodes = fake.encodes;
+		variant *v;
+		OK(variant_get(p.k, 0, &v));
+		tensor_map maps[SIGNATURE_MAPS];
+		const uint64_t bits[] = {p.z->address, p.x->address, p.y->address, (uint64_t)(int64_t)rows[i].n};
+		blk_status status = tensor_maps_get(p.d, v, bits, maps);
+		if (rows[i].refused && (status != BLK_ERROR_ARGUMENT || !strstr(blk_error(), rows[i].refused)))
+			fail_msg("%s, n = %d: status %d: %s", rows[i].map, rows[i].n, status, blk_error());
+		if (!rows[i].refused && status) fail_msg("%s, n = %d: %s", rows[i].map, rows[i].n, blk_error());
+		assert_int_equal(fake.encodes, encodes + !rows[i].refused);
+	}
+	close_place(&p);
+}
+
 static void test_old_driver(void **state)
 {
 	(void)state;
@@ -310,7 +375,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_request, setup),
 		cmocka_unit_test_setup(test_kept_by_value, setup), cmocka_unit_test_setup(test_way_out, setup),
 		cmocka_unit_test_setup(test_told, setup), cmocka_unit_test_setup(test_promises_told, setup),
-		cmocka_unit_test_setup(test_tuned, setup), cmocka_unit_test_setup(test_old_driver, setup),
+		cmocka_unit_test_setup(test_tuned, setup), cmocka_unit_test_setup(test_bounds, setup),
+		cmocka_unit_test_setup(test_old_driver, setup),
 		cmocka_unit_test_setup(test_failures_leave_nothing, setup),
 		cmocka_unit_test_setup(test_threads, setup)};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -304,6 +304,48 @@ static void test_cost(void **state)
 	blk_device_close(p.device);
 }
 
+/* A configuration that these arguments do not fit is neither compiled nor recorded; the key is one for all n here. */
+static void test_misfit(void **state)
+{
+	(void)state;
+	place p;
+	times[32] = 1;
+	times[40] = 2;
+	const char *source =
+		"autotune axis T 32\nrequires p3 $B 16 * <= ; n=p3 B=$B ; n <= B * 16 ; a row fits\n"
+		"configuration T=32,B=16\nfits p3 16 16 * <=\nconfiguration T=40,B=64\nfits p3 64 16 * <=\n";
+	assert_int_equal(open_place(&p, source), BLK_OK);
+	assert_int_equal(tune(&p, 0), 1);
+	assert_int_equal(seen.verdicts[32], BLK_TUNE_MISFIT);
+	assert_string_equal(seen.reasons[32], "the kernel requires n <= B * 16 (a row fits)");
+	assert_int_equal(seen.best, 40);
+	p.n = 200; /* what was chosen fits too */
+	assert_int_equal(launch(&p), BLK_OK);
+	assert_int_equal(fake.threads, 40);
+	assert_int_equal(tune(&p, 0), 1);
+	assert_int_equal(seen.best, 32);
+	assert_int_equal(launch(&p), BLK_OK);
+	assert_int_equal(fake.threads, 32);
+	p.n = N; /* the newer choice does not fit, the older one does */
+	assert_int_equal(launch(&p), BLK_OK);
+	assert_int_equal(fake.threads, 40);
+	assert_int_equal(tune(&p, 0), 0);
+	assert_int_equal(seen.verdicts[32], BLK_TUNE_MISFIT);
+	p.n = 1100;
+	int before = fake.launches;
+	assert_int_equal(launch(&p), BLK_ERROR_ARGUMENT);
+	assert_string_equal(blk_error(),
+		"kernel add requires n <= B * 16 (a row fits), which does not hold: n = 1100, B = 64; "
+		"none of its 2 configurations fits either");
+	assert_int_equal(fake.launches, before);
+	blk_device_close(p.device);
+	assert_int_equal(open_place(&p, source), BLK_OK); /* another start: both are known */
+	p.n = 200;
+	assert_int_equal(tune(&p, 0), 0);
+	assert_int_equal(seen.best, 32);
+	blk_device_close(p.device);
+}
+
 static void test_wrong(void **state)
 {
 	(void)state;
@@ -357,8 +399,10 @@ static void test_isolated_errors(void **state)
 	setenv("BLK_TRIAL", "/bin/true", 1);
 	assert_int_equal(launch(&p), BLK_ERROR_INTERNAL);
 	assert_non_null(strstr(blk_error(), "blk-trial ended"));
-	blk_arg bare = blk_ptr(blk_buffer_pointer(p.x));
-	assert_int_equal(blk_launch(p.kernel, NULL, NULL, BLK_ARGS(blk_buf(p.z), bare, blk_buf(p.y), blk_i32(p.n))),
+	static float nobodys[N];
+	blk_arg bare = blk_ptr(nobodys);
+	assert_int_equal(
+		blk_kernel_tune(p.kernel, NULL, BLK_ARGS(blk_buf(p.z), bare, blk_buf(p.y), blk_i32(p.n)), NULL, NULL),
 		BLK_ERROR_ARGUMENT);
 	assert_non_null(strstr(blk_error(), "x is a bare pointer"));
 	unsetenv("BLK_TRIAL");
@@ -368,6 +412,237 @@ static void test_isolated_errors(void **state)
 	blk_device_close(p.device);
 	unsetenv("BLK_TUNE");
 	assert_null(fake_leak());
+}
+
+/* ---- Bare pointers ---- */
+
+/* One allocation of the driver's for all, as a framework makes it: a float before z, which is x, and y behind. */
+enum { ONE = 4 * (2 * N + 2) };
+
+static CUdeviceptr allocate_one(place *p)
+{
+	CUdeviceptr one = 0;
+	fake.current = fake_primary;
+	assert_int_equal(fake_api.cuMemAlloc_v2(&one, ONE), 0);
+	fake.current = NULL;
+	float *f = (float *)(uintptr_t)one;
+	for (int i = 0; i < 2 * N + 2; i++) f[i] = (float)i;
+	(void)p;
+	return one;
+}
+
+static blk_status launch_one(place *p, CUdeviceptr one)
+{
+	const char *at = (const char *)(uintptr_t)one;
+	return blk_launch(p->kernel, NULL, NULL,
+		BLK_ARGS(blk_ptr(at + 4), blk_ptr(at + 4), blk_ptr(at + 4 + 4 * N), blk_i32(p->n)));
+}
+
+/* Each of the n numbers from the second on is added to `often` times, and nothing else is. */
+static bool added(const place *p, CUdeviceptr one, int often)
+{
+	const float *f = (const float *)(uintptr_t)one;
+	bool good = true;
+	for (int i = 0; i < 2 * N + 2; i++)
+		good = good && f[i] == (float)i + (float)(i >= 1 && i <= p->n ? often * (i + N) : 0);
+	return good;
+}
+
+/* In place, by pointers into an allocation that only the driver knows. */
+static void test_bare_pointers(void **state)
+{
+	(void)state;
+	place p;
+	times[32] = 2, times[40] = 0.1, times[48] = 1;
+	fake.wrong_threads = 40;
+	assert_int_equal(open_place(&p, "configuration T=32\nconfiguration T=40\nconfiguration T=48\n"), BLK_OK);
+	CUdeviceptr one = allocate_one(&p);
+	assert_int_equal(launch_one(&p, one), BLK_OK);
+	assert_true(added(&p, one, 1));
+	assert_string_equal(blk_note(), "");
+	assert_int_equal(fake.threads, 48); /* 40 is faster, and wrong by one in numbers of thousands */
+	assert_int_equal(fake.launches, 4);
+	assert_int_equal(launch_one(&p, one), BLK_OK);
+	assert_true(added(&p, one, 2));
+	assert_int_equal(fake.launches, 5);
+	fake_api.cuMemFree_v2(one);
+	blk_device_close(p.device);
+	assert_null(fake_leak());
+}
+
+/* Whatever the driver refuses, and whenever: a launch that succeeds has added once, one that fails not at all. */
+static void test_bare_faults(void **state)
+{
+	(void)state;
+	static const int codes[] = {CUDA_OUT_OF_MEMORY, 1, CUDA_ILLEGAL_ADDRESS};
+	int untried = 0, failed = 0;
+	setenv("BLK_CACHE", "off", 1);
+	times[32] = 2, times[40] = 1;
+	for (size_t c = 0; c < sizeof codes / sizeof codes[0]; c++)
+		for (int at = 1;; at++) {
+			place p;
+			fake_reset();
+			assert_int_equal(open_place(&p, "configuration T=32\nconfiguration T=40\n"), BLK_OK);
+			CUdeviceptr one = allocate_one(&p);
+			note_clear();
+			fake.calls = 0;
+			fake.fail_at = at;
+			fake.fail_with = codes[c];
+			blk_status status = launch_one(&p, one);
+			bool hit = fake.failed_call != NULL;
+			if (!added(&p, one, status == BLK_OK)) fail_msg("%s: %s", fake.failed_call, blk_error());
+			bool told = strstr(blk_note(), "it runs with its defaults") != NULL;
+			if (status == BLK_OK && hit && fake.threads == 128 && !told)
+				fail_msg("%s: untuned in silence", fake.failed_call);
+			untried += told;
+			failed += status != BLK_OK;
+			fake.fail_at = 0;
+			fake_api.cuMemFree_v2(one);
+			blk_device_close(p.device);
+			assert_null(fake_leak());
+			if (!hit) break;
+		}
+	assert_in_range(untried, 3, 30);
+	assert_in_range(failed, 5, 300);
+}
+
+/* A configuration that takes the context leaves what it was given as it was. */
+static void test_bare_fault_in_trial(void **state)
+{
+	(void)state;
+	place p;
+	times[32] = times[40] = 1;
+	fake.fault_threads = 40;
+	assert_int_equal(open_place(&p, "configuration T=32\nconfiguration T=40\n"), BLK_OK);
+	CUdeviceptr one = allocate_one(&p);
+	assert_int_not_equal(launch_one(&p, one), BLK_OK);
+	assert_non_null(strstr(blk_error(), "configuration T=40 failed"));
+	assert_true(added(&p, one, 0));
+	fake_api.cuMemFree_v2(one);
+	blk_device_close(p.device);
+}
+
+static float nobodys[2][N]; /* the fake machine reaches it, its driver knows nothing of it */
+
+static blk_status launch_nobodys(place *p, int n)
+{
+	for (int i = 0; i < N; i++) nobodys[0][i] = (float)i;
+	blk_status status = blk_launch(
+		p->kernel, NULL, NULL, BLK_ARGS(blk_ptr(nobodys[1]), blk_ptr(nobodys[0]), blk_buf(p->y), blk_i32(n)));
+	for (int i = 0; i < n; i++)
+		if (!status && nobodys[1][i] != 2 * (float)i) fail_msg("z[%d] is %g", i, (double)nobodys[1][i]);
+	return status;
+}
+
+/* Memory of unknown size: nothing is tried; the nearest key's configuration is used, and one is told. */
+static void test_nearest(void **state)
+{
+	(void)state;
+	static const struct {
+		int n;
+		unsigned best;
+	} known[] = {{10, 32}, {100, 40}, {900, 48}};
+	static const struct {
+		int n;
+		unsigned threads;
+		const char *note;
+	} asked[] = {{1, 32, "what is best for n=10: T=32"}, {31, 32, "what is best for n=10: T=32"},
+		{32, 40, "what is best for n=100: T=40"}, {299, 40, "what is best for n=100: T=40"},
+		{301, 48, "what is best for n=900: T=48"}, {900, 48, "what is best for n=900: T=48"},
+		{1000, 48, "what is best for n=900: T=48"}};
+	const char *list = "configuration T=32\nconfiguration T=40\nconfiguration T=48\n";
+	place p;
+	assert_int_equal(open_place(&p, list), BLK_OK);
+	int before = fake.launches;
+	assert_int_equal(launch_nobodys(&p, 500), BLK_OK); /* nothing is known at all */
+	assert_int_equal(fake.launches, before + 1);
+	assert_int_equal(fake.threads, 128);
+	assert_non_null(strstr(blk_note(), "kernel add cannot be tuned: z is a bare pointer"));
+	assert_non_null(strstr(blk_note(), "it runs with its defaults"));
+	for (int i = 0; i < 3; i++) {
+		for (int t = 32; t <= 48; t += 8) times[t] = 2;
+		times[known[i].best] = 1;
+		p.n = known[i].n;
+		tune(&p, 0);
+		assert_int_equal(seen.best, known[i].best);
+	}
+	for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+		/* 31 lies nearer to 10 than to 100: sqrt(10 * 100) is 31.6; sqrt(100 * 900) is 300 */
+		before = fake.launches;
+		setenv("BLK_TUNE", asked[i].n == 900 ? "always" : "auto", 1); /* always: as if it were not known */
+		assert_int_equal(launch_nobodys(&p, asked[i].n), BLK_OK);
+		if (asked[i].n == 900) continue; /* settled by tune() above */
+		assert_int_equal(fake.launches, before + 1);
+		if (fake.threads != asked[i].threads || !strstr(blk_note(), asked[i].note))
+			fail_msg("n=%d: threads %u, note %s", asked[i].n, fake.threads, blk_note());
+		assert_int_equal(launch_nobodys(&p, asked[i].n), BLK_OK); /* and is remembered */
+		assert_int_equal(fake.threads, asked[i].threads);
+	}
+	/* Asked for, it is an error; with a buffer it is tuned after all. */
+	blk_arg z = blk_ptr(nobodys[1]);
+	assert_int_equal(
+		blk_kernel_tune(p.kernel, NULL, BLK_ARGS(z, blk_buf(p.x), blk_buf(p.y), blk_i32(1000)), NULL, NULL),
+		BLK_ERROR_ARGUMENT);
+	before = fake.launches;
+	p.n = 1000;
+	times[40] = 0.5;
+	unsetenv("BLK_TUNE");
+	assert_int_equal(launch(&p), BLK_OK);
+	assert_int_equal(fake.threads, 40);
+	assert_int_equal(fake.launches, before + 4);
+	check_result(&p);
+	blk_device_close(p.device);
+	assert_null(fake_leak());
+}
+
+/* Of a kernel with several keys the sum counts; records of other kernels, and damaged ones, do not. */
+static void test_nearest_of_several(void **state)
+{
+	(void)state;
+	char *where;
+	place p;
+	assert_int_equal(open_place(&p, "autotune key n,z\nconfiguration T=32\nconfiguration T=40\n"), BLK_OK);
+	uint64_t bits[SIGNATURE_PARAMETERS] = {0}, promises = 7;
+	tune_result none[2] = {{0}}, first[2] = {{BLK_TUNE_GOOD, 1, NULL, false}, {BLK_TUNE_GOOD, 2, NULL, false}},
+		    second[2] = {{BLK_TUNE_GOOD, 2, NULL, false}, {BLK_TUNE_GOOD, 1, NULL, false}},
+		    bad[2] = {{0}, {BLK_TUNE_WRONG, 0, NULL, false}};
+	bits[3] = 64, bits[0] = 256; /* n is 64; z, a pointer, no number of anything */
+	tune_record_write(p.kernel, bits, promises, first);
+	bits[3] = 1024;
+	tune_record_write(p.kernel, bits, promises, second);
+	bits[3] = 250;
+	assert_int_equal(tune_record_nearest(p.kernel, bits, promises, none, &where), 0);
+	assert_string_equal(where, "n=64,z=256");
+	free(where);
+	bits[3] = 300;
+	assert_int_equal(tune_record_nearest(p.kernel, bits, promises, none, &where), 1);
+	free(where);
+	assert_int_equal(tune_record_nearest(p.kernel, bits, promises, bad, &where), 0); /* the second best there */
+	assert_string_equal(where, "n=1024,z=256");
+	free(where);
+	bits[3] = 1000, bits[0] = 512; /* 64 for another pointer: both are as far in that, so n decides */
+	assert_int_equal(tune_record_nearest(p.kernel, bits, promises, none, &where), 1);
+	free(where);
+	bits[3] = 64, bits[0] = 512;
+	tune_record_write(p.kernel, bits, promises, second);
+	bits[3] = 1024, bits[0] = 512; /* 4 doublings of n are nearer than another z */
+	assert_int_equal(tune_record_nearest(p.kernel, bits, promises, none, &where), 1);
+	assert_string_equal(where, "n=64,z=512");
+	free(where);
+	bits[3] = (uint32_t)-5, bits[0] = 256; /* a negative number counts as 1: 64 is nearer */
+	assert_int_equal(tune_record_nearest(p.kernel, bits, promises, none, &where), 0);
+	free(where);
+	bits[3] = 64;
+	tune_record_write(p.kernel, bits, promises + 1, second); /* as near, but with other promises */
+	assert_int_equal(tune_record_nearest(p.kernel, bits, promises + 1, none, &where), 1);
+	free(where);
+	assert_int_equal(tune_record_nearest(p.kernel, bits, promises, none, &where), 0);
+	free(where);
+	blk_device_close(p.device);
+	assert_int_equal(open_place(&p, "autotune key n,z\nconfiguration T=99\nconfiguration T=98\n"), BLK_OK);
+	assert_int_equal(tune_record_nearest(p.kernel, bits, promises, none, &where), TUNE_NONE); /* others' names */
+	assert_null(where);
+	blk_device_close(p.device);
 }
 
 /* ---- Records ---- */
@@ -513,7 +788,7 @@ static int count_leftovers(const char *inner)
 	int n = 0;
 	snprintf(path, sizeof path, "%s/%s", folder, inner);
 	DIR *d = opendir(path);
-	for (struct dirent *e; d && (e = readdir(d));) n += strncmp(e->d_name, ".tmp-", 5) == 0;
+	for (struct dirent *e; d && (e = readdir(d));) n += strstr(e->d_name, ".tmp-") != NULL;
 	if (d) closedir(d);
 	return n;
 }
@@ -581,9 +856,15 @@ int main(void)
 		T(test_noise),
 		T(test_pruned),
 		T(test_cost),
+		T(test_misfit),
 		T(test_wrong),
 		T(test_fault),
 		T(test_isolated_errors),
+		T(test_bare_pointers),
+		T(test_bare_faults),
+		T(test_bare_fault_in_trial),
+		T(test_nearest),
+		T(test_nearest_of_several),
 		T(test_damaged_records),
 		T(test_thousand_kills),
 	};

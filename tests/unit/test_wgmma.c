@@ -245,6 +245,33 @@ static void loops_keep_products_in_flight(void **state)
 	assert_int_equal(count(s, "st.global.b32"), 0);
 }
 
+/* One tile, right operand of one product and left, turned, of another.  A ring serves both where both want its lines of
+ * 64 f16 in one swizzle; with 8 warps the right operand is read in columns of 32, 64 bytes, and the left in lines of
+ * 128. */
+static void products_share_a_ring(void **state)
+{
+	(void)state;
+	for (int warps = 4; warps <= 8; warps += 4) {
+		char source[2048];
+		snprintf(source, sizeof source,
+			"kernel k(o: *f32, p: *f32, a: *const f16, b: *const f16, c: *const f16, n: i32) grid(1) "
+			"options(num_warps = %d, num_stages = 3) {\n"
+			"let j = arange(0, 64); var s = zeros([64, 64], f32); var t = zeros([64, 64], f32);\n"
+			"for at in range(0, n, 64) {\n"
+			"let x = load(a + (at + j)[:, None] * 64 + j[None, :]);\n"
+			"s = dot(load(b + j[:, None] * n + (at + j)[None, :]), x, s);\n"
+			"t = dot(trans(x), load(c + (at + j)[:, None] * 64 + j[None, :]), t);\n}\n"
+			"store(o + j[:, None] * 64 + j[None, :], s); store(p + j[:, None] * 64 + j[None, :], t);\n}\n",
+			warps);
+		const char *s = compiled(source, "sm_90a", BLKC_EMIT_LAYOUT);
+		assert_int_equal(count(s, "ring {stages=3 swizzle=128 fast=1}"), 3);
+		assert_int_equal(count(s, " = wgmma "), 2);
+		const char *read = strstr(s, "%x = ring_read ");
+		if (warps == 4) assert_null(read);
+		if (warps == 8) assert_non_null(read);
+	}
+}
+
 /* Somebody looks at the sum, or an operand is not the ring's: every product is waited for where it stands. */
 static void products_that_are_waited_for(void **state)
 {
@@ -353,7 +380,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(descriptors), cmocka_unit_test(worked_examples),
 		cmocka_unit_test(turning_layouts), cmocka_unit_test(parts_of_sums), TEST(loops_keep_products_in_flight),
-		TEST(products_that_are_waited_for), TEST(dots_that_stay), TEST(operands_that_are_turned),
-		TEST(copies_that_round)};
+		TEST(products_share_a_ring), TEST(products_that_are_waited_for), TEST(dots_that_stay),
+		TEST(operands_that_are_turned), TEST(copies_that_round)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,9 @@ void write_case(const program *p, const verdict *v, const char *prefix, FILE *ou
 	snprintf(device, sizeof device, "%s", v->device);
 	device[strcspn(device, ",")] = 0;
 	if (!strncmp(device, "cpu", 3) || !device[0]) snprintf(device, sizeof device, "sim:sm_80");
-	fprintf(out, "blkrun %s --device=%s --rtol 0 --atol 0 --check cpu --grid=%d,%d,%d -D num_warps=%d n=%d r=%d",
+	fprintf(out,
+		"blkrun %s --device=%s --rtol 0 --atol 0 --check cpu --allow-unwritten --grid=%d,%d,%d -D num_warps=%d "
+		"n=%d r=%d",
 		path, device, p->grid[0], p->grid[1], p->grid[2], p->num_warps, p->n, p->region);
 	for (int i = 0; i < p->nscalars; i++) {
 		const host_scalar *h = &p->scalars[i];

@@ -1,0 +1,273 @@
+/* The memory of trials.
+ *
+ * In: the arguments of a launch.  Out: the same arguments, but every pointer into memory that a trial may write points
+ * into a copy of it, fresh before each trial; so each sees what the launch will see, and nothing has to be put back,
+ * whatever ends the trials.  The one idea: what is copied is all that may lie behind a pointer (memory_behind()), as a
+ * kernel's masks are not known; where that is not known either, or there is no room, nothing is tried.
+ *
+ *	the caller's   |....y.......m....|      one allocation, two parameters
+ *	the copy       |....y'......m'...|      the same distances, the same alignment
+ *
+ * What a reset clause names is zeroed in the copy, what a scratch clause names is used as it is: what a launch leaves
+ * there means nothing. */
+#include "support/scalar.h"
+#include "tune.h"
+
+#include <stdlib.h>
+
+/* The low bits of an address that code may rely on: no tile or tensor map asks for more. */
+enum { ALIGNED = 256 };
+
+static bool is_pointer(const blk_kernel *k, uint32_t i)
+{
+	return k->sig->parameters[i].code == BLK_TYPE_POINTER;
+}
+
+static bool inside(memory_span s, uint64_t address)
+{
+	return address - s.base < s.bytes;
+}
+
+/* Nothing was tried: the launch goes on without. */
+static blk_status give_up(trial *t, blk_status status)
+{
+	t->job->untried = status != BLK_ERROR_KERNEL && status != BLK_ERROR_ASSERT;
+	return status;
+}
+
+blk_status trial_unknown_memory(tune_job *j, uint32_t i)
+{
+	j->untried = true;
+	return error_set(BLK_ERROR_ARGUMENT,
+		"kernel %s cannot be tuned: %s is a bare pointer, and how much memory lies behind it is not known to "
+		"libblk or the driver; pass a blk_buffer, or a pointer into one",
+		j->kernel->sig->kernel, j->kernel->sig->parameters[i].name);
+}
+
+/* ---- Copies ---- */
+
+/* A configuration may write what the defaults do not. */
+static bool trial_writes(const trial *t, uint32_t i)
+{
+	const tune_job *j = t->job;
+	bool writes = j->kernel->sig->parameters[i].written;
+	for (uint32_t c = 0; c < j->kernel->sig->nconfigurations; c++)
+		writes = writes || (j->variants[c] && j->variants[c]->sig->parameters[i].written);
+	return writes;
+}
+
+static bool to_be_copied(const trial *t, uint32_t i)
+{
+	const blk_kernel *k = t->job->kernel;
+	bool named = k->tuner->reset[i] || k->tuner->restore[i];
+	return is_pointer(k, i) && (named || (trial_writes(t, i) && !k->tuner->scratch[i]));
+}
+
+static trial_copy *copy_of(const trial *t, uint64_t address)
+{
+	for (uint32_t i = 0; i < t->ncopies; i++)
+		if (inside(t->copies[i].of, address)) return &t->copies[i];
+	return NULL;
+}
+
+static blk_status add_copy(trial *t, uint32_t i)
+{
+	memory_span s;
+	if (!memory_behind(t->device, &t->job->args[i], &s)) return trial_unknown_memory(t->job, i);
+	if (!s.bytes || copy_of(t, t->job->bits[i])) return BLK_OK;
+	uint64_t low = s.base % ALIGNED, room = 0;
+	blk_status status = t->device->backend->allocate(t->device, s.bytes + low, &room);
+	if (status) return give_up(t, status);
+	t->copies[t->ncopies++] = (trial_copy){.of = s, .room = room, .at = room + low};
+	return BLK_OK;
+}
+
+/* A pointer's part of its allocation is not known, unless it has all of it. */
+static bool alone(const trial *t, uint32_t i, const trial_copy *c)
+{
+	const tune_job *j = t->job;
+	for (uint32_t other = 0; other < j->kernel->nparameters; other++)
+		if (other != i && is_pointer(j->kernel, other) && inside(c->of, j->bits[other])) return false;
+	return j->bits[i] == c->of.base;
+}
+
+static void choose_zeroed(trial *t, uint32_t i)
+{
+	const blk_kernel *k = t->job->kernel;
+	trial_copy *c = copy_of(t, t->job->bits[i]);
+	if (!c) return;
+	if (t->job->args[i].type == BLK_TYPE_BUFFER || alone(t, i, c))
+		c->zeroed = true;
+	else
+		note_add(
+			"kernel %s: trials find %s as it is and not zeroed (reset): it is a pointer into an allocation "
+			"that holds more",
+			k->sig->kernel, k->sig->parameters[i].name);
+}
+
+/* Arguments of trials, and what they touch: the callers of bench_variant() want to know. */
+static void redirect(trial *t)
+{
+	const tune_job *j = t->job;
+	t->all_known = true;
+	for (uint32_t i = 0; i < j->kernel->nparameters; i++) {
+		t->bits[i] = j->bits[i];
+		if (!is_pointer(j->kernel, i)) continue;
+		const trial_copy *c = copy_of(t, j->bits[i]);
+		memory_span s = {0};
+		if (c) {
+			t->bits[i] = c->at + (j->bits[i] - c->of.base);
+			s = (memory_span){c->at, c->of.bytes};
+		} else if (!memory_behind(t->device, &j->args[i], &s))
+			t->all_known = false;
+		t->touched[t->ntouched++] = s;
+	}
+}
+
+blk_status trial_refresh(const trial *t)
+{
+	const backend *b = t->device->backend;
+	blk_status status = BLK_OK;
+	for (uint32_t i = 0; !status && i < t->ncopies; i++) {
+		const trial_copy *c = &t->copies[i];
+		status = c->zeroed ? b->fill(t->device, c->at, 0, c->of.bytes, NULL)
+				   : b->copy(t->device, c->at, c->of.base, c->of.bytes, NULL);
+	}
+	return status;
+}
+
+/* ---- Addresses ---- */
+
+static bool writes_addresses(const tune_job *j)
+{
+	bool writes = j->kernel->sig->writes_addresses;
+	for (uint32_t c = 0; c < j->kernel->sig->nconfigurations; c++)
+		writes = writes || (j->variants[c] && j->variants[c]->sig->writes_addresses);
+	return writes;
+}
+
+/* Where addresses come from that are no pointers: a table of them, or one by itself. */
+static bool may_hold_address(const signature_parameter *p)
+{
+	unsigned type = p->code == BLK_TYPE_POINTER ? p->element : p->code;
+	return type == BLK_TYPE_I64 || type == BLK_TYPE_U64;
+}
+
+/* What lies behind an address in memory is not copied; `scratch` says that a trial may leave there what it likes. */
+static blk_status check_addresses(trial *t)
+{
+	const blk_kernel *k = t->job->kernel;
+	if (!writes_addresses(t->job)) return BLK_OK;
+	for (uint32_t i = 0; i < k->nparameters; i++)
+		if (may_hold_address(&k->sig->parameters[i]) && k->tuner->scratch[i]) return BLK_OK;
+	t->job->untried = true;
+	return error_set(BLK_ERROR_ARGUMENT,
+		"kernel %s cannot be tuned: it writes through addresses that it loads or is given as integers, and "
+		"what "
+		"lies there is not known; where a launch writes all of it anew, name what holds the addresses in the "
+		"autotune block: scratch NAME",
+		k->sig->kernel);
+}
+
+/* ---- Sections ---- */
+
+/* Where the next written parameter's memory begins in the same copy, or the copy ends. */
+static uint64_t end_of(const trial *t, uint32_t i, const trial_copy *c, bool *first)
+{
+	const tune_job *j = t->job;
+	uint64_t end = c->of.base + c->of.bytes;
+	*first = true;
+	for (uint32_t other = 0; other < j->kernel->nparameters; other++) {
+		uint64_t at = j->bits[other];
+		if (!is_pointer(j->kernel, other) || !trial_writes(t, other) || !inside(c->of, at)) continue;
+		if (at > j->bits[i] && at < end) end = at;
+		if (at < j->bits[i]) *first = false;
+	}
+	return end;
+}
+
+/* A written parameter's results: from its pointer to the next one's, and what lies below the first. */
+static blk_status add_section(trial *t, uint32_t i)
+{
+	const tune_job *j = t->job;
+	const trial_copy *c = copy_of(t, j->bits[i]);
+	if (!c || !j->kernel->sig->parameters[i].written || j->kernel->tuner->scratch[i]) return BLK_OK;
+	bool first;
+	uint64_t from = j->bits[i] - c->of.base, end = end_of(t, i, c, &first) - c->of.base;
+	if (first) from %= scalar_bytes((scalar)j->kernel->sig->parameters[i].element);
+	trial_section *s = &t->sections[t->nsections++];
+	*s = (trial_section){.parameter = i,
+		.copy = c,
+		.from = from,
+		.bytes = end - from,
+		.is_whole = j->args[i].type == BLK_TYPE_BUFFER,
+		.reference = malloc(end - from + 1)};
+	if (s->bytes > t->most) t->most = s->bytes;
+	return s->reference ? BLK_OK : give_up(t, error_memory());
+}
+
+static bool has_part(const trial *t)
+{
+	bool part = false;
+	for (uint32_t i = 0; i < t->nsections; i++) part = part || !t->sections[i].is_whole;
+	return part;
+}
+
+static blk_status add_sections(trial *t)
+{
+	blk_status status = BLK_OK;
+	for (uint32_t i = 0; !status && i < t->job->kernel->nparameters; i++)
+		if (is_pointer(t->job->kernel, i)) status = add_section(t, i);
+	if (status) return status;
+	t->got = malloc(t->most + 1);
+	t->before = has_part(t) ? malloc(t->most + 1) : NULL;
+	return t->got && (t->before || !has_part(t)) ? BLK_OK : give_up(t, error_memory());
+}
+
+/* ---- All of it ---- */
+
+static blk_status make_copies(trial *t)
+{
+	const tune_job *j = t->job;
+	blk_status status = BLK_OK;
+	for (uint32_t i = 0; !status && i < j->kernel->nparameters; i++)
+		if (to_be_copied(t, i)) status = add_copy(t, i);
+	for (uint32_t i = 0; !status && i < j->kernel->nparameters; i++)
+		if (j->kernel->tuner->reset[i]) choose_zeroed(t, i);
+	if (!status) redirect(t);
+	if (status || !t->ncopies) return status;
+	if (!(status = trial_refresh(t))) status = t->device->backend->sync(t->device);
+	return status ? give_up(t, status) : BLK_OK;
+}
+
+blk_status trial_memory_known(trial *t)
+{
+	const tune_job *j = t->job;
+	memory_span s;
+	blk_status status = check_addresses(t);
+	for (uint32_t i = 0; !status && i < j->kernel->nparameters; i++)
+		if (to_be_copied(t, i) && !memory_behind(t->device, &j->args[i], &s))
+			status = trial_unknown_memory(t->job, i);
+	return status;
+}
+
+blk_status trial_memory_make(trial *t)
+{
+	uint32_t n = t->job->kernel->nparameters;
+	t->copies = calloc(n + 1, sizeof *t->copies);
+	t->sections = calloc(n + 1, sizeof *t->sections);
+	if (!t->copies || !t->sections) return give_up(t, error_memory());
+	blk_status status = check_addresses(t);
+	if (!status) status = make_copies(t);
+	return status ? status : add_sections(t);
+}
+
+void trial_memory_free(trial *t)
+{
+	for (uint32_t i = 0; i < t->ncopies; i++) t->device->backend->release(t->device, t->copies[i].room);
+	for (uint32_t i = 0; i < t->nsections; i++) free(t->sections[i].reference);
+	free(t->copies);
+	free(t->sections);
+	free(t->got);
+	free(t->before);
+}

@@ -1,0 +1,838 @@
+/* Accesses outside of buffers on the cpu device: what each mode finds and says, that the process and its own signal
+ * handlers live on, and the parts below: regions of memory, traps, line tables. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/cpu.h"
+#include "runtime/internal.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static const compiler_api linked = {blkc_compile, blkc_result_free, blkc_version};
+static const device_seams seams = {.compiler = &linked};
+
+#define OK(call) check_ok((call), #call, __LINE__)
+static void check_ok(blk_status s, const char *what, int line)
+{
+	if (s != BLK_OK) fail_msg("line %d: %s: %s (%s)", line, what, blk_error(), blk_status_text(s));
+}
+
+/* The launch failed for what the kernel did, and says each of the texts. */
+#define FAULTS(call, ...) check_fault((call), __LINE__, (const char *const[]){__VA_ARGS__, NULL})
+static void check_fault(blk_status s, int line, const char *const *texts)
+{
+	if (s != BLK_ERROR_KERNEL) fail_msg("line %d: status %d: %s", line, s, s ? blk_error() : "");
+	for (; *texts; texts++)
+		if (!strstr(blk_error(), *texts)) fail_msg("line %d: no '%s' in: %s", line, *texts, blk_error());
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	unsetenv("BLK_CPU");
+	unsetenv("BLK_CPU_THREADS");
+	setenv("BLK_CACHE", "off", 1);
+	return 0;
+}
+
+static blk_device *open_device(const char *name)
+{
+	blk_device *d = NULL;
+	OK(device_open_with(name, &seams, &d));
+	return d;
+}
+
+static blk_kernel *make(blk_device *d, const char *source)
+{
+	blk_module *m;
+	blk_kernel *k;
+	OK(blk_module_source(d, "k.blk", source, NULL, 0, &m));
+	OK(blk_kernel_find(m, NULL, &k));
+	return k;
+}
+
+static blk_buffer *zeros(blk_device *d, size_t bytes)
+{
+	blk_buffer *b;
+	OK(blk_buffer_create(d, bytes, &b));
+	OK(blk_buffer_fill(b, 0, 0, bytes));
+	return b;
+}
+
+static const char *const modes[] = {"cpu:guarded", "cpu:checked"};
+
+/* Without its masks; line 5 reads, line 6 writes. */
+static const char twice[] = "kernel twice(y: *f32, x: *const f32, n: i32, const BLOCK: i32 = 1024)\n"
+			    "    grid(cdiv(n, BLOCK))\n"
+			    "{\n"
+			    "    let i = program_id(0) * BLOCK + arange(0, BLOCK);\n"
+			    "    let v = load(x + i);\n"
+			    "    store(y + i, 2.0 * v);\n"
+			    "}\n";
+static const char poke[] = "kernel poke(y: *f32, x: *const f32, k: i64) grid(1)\n"
+			   "{\n"
+			   "    store(y + k, load(x));\n"
+			   "}\n";
+
+/* ---- what is found, and what is said of it ---- */
+
+static void missing_mask(void **state)
+{
+	(void)state;
+	for (int threads = 1; threads <= 4; threads += 3) {
+		setenv("BLK_CPU_THREADS", threads == 1 ? "1" : "4", 1);
+		blk_device *d = open_device("cpu:checked");
+		blk_kernel *k = make(d, twice);
+		blk_buffer *x = zeros(d, 100000 * 4), *y = zeros(d, 100352 * 4), *z = zeros(d, 100000 * 4);
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i32(100000))),
+			"k.blk:5: 4 bytes are read outside x, which has 400000 bytes: at offset 400000\n",
+			"in kernel twice, program (97, 0, 0)\n", "hint: compare the mask with the number of elements");
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(z), blk_buf(y), blk_i32(100000))),
+			"k.blk:6: 4 bytes are written outside y, which has 400000 bytes: at offset 400000\n",
+			"program (97, 0, 0)");
+		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(y), blk_i32(100352))));
+		blk_device_close(d);
+		d = open_device("cpu:guarded");
+		k = make(d, twice);
+		x = zeros(d, 100000 * 4), y = zeros(d, 100352 * 4), z = zeros(d, 100000 * 4);
+		/* 400128 is the page's end where pages are of 4096 bytes: 400000 rounded up to 256 */
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i32(100000))),
+			"k.blk:5: memory is read outside x, which has 400000 bytes: at offset 400128\n",
+			"in kernel twice, program (97, 0, 0)\n", "BLK_CPU=checked finds the first element");
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(z), blk_buf(y), blk_i32(100000))),
+			"k.blk:6: memory is written outside y, which has 400000 bytes: at offset 400128\n");
+		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(y), blk_i32(100352))));
+		OK(blk_device_sync(d));
+		blk_device_close(d);
+	}
+}
+
+static void everywhere_around(void **state)
+{
+	(void)state;
+	blk_device *d = open_device("cpu:checked");
+	blk_kernel *k = make(d, poke);
+	blk_buffer *x = zeros(d, 4), *y = zeros(d, 400);
+	static const long far[] = {-1, 100, 101, -100, 1000, -1000000, 1000000, 100000000, 1000000000000000000};
+	for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
+		char text[100];
+		snprintf(text, sizeof text,
+			"k.blk:3: 4 bytes are written outside y, which has 400 bytes: at offset %ld\n", 4 * far[i]);
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(far[i]))), text);
+	}
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(0))));
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(99))));
+	blk_device_close(d);
+	d = open_device("cpu:guarded");
+	k = make(d, poke);
+	x = zeros(d, 4), y = zeros(d, 400);
+	/* In the rest of the pages: seen afterwards, by the pattern there. */
+	static const long near[] = {-1, 100, 127, -800};
+	for (size_t i = 0; i < sizeof near / sizeof near[0]; i++) {
+		char text[100];
+		snprintf(text, sizeof text, "memory was written outside y, which has 400 bytes: at offset %ld\n",
+			4 * near[i]);
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(near[i]))), text,
+			"by kernel poke, or by the host before it", "BLK_CPU=checked names the program and the line");
+		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(0)))); /* said once */
+	}
+	/* In the guards. */
+	static const long faults[] = {128, 4096, -1000, -1000000, 1000000};
+	for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+		char text[100];
+		snprintf(text, sizeof text,
+			"k.blk:3: memory is written outside y, which has 400 bytes: at offset %ld\n", 4 * faults[i]);
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(faults[i]))), text);
+	}
+	/* Where nothing of anybody's is: below all mappings, and no address at all. */
+	int64_t low = (int64_t)(4096 - (uintptr_t)blk_buffer_pointer(y)) / 4;
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(low))),
+		"k.blk:3: memory is written outside all buffers: at offset -", " of ", "and is the nearest");
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(INT64_C(1) << 60))),
+		"k.blk:3: memory is touched at an address that none can have", "in kernel poke, program (0, 0, 0)");
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(99))));
+	blk_device_close(d);
+}
+
+/* A copy of what lies around one buffer is seen around another. */
+static void copied_pattern(void **state)
+{
+	(void)state;
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, "kernel copy(y: *u8, x: *const u8) grid(1)\n"
+				"{ let i = arange(0, 256); store(y + i, load(x + i)); }\n");
+	blk_buffer *x = zeros(d, 100), *y = zeros(d, 100), *z = zeros(d, 256);
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x))), "memory was written outside y");
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(z), blk_buf(z))));
+	blk_device_close(d);
+}
+
+/* One access of each kind and width, an element behind the end and one that reaches over it. */
+static void kinds_of_access(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *source, *says;
+	} cases[] = {
+		{"kernel k(x: *i8, p: *i64) grid(1) {\n store(x + arange(0, 128), 1); }", "k.blk:2: 1 byte is written"},
+		{"kernel k(x: *u8, p: *i64) grid(1) {\n store(x, load(x + 100)); }", "k.blk:2: 1 byte is read"},
+		{"kernel k(x: *i32, p: *i64) grid(1) {\n atomic_add(x + arange(0, 32), 1); }",
+			"k.blk:2: 4 bytes are updated"},
+		{"kernel k(x: *i32, p: *i64) grid(1) {\n let o = atomic_cas(x + 25, 0, 1); store(p, o.to(i64)); }",
+			"k.blk:2: 4 bytes are updated"},
+		{"kernel k(x: *f32, p: *i64) grid(1) {\n atomic_max(x + 25, 1.0); }", "k.blk:2: 4 bytes are updated"},
+		{"kernel k(x: *i32, p: *i64) grid(1) {\n let a = x.to(i64) + 100; store(a.to(*i32), 7); }",
+			"k.blk:2: 4 bytes are written"},
+		{"kernel k(x: *i32, p: *i64) grid(1) {\n var q = x;\n for i in range(0, 5) { store(q, i); q += 10; } }",
+			"k.blk:3: 4 bytes are written outside x, which has 100 bytes: at offset 120"},
+		{"kernel k(x: *i32, p: *i64) grid(1) {\n var q = x + arange(0, 8);\n for i in range(0, 5) { store(q, "
+		 "i); q += 8; } }",
+			"k.blk:3: 4 bytes are written outside x, which has 100 bytes: at offset 100"},
+		{"kernel k(x: *i32, p: *i64) grid(1) {\n var go = true;\n while go { go = load(x + 25) == 0; store(p, "
+		 "1); } }",
+			"k.blk:3: 4 bytes are read outside x, which has 100 bytes: at offset 100"},
+		{"kernel k(x: *i32, p: *i64) grid(1) {\n let v = load(x + arange(0, 32));\n store(p, sum(v, axis = "
+		 "0).to(i64)); }",
+			"k.blk:2: 4 bytes are read outside x, which has 100 bytes: at offset 100"},
+		{"kernel k(x: *i32, p: *i64) grid(1) {\n let v = load(x + arange(0, 32) - 8);\n store(p, max(v, axis = "
+		 "0).to(i64)); }",
+			"k.blk:2: 4 bytes are read outside x, which has 100 bytes: at offset -32"},
+		{"kernel k(x: *i32, p: *i64) grid(1) {\n if load(p) == 0 {\n  store(x + 25, 1);\n } }",
+			"k.blk:3: 4 bytes are written outside x"},
+	};
+	blk_device *d = open_device("cpu:checked");
+	blk_buffer *x = zeros(d, 100), *p = zeros(d, 8);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		blk_kernel *k = make(d, cases[i].source);
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(x), blk_buf(p))), cases[i].says,
+			" outside x, which has 100 bytes: at offset ");
+		OK(blk_buffer_fill(x, 0, 0, 100));
+		OK(blk_buffer_fill(p, 0, 0, 8));
+	}
+	blk_device_close(d);
+}
+
+/* Sixteen bytes from the end there is no room for an element of 8 at 12. */
+static void over_the_end(void **state)
+{
+	(void)state;
+	blk_device *d = open_device("cpu:checked");
+	blk_kernel *k = make(d, "kernel k(x: *u8) grid(1) {\n let a = x.to(i64) + 12; store(a.to(*i64), 7); }");
+	blk_buffer *x = zeros(d, 16), *y = zeros(d, 20), *none;
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(x))),
+		"k.blk:2: 8 bytes are written outside x, which has 16 bytes: at offset 12");
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y))));
+	OK(blk_buffer_create(d, 0, &none));
+	blk_kernel *one = make(d, "kernel k(x: *u8) grid(1) {\n store(x, 1); }");
+	FAULTS(blk_launch(one, NULL, NULL, BLK_ARGS(blk_buf(none))),
+		"k.blk:2: 1 byte is written outside x, which has 0 bytes: at offset 0");
+	blk_device_close(d);
+}
+
+/* What a false mask covers is no access; a vector of it alone does not go near a guard either. */
+static void masked(void **state)
+{
+	(void)state;
+	for (size_t m = 0; m < 2; m++) {
+		blk_device *d = open_device(modes[m]);
+		blk_kernel *k = make(d, "kernel k(y: *f32, x: *const f32, n: i32) grid(1) {\n"
+					" let i = arange(0, 4096);\n"
+					" store(y + i, load(x + i, mask = i < n, other = 1.0) + 1.0, mask = i < n); }");
+		blk_buffer *x = zeros(d, 781 * 4), *y = zeros(d, 781 * 4);
+		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i32(781))));
+		float back[781];
+		OK(blk_buffer_read(y, 0, back, sizeof back));
+		for (int i = 0; i < 781; i++) assert_true(back[i] == 1);
+		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i32(0))));
+		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i32(-1))));
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i32(4096))), "outside x");
+		blk_device_close(d);
+	}
+}
+
+/* Pointers that are no buffer's beginning, memory of the caller's, null. */
+static void pointers(void **state)
+{
+	(void)state;
+	float own[8] = {0};
+	for (size_t m = 0; m < 2; m++) {
+		blk_device *d = open_device(modes[m]);
+		blk_kernel *k = make(d, poke);
+		blk_buffer *x = zeros(d, 4), *y = zeros(d, 400);
+		char *p = blk_buffer_pointer(y);
+		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_ptr(p + 396), blk_buf(x), blk_i64(-99))));
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_ptr(p + 396), blk_buf(x), blk_i64(1))), "outside y",
+			"400");
+		own[5] = 1;
+		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_ptr(own), blk_buf(x), blk_i64(5))));
+		assert_true(own[5] == 0);
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_ptr(NULL), blk_buf(x), blk_i64(3))),
+			"k.blk:3: ", "written");
+		blk_device_close(d);
+	}
+	/* An address out of a table: of a buffer, of none, and of none where the caller's memory takes part. */
+	blk_device *d = open_device("cpu:checked");
+	blk_kernel *k = make(d, "kernel k(t: *const i64, y: *f32) grid(1) {\n"
+				" let p = load(t).to(*f32);\n store(p + arange(0, 16), 1.0);\n store(y, 0.0); }");
+	blk_buffer *t = zeros(d, 8), *a = zeros(d, 64), *b = zeros(d, 60), *y = zeros(d, 4);
+	float room[16];
+	int64_t address = (int64_t)(uintptr_t)blk_buffer_pointer(a);
+	OK(blk_buffer_write(t, 0, &address, 8));
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_buf(y))));
+	address = (int64_t)(uintptr_t)blk_buffer_pointer(b);
+	OK(blk_buffer_write(t, 0, &address, 8));
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_buf(y))),
+		"k.blk:3: 4 bytes are written outside a buffer that is no argument, which has 60 bytes: at offset 60");
+	address = (int64_t)(uintptr_t)room;
+	OK(blk_buffer_write(t, 0, &address, 8));
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_buf(y))),
+		"k.blk:3: 4 bytes are written outside all buffers");
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_ptr(own))));
+	assert_true(room[15] == 1);
+	blk_device_close(d);
+}
+
+static void asserts_and_prints(void **state)
+{
+	(void)state;
+	static const char *const all[] = {"cpu:fast", "cpu:guarded", "cpu:checked"};
+	for (size_t m = 0; m < 3; m++) {
+		blk_device *d = open_device(all[m]);
+		blk_kernel *k = make(d, "kernel k(n: i32) grid(8) {\n device_assert(n < 3, \"small\"); }");
+		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(2))));
+		OK(blk_device_sync(d));
+		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(3))));
+		assert_int_equal(blk_device_sync(d), BLK_ERROR_ASSERT);
+		assert_non_null(strstr(blk_error(), "k.blk:2: assertion failed in program"));
+		blk_device_close(d);
+	}
+}
+
+/* ---- the modes ---- */
+
+static void names_of_modes(void **state)
+{
+	(void)state;
+	blk_device *d = NULL;
+	static const char *const wrong[] = {"cpu:", "cpu:none", "cpu:fast ", "cpu:FAST"};
+	for (size_t i = 1; i < sizeof wrong / sizeof wrong[0]; i++) {
+		assert_int_equal(device_open_with(wrong[i], &seams, &d), BLK_ERROR_ARGUMENT);
+		assert_non_null(strstr(blk_error(), "the cpu device is fast, guarded or checked"));
+	}
+	setenv("BLK_CPU", "careful", 1);
+	assert_int_equal(device_open_with("cpu", &seams, &d), BLK_ERROR_ARGUMENT);
+	assert_string_equal(blk_error(), "BLK_CPU=careful: the cpu device is fast, guarded or checked");
+	d = open_device("cpu:fast"); /* which says it itself */
+	assert_string_equal(host_mode(d), "fast");
+	blk_device_close(d);
+	static const char *const modes3[] = {"fast", "guarded", "checked", ""};
+	for (size_t i = 0; i < 4; i++) {
+		setenv("BLK_CPU", modes3[i], 1);
+		d = open_device("cpu");
+		assert_string_equal(host_mode(d), *modes3[i] ? modes3[i] : "guarded");
+		blk_device_close(d);
+	}
+	unsetenv("BLK_CPU");
+	d = open_device("cpu");
+	assert_string_equal(host_mode(d), "guarded");
+	blk_device_close(d);
+}
+
+/* Of two starts with one cache the second finds each mode's own code. */
+static void from_the_cache(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/blk-test-XXXXXX", command[64];
+	assert_non_null(mkdtemp(folder));
+	unsetenv("BLK_CACHE");
+	char *before = getenv("BLK_CACHE_DIR") ? strdup(getenv("BLK_CACHE_DIR")) : NULL;
+	setenv("BLK_CACHE_DIR", folder, 1);
+	for (int start = 0; start < 2; start++)
+		for (size_t m = 0; m < 2; m++) {
+			blk_device *d;
+			blk_info info;
+			d = open_device(modes[m]);
+			d->compiler.identity = 1; /* as that of a library's file */
+			blk_kernel *k = make(d, twice);
+			blk_buffer *x = zeros(d, 4), *y = zeros(d, 4096);
+			blk_arg args[] = {blk_buf(y), blk_buf(x), blk_i32(1024)};
+			OK(blk_kernel_info(k, args, 3, &info));
+			assert_int_equal(info.from_cache, start);
+			FAULTS(blk_launch(k, NULL, NULL, args, 3),
+				m ? "k.blk:5: 4 bytes are read outside x, which has 4 bytes: at offset 4\n"
+				  : "k.blk:5: memory is read outside x, which has 4 bytes: at offset 256\n");
+			blk_device_close(d);
+		}
+	snprintf(command, sizeof command, "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+	if (before)
+		setenv("BLK_CACHE_DIR", before, 1);
+	else
+		unsetenv("BLK_CACHE_DIR");
+	free(before);
+}
+
+/* ---- the process ---- */
+
+static void handler_of_host(int number, siginfo_t *info, void *context);
+static bool is_hosts(void)
+{
+	struct sigaction now;
+	assert_int_equal(sigaction(SIGSEGV, NULL, &now), 0);
+	return now.sa_sigaction == handler_of_host;
+}
+
+static _Thread_local sigjmp_buf out_of_it;
+static _Thread_local volatile void *touched;
+static _Thread_local volatile bool blocked;
+static void handler_of_host(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	sigset_t now;
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	blocked = sigismember(&now, number) && sigismember(&now, SIGUSR1);
+	touched = info->si_addr;
+	siglongjmp(out_of_it, 1);
+}
+
+static void install_hosts(struct sigaction *before)
+{
+	struct sigaction a = {.sa_flags = SA_SIGINFO};
+	a.sa_sigaction = handler_of_host;
+	sigemptyset(&a.sa_mask);
+	sigaddset(&a.sa_mask, SIGUSR1);
+	assert_int_equal(sigaction(SIGSEGV, &a, before), 0);
+}
+
+/* Touches what is not there; the host's handler sees it. */
+static bool host_faults(void)
+{
+	char *p = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	touched = NULL;
+	if (!sigsetjmp(out_of_it, 1)) *(volatile char *)(p + 8) = 1;
+	bool seen = touched == p + 8 && blocked;
+	munmap(p, 4096);
+	return seen;
+}
+
+typedef struct other {
+	blk_device *device;
+	int32_t *flag;
+	bool running, seen;
+	blk_status status;
+} other;
+
+/* While a kernel waits for the flag. */
+static void *fault_elsewhere(void *argument)
+{
+	other *o = argument;
+	while (!__atomic_load_n(&o->flag[1], __ATOMIC_ACQUIRE)) usleep(1000);
+	o->running = !is_hosts();
+	o->seen = host_faults();
+	__atomic_store_n(&o->flag[0], 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static const char waiting[] = "kernel k(flag: *i32, y: *f32, k: i64) grid(1) {\n"
+			      " store(flag + 1, 1);\n"
+			      " var go = true;\n"
+			      " while go { go = load(flag, volatile = true) == 0; }\n"
+			      " store(y + k, 0.0); }";
+
+static void faults_of_the_host(void **state)
+{
+	(void)state;
+	struct sigaction before;
+	install_hosts(&before);
+	for (size_t m = 0; m < 2; m++) {
+		blk_device *d = open_device(modes[m]);
+		blk_kernel *k = make(d, waiting);
+		blk_buffer *flag = zeros(d, 8), *y = zeros(d, 4);
+		other o = {.flag = blk_buffer_pointer(flag)};
+		pthread_t thread;
+		assert_true(host_faults() && is_hosts());
+		assert_int_equal(pthread_create(&thread, NULL, fault_elsewhere, &o), 0);
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(flag), blk_buf(y), blk_i64(4096))), "k.blk:5: ");
+		pthread_join(thread, NULL);
+		assert_true(o.running); /* ours was armed */
+		assert_true(o.seen);    /* and passed the fault on */
+		assert_true(host_faults() && is_hosts());
+		blk_device_close(d);
+	}
+	assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+}
+
+/* The exit status of what a child does, as waitpid() gives it. */
+static int in_child(void (*what)(void))
+{
+	int status;
+	fflush(NULL);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct rlimit none = {0, 0};
+		setrlimit(RLIMIT_CORE, &none);
+		signal(SIGSEGV, SIG_DFL); /* not the test library's, nor a sanitizer's */
+		signal(SIGBUS, SIG_DFL);
+		what();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void *die_elsewhere(void *argument)
+{
+	int32_t *flag = argument;
+	while (!__atomic_load_n(&flag[1], __ATOMIC_ACQUIRE)) usleep(1000);
+	volatile uintptr_t nowhere = 8;
+	*(volatile char *)nowhere = 1;
+	return NULL;
+}
+
+static void foreign_death(void)
+{
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, waiting);
+	blk_buffer *flag = zeros(d, 8), *y = zeros(d, 4);
+	pthread_t thread;
+	pthread_create(&thread, NULL, die_elsewhere, blk_buffer_pointer(flag));
+	blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(flag), blk_buf(y), blk_i64(0)));
+}
+
+static void *kill_elsewhere(void *argument)
+{
+	int32_t *flag = argument;
+	while (!__atomic_load_n(&flag[1], __ATOMIC_ACQUIRE)) usleep(1000);
+	kill(getpid(), SIGSEGV);
+	sleep(10);
+	return NULL;
+}
+
+static void killed(void)
+{
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, waiting);
+	blk_buffer *flag = zeros(d, 8), *y = zeros(d, 4);
+	pthread_t thread;
+	pthread_create(&thread, NULL, kill_elsewhere, blk_buffer_pointer(flag));
+	blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(flag), blk_buf(y), blk_i64(0)));
+}
+
+static void fast_fault(void)
+{
+	blk_device *d = open_device("cpu:fast");
+	blk_kernel *k = make(d, poke);
+	blk_buffer *x = zeros(d, 4), *y = zeros(d, 4);
+	blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(INT64_C(1) << 60)));
+}
+
+/* What is not a kernel's fault ends the process as it did. */
+static void deaths(void **state)
+{
+	(void)state;
+	int status = in_child(foreign_death);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	status = in_child(killed);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	status = in_child(fast_fault);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+/* Another thread forks while a kernel runs: the child has its handler back, and kernels of its own. */
+static void *fork_elsewhere(void *argument)
+{
+	other *o = argument;
+	while (!__atomic_load_n(&o->flag[1], __ATOMIC_ACQUIRE)) usleep(1000);
+	pid_t pid = fork();
+	if (pid == 0) {
+		bool good = is_hosts() && host_faults();
+		blk_device *d = NULL;
+		good = good && device_open_with("cpu:guarded", &seams, &d) == BLK_OK;
+		blk_module *m;
+		blk_kernel *k;
+		blk_buffer *x, *y;
+		good = good && blk_module_source(d, "k.blk", poke, NULL, 0, &m) == BLK_OK &&
+		       blk_kernel_find(m, NULL, &k) == BLK_OK && blk_buffer_create(d, 4, &x) == BLK_OK &&
+		       blk_buffer_create(d, 4, &y) == BLK_OK;
+		good = good &&
+		       blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(4096))) == BLK_ERROR_KERNEL;
+		_exit(good && is_hosts() ? 0 : 1);
+	}
+	int status = 1;
+	o->seen = pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+	__atomic_store_n(&o->flag[0], 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void forks(void **state)
+{
+	(void)state;
+	struct sigaction before;
+	install_hosts(&before);
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, waiting);
+	blk_buffer *flag = zeros(d, 8), *y = zeros(d, 4);
+	other o = {.flag = blk_buffer_pointer(flag)};
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, fork_elsewhere, &o), 0);
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(flag), blk_buf(y), blk_i64(0))));
+	pthread_join(thread, NULL);
+	assert_true(o.seen);
+	assert_true(is_hosts());
+	blk_device_close(d);
+	assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+}
+
+/* Two devices at once, good launches beside bad ones. */
+typedef struct user {
+	const char *device;
+	bool bad;
+	int wrong;
+} user;
+
+static void *launch_often(void *argument)
+{
+	user *u = argument;
+	blk_device *d = open_device(u->device);
+	blk_kernel *k = make(d, twice);
+	blk_buffer *x = zeros(d, 8192 * 4), *y = zeros(d, 8192 * 4);
+	for (int i = 0; i < 50; i++) {
+		bool bad = u->bad && i % 2;
+		int32_t n = bad ? 100000 : 8192;
+		blk_status s = blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i32(n)));
+		u->wrong += s != (bad ? BLK_ERROR_KERNEL : BLK_OK);
+	}
+	blk_device_close(d);
+	return NULL;
+}
+
+static void several_devices(void **state)
+{
+	(void)state;
+	setenv("BLK_CPU_THREADS", "3", 1);
+	user users[] = {
+		{"cpu:guarded", true, 0}, {"cpu:guarded", false, 0}, {"cpu:checked", true, 0}, {"cpu:fast", false, 0}};
+	pthread_t threads[4];
+	for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, launch_often, &users[i]), 0);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(users[i].wrong, 0);
+	}
+	struct sigaction now;
+	assert_int_equal(sigaction(SIGSEGV, NULL, &now), 0);
+	assert_false(now.sa_flags & SA_NODEFER && now.sa_flags & SA_ONSTACK && now.sa_flags & SA_SIGINFO);
+}
+
+/* ---- memory ---- */
+
+static void many_buffers(void **state)
+{
+	(void)state;
+	enum { MANY = 3000 };
+	static blk_buffer *b[MANY];
+	blk_device *d = open_device("cpu:guarded");
+	for (size_t i = 0; i < MANY; i++) {
+		OK(blk_buffer_create(d, i * 7, &b[i]));
+		assert_true((uintptr_t)blk_buffer_pointer(b[i]) % 256 == 0);
+		OK(blk_buffer_fill(b[i], 0, (uint8_t)i, i * 7));
+	}
+	for (size_t i = 0; i < MANY; i += 3) blk_buffer_free(b[i]);
+	for (size_t i = 1; i < MANY; i += 3) {
+		const unsigned char *p = blk_buffer_pointer(b[i]);
+		assert_true(p[0] == (uint8_t)i && p[i * 7 - 1] == (uint8_t)i);
+	}
+	blk_device_close(d);
+}
+
+/* The numbers of fresh memory stand out: nan, and -1. */
+static void fresh_memory(void **state)
+{
+	(void)state;
+	for (size_t m = 0; m < 2; m++) {
+		blk_device *d = open_device(modes[m]);
+		size_t bytes = m ? 1000000 : 60000;
+		blk_buffer *b;
+		OK(blk_buffer_create(d, bytes, &b));
+		const unsigned char *p = blk_buffer_pointer(b);
+		for (size_t i = 0; i < bytes; i++) assert_int_equal(p[i], 0xff);
+		blk_device_close(d);
+	}
+}
+
+/* No address space for guards: plain memory, which works. */
+static void without_room(void)
+{
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, poke);
+	struct rlimit now;
+	blk_buffer *x = zeros(d, 4), *y, *rest[64];
+	getrlimit(RLIMIT_AS, &now);
+	/* The code is made while there is room. */
+	if (blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(zeros(d, 400)), blk_buf(x), blk_i64(99)))) _exit(8);
+	for (size_t i = 0; i < 64; i++) blk_buffer_create(d, 16, &rest[i]);
+	long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+	if (!f || fscanf(f, "%ld", &pages) != 1) _exit(2);
+	fclose(f);
+	now.rlim_cur = (rlim_t)pages * 4096 + (4 << 20);
+	if (setrlimit(RLIMIT_AS, &now)) _exit(3);
+	if (blk_buffer_create(d, 400, &y)) _exit(4);
+	if (blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(99)))) _exit(5);
+	float v = 1;
+	if (blk_buffer_read(y, 396, &v, 4) || v != 0) _exit(6);
+	if (blk_buffer_create(d, (size_t)1 << 30, &y) != BLK_ERROR_MEMORY) _exit(7);
+	blk_device_close(d);
+}
+
+static void no_guards(void **state)
+{
+	(void)state;
+#ifndef __SANITIZE_ADDRESS__
+	int status = in_child(without_room);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+#else
+	(void)without_room;
+	skip();
+#endif
+}
+
+/* ---- lines ---- */
+
+static unsigned char *object_of(const char *source, size_t *n)
+{
+	blkc_request request = {.size = sizeof request,
+		.name = "folder/k.blk",
+		.text = source,
+		.text_bytes = strlen(source),
+		.target = "cpu",
+		.emit = BLKC_EMIT_OBJECT};
+	blkc_result *r = blkc_compile(&request);
+	assert_non_null(r);
+	assert_int_equal(r->status, 0);
+	*n = r->artifacts[0].nbytes;
+	unsigned char *copy = malloc(*n); /* exact, so that the sanitizers see a read beyond the end */
+	memcpy(copy, r->artifacts[0].bytes, *n);
+	blkc_result_free(r);
+	return copy;
+}
+
+/* Every instruction is of a line of the kernel, and the lines that touch memory have some; so with several kernels in
+ * one object. */
+static void lines(void **state)
+{
+	(void)state;
+	char both[2 * sizeof twice];
+	snprintf(both, sizeof both, "%skernel other(y: *i32) grid(1) {\n store(y, 3);\n}\n", twice);
+	size_t n;
+	unsigned char *bytes = object_of(both, &n);
+	static const char *const kernels[] = {"twice", "other"};
+	static const uint32_t wanted[][2] = {{5, 6}, {9, 9}}, first[] = {1, 8};
+	for (int k = 0; k < 2; k++) {
+		cpu_object *o;
+		char error[100];
+		if (cpu_object_load(bytes, n, kernels[k], &o, error, sizeof error)) fail_msg("%s", error);
+		uint64_t begin = (uint64_t)(uintptr_t)cpu_object_kernel(o), code, size;
+		cpu_line line;
+		bool seen[12] = {false};
+		cpu_object_code(o, &code, &size);
+		assert_true(begin - code < size);
+		assert_true(cpu_object_line(o, begin, &line) && line.number == first[k]);
+		assert_string_equal(line.folder, "folder");
+		assert_string_equal(line.file, "k.blk");
+		for (uint64_t pc = begin; cpu_object_line(o, pc, &line) && pc < begin + 4096; pc++) {
+			assert_true(line.number < 12);
+			seen[line.number] = true;
+		}
+		assert_true(seen[wanted[k][0]] && seen[wanted[k][1]]);
+		assert_false(cpu_object_line(o, code - 1, &line));
+		assert_false(cpu_object_line(o, code + size, &line));
+		cpu_object_free(o);
+	}
+	free(bytes);
+}
+
+static bool lies_in(const char *s, const unsigned char *bytes, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	return p >= bytes && p < bytes + n && memchr(p, 0, (size_t)(bytes + n - p)) != NULL;
+}
+
+/* Cut anywhere and with bytes changed: any answer will do, inside of the bytes. */
+static void lines_of_anything(void **state)
+{
+	(void)state;
+	size_t n;
+	unsigned char *bytes = object_of(twice, &n);
+	cpu_line line;
+	uint64_t seed = 5;
+	for (size_t k = 0; k < n; k++) {
+		unsigned char *part = malloc(k ? k : 1);
+		memcpy(part, bytes, k);
+		cpu_line_find(part, k, 70, &line);
+		free(part);
+	}
+	for (size_t k = 0; k < 8 * n; k++) {
+		unsigned char old = bytes[k / 8];
+		bytes[k / 8] ^= (unsigned char)(1 << k % 8);
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		if (cpu_line_find(bytes, n, seed >> 56, &line)) {
+			assert_true(lies_in(line.file, bytes, n) && (!*line.folder || lies_in(line.folder, bytes, n)));
+		}
+		bytes[k / 8] = old;
+	}
+	free(bytes);
+}
+
+/* Tiles in scratch memory, carried round a loop, reduced: what is right stays right under checks. */
+static void scratch(void **state)
+{
+	(void)state;
+	blk_device *d = open_device("cpu:checked");
+	blk_kernel *k = make(d,
+		"kernel k(y: *i32, x: *const i32, n: i32) grid(1) {\n"
+		" var s = zeros([64], i32);\n"
+		" var p = x + arange(0, 64);\n"
+		" for i in range(0, n, 64) { s += load(p, mask = i + arange(0, 64) < n, other = 0); p += 64; }\n"
+		" store(y + arange(0, 64), sort(s)); store(y + 64, sum(s, axis = 0)); }");
+	enum { N = 1000 };
+	int32_t x[N], y[65], want[64] = {0}, sum = 0;
+	for (int i = 0; i < N; i++) x[i] = i * 37 % 101, want[i % 64] += x[i], sum += x[i];
+	blk_buffer *bx = zeros(d, sizeof x), *by = zeros(d, sizeof y);
+	OK(blk_buffer_write(bx, 0, x, sizeof x));
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(by), blk_buf(bx), blk_i32(N))));
+	OK(blk_buffer_read(by, 0, y, sizeof y));
+	assert_int_equal(y[64], sum);
+	for (int i = 0; i < 64; i++) { /* sorted, and of each number as many */
+		int a = 0, b = 0;
+		for (int j = 0; j < 64; j++) a += y[j] == y[i], b += want[j] == y[i];
+		assert_int_equal(a, b);
+		assert_true(i == 0 || y[i - 1] <= y[i]);
+	}
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(by), blk_buf(bx), blk_i32(N + 1))),
+		"k.blk:4: 4 bytes are read outside x, which has 4000 bytes: at offset 4000");
+	blk_device_close(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup(name, setup)
+		T(missing_mask), T(everywhere_around), T(copied_pattern), T(kinds_of_access), T(over_the_end),
+		T(masked), T(pointers), T(asserts_and_prints), T(names_of_modes), T(from_the_cache),
+		T(faults_of_the_host), T(deaths), T(forks), T(several_devices), T(many_buffers), T(fresh_memory),
+		T(no_guards), T(lines), T(lines_of_anything), T(scratch)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+/* Outputs are whole or not there: whatever call fails, whatever stands at the path or beside it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "output.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "runtime/run/whole.h"
+
+static char folder[64], path[128], victim[128];
+
+static void put(const char *at, const char *text)
+{
+	int fd = open(at, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+static const char *get(const char *at)
+{
+	static char text[256];
+	int fd = open(at, O_RDONLY);
+	assert_true(fd >= 0);
+	ssize_t n = read(fd, text, sizeof text - 1);
+	assert_true(n >= 0);
+	text[n] = 0;
+	close(fd);
+	return text;
+}
+static int files(void)
+{
+	int n = -2; /* . and .. */
+	DIR *d = opendir(folder);
+	assert_non_null(d);
+	while (readdir(d)) n++;
+	closedir(d);
+	return n;
+}
+static mode_t type(const char *at)
+{
+	struct stat st;
+	assert_int_equal(lstat(at, &st), 0);
+	return st.st_mode & S_IFMT;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(folder, "/tmp/blk_new_file_XXXXXX");
+	if (!mkdtemp(folder)) return -1;
+	snprintf(path, sizeof path, "%s/x.npy", folder);
+	snprintf(victim, sizeof victim, "%s/victim", folder);
+	return 0;
+}
+static int teardown(void **state)
+{
+	(void)state;
+	char inner[512];
+	DIR *d = opendir(folder);
+	for (struct dirent *e; d && (e = readdir(d));) {
+		snprintf(inner, sizeof inner, "%s/%s", folder, e->d_name);
+		if (e->d_name[0] != '.' && unlink(inner) != 0) rmdir(inner);
+	}
+	closedir(d);
+	return rmdir(folder);
+}
+
+/* ---- Each call failing in turn ---- */
+
+static struct {
+	int calls, fail_at, error; /* error 0: a short count */
+	char order[64];
+} fault;
+
+static bool faulted(char letter)
+{
+	if (fault.calls < (int)sizeof fault.order - 1) fault.order[fault.calls] = letter;
+	errno = fault.error;
+	return ++fault.calls == fault.fail_at;
+}
+static int f_open(const char *p, int flags, unsigned mode)
+{
+	return faulted('o') ? -1 : cache_system_files.open(p, flags, mode);
+}
+static ssize_t f_write(int fd, const void *from, size_t n)
+{
+	if (faulted('w')) return fault.error ? -1 : write(fd, from, n / 2);
+	return write(fd, from, n);
+}
+static int f_fsync(int fd)
+{
+	return faulted('s') ? -1 : fsync(fd);
+}
+static int f_close(int fd)
+{
+	bool bad = faulted('c');
+	int r = close(fd);
+	errno = fault.error;
+	return bad ? -1 : r;
+}
+static int f_rename(const char *a, const char *b)
+{
+	return faulted('r') ? -1 : rename(a, b);
+}
+static int f_unlink(const char *p)
+{
+	return unlink(p);
+}
+
+static bool write_two(const cache_files *f)
+{
+	new_file new;
+	return new_file_open(&new, f, path, 0666) && new_file_write(&new, "new ", 4) &&
+	       new_file_write(&new, "bytes", 5) && new_file_commit(&new);
+}
+
+static void test_each_call_fails(void **state)
+{
+	(void)state;
+	static const int errors[] = {EIO, ENOSPC, EACCES, EMFILE, 0};
+	cache_files f = cache_system_files;
+	f.open = f_open, f.write = f_write, f.fsync = f_fsync;
+	f.close = f_close, f.rename = f_rename, f.unlink = f_unlink;
+	for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++)
+		for (int at = 1;; at++) {
+			put(path, "old");
+			memset(&fault, 0, sizeof fault);
+			fault.fail_at = at;
+			fault.error = errors[e];
+			bool good = write_two(&f), hit = fault.calls >= at;
+			int why = errno;
+			if (!good && fault.error) assert_int_equal(why, fault.error);
+			if (!good && !hit) fail_msg("it failed, and no call did");
+			if (good && hit && fault.error) fail_msg("call %d failed unseen", at);
+			assert_string_equal(get(path), good ? "new bytes" : "old");
+			assert_int_equal(files(), 1);
+			if (!hit) break;
+		}
+	assert_string_equal(fault.order, "owwscr"); /* what is renamed is on the disk */
+}
+
+/* A signal between two parts of a write is no end of it, and a name that is taken is not. */
+static int interrupted, taken;
+static ssize_t eintr(int fd, const void *from, size_t n)
+{
+	if (interrupted++ % 2 == 0) return errno = EINTR, -1;
+	return write(fd, from, n < 2 ? n : 2);
+}
+static int exists(const char *p, int flags, unsigned mode)
+{
+	static char first[4096];
+	if (taken++ == 0) return snprintf(first, sizeof first, "%s", p), errno = EEXIST, -1;
+	assert_string_not_equal(p, first);
+	assert_true(flags & O_EXCL && flags & O_NOFOLLOW && flags & O_CLOEXEC);
+	return cache_system_files.open(p, flags, mode);
+}
+static void test_goes_on(void **state)
+{
+	(void)state;
+	cache_files f = cache_system_files;
+	f.write = eintr;
+	f.open = exists;
+	interrupted = taken = 0;
+	assert_true(write_two(&f));
+	assert_string_equal(get(path), "new bytes");
+	assert_int_equal(taken, 2);
+}
+
+/* ---- What stands at the path ---- */
+
+static bool output_text(const char *at, const char *text)
+{
+	output o;
+	return output_open(&o, at) && output_write(&o, text, strlen(text)) && output_commit(&o);
+}
+
+static void test_modes(void **state)
+{
+	(void)state;
+	struct stat st;
+	mode_t was = umask(027);
+	assert_true(output_text(path, "x"));
+	umask(was);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+}
+
+static void test_links(void **state)
+{
+	(void)state;
+	put(victim, "precious");
+	assert_int_equal(symlink(victim, path), 0);
+	assert_true(output_text(path, "new"));
+	assert_int_equal(type(path), S_IFREG);
+	assert_string_equal(get(path), "new");
+	assert_string_equal(get(victim), "precious");
+	unlink(path);
+	assert_int_equal(symlink("/nowhere/at/all", path), 0);
+	assert_true(output_text(path, "new"));
+	assert_int_equal(type(path), S_IFREG);
+	unlink(path);
+	assert_int_equal(link(victim, path), 0); /* another name of the same file */
+	assert_true(output_text(path, "new"));
+	assert_string_equal(get(victim), "precious");
+}
+
+static void test_devices(void **state)
+{
+	(void)state;
+	assert_true(output_text("/dev/null", "x"));
+	assert_int_equal(type("/dev/null"), S_IFCHR);
+	assert_false(output_text("/dev/full", "x"));
+	assert_int_equal(errno, ENOSPC);
+	assert_int_equal(symlink("/dev/full", path), 0); /* our own link: followed */
+	assert_false(output_text(path, "x"));
+	assert_int_equal(type(path), S_IFLNK);
+	if (geteuid() == 0) {
+		assert_int_equal(lchown(path, 12345, 12345), 0); /* another's: replaced */
+		assert_true(output_text(path, "x"));
+		assert_int_equal(type(path), S_IFREG);
+	}
+	assert_false(output_text(folder, "x"));
+	assert_int_equal(errno, EISDIR);
+	assert_false(output_text("/nowhere/x", "x"));
+	assert_int_equal(errno, ENOENT);
+}
+
+static void test_pipe(void **state)
+{
+	(void)state;
+	char text[8] = "";
+	assert_int_equal(mkfifo(path, 0600), 0);
+	int reader = open(path, O_RDONLY | O_NONBLOCK);
+	assert_true(reader >= 0);
+	assert_true(output_text(path, "abc"));
+	assert_int_equal(read(reader, text, sizeof text), 3);
+	assert_string_equal(text, "abc");
+	assert_int_equal(type(path), S_IFIFO);
+	close(reader);
+}
+
+/* "/dev/fd/N" goes on where the descriptor stands and cuts nothing: what `{ a; blkc -o /dev/stdout; } >>f` needs. */
+static void test_descriptors(void **state)
+{
+	(void)state;
+	char name[64];
+	put(victim, "first ");
+	int fd = open(victim, O_WRONLY | O_APPEND);
+	static const char *const forms[] = {"/dev/fd/%d", "/proc/self/fd/%d"};
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof name, forms[i], fd);
+		assert_true(output_text(name, "more "));
+	}
+	assert_int_equal(fcntl(fd, F_GETFD) >= 0, 1); /* still open */
+	close(fd);
+	assert_string_equal(get(victim), "first more more ");
+	assert_false(output_text("/dev/fd/999999", "x"));
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(type("/dev/stdout"), S_IFLNK);
+}
+
+static void test_long_names(void **state)
+{
+	(void)state;
+	char name[512];
+	int n = snprintf(name, sizeof name, "%s/", folder);
+	memset(name + n, 'x', 255);
+	name[n + 255] = 0;
+	assert_true(output_text(name, "x"));
+	assert_string_equal(get(name), "x");
+	name[n + 255] = 'x', name[n + 256] = 0;
+	assert_false(output_text(name, "x"));
+	assert_int_equal(errno, ENAMETOOLONG);
+	char *far = malloc(8192);
+	memset(far, '/', 8191);
+	far[8191] = 0;
+	assert_false(output_text(far, "x"));
+	free(far);
+	assert_int_equal(files(), 1);
+}
+
+/* ---- A signal in the middle ---- */
+
+static void test_signals(void **state)
+{
+	(void)state;
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	for (int i = 0; i < 3; i++) {
+		int status;
+		put(path, "old");
+		pid_t child = fork();
+		if (child == 0) {
+			if (!whole_open(path) || !whole_write("half", 4)) _exit(3);
+			raise(ends[i]);
+			_exit(4);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == ends[i]);
+		assert_string_equal(get(path), "old");
+		assert_int_equal(files(), 1);
+	}
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {T(test_each_call_fails), T(test_goes_on), T(test_modes), T(test_links),
+		T(test_devices), T(test_pipe), T(test_descriptors), T(test_long_names), T(test_signals)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
