@@ -21,7 +21,7 @@ one() { # name command...: runs a test, prints its line and leaves the counts in
 	p=$(number '^\[  PASSED  \] \([0-9]*\) test.*' "$log")
 	f=$(number '^ *\([0-9]*\) FAILED TEST.*' "$log")
 	s=$(number '^\[  SKIPPED \] [^0-9]*\([0-9][0-9]*\) test.*' "$log")
-	if [ -z "$p" ]; then
+	if [ -z "$p$f$s" ]; then
 		p=$(number '^\([0-9]*\) passed, [0-9]* failed.*' "$log")
 		f=$(number '^[0-9]* passed, \([0-9]*\) failed.*' "$log")
 		s=$(number '^[0-9]* passed, [0-9]* failed, \([0-9]*\) skipped.*' "$log")
