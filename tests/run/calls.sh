@@ -26,6 +26,10 @@ for name in $(nm -D -u "$build/lib/libblk.so" | awk '{print $2}' | sed 's/@.*//'
 	case " $(echo $failing $elsewhere $sure) " in *" $name "*) continue ;; esac
 	echo "$name" | grep -Eq "$(echo "$pure" | tr -d '\n')" || unknown="$unknown $name"
 done
-[ -z "$unknown" ] && ok || bad "libblk calls what no list knows:$unknown (Makefile: SYSTEM_CALLS, and this file)"
+if nm "$build/lib/libblk.so" | grep -q __gcov_; then
+	skip 1 # what counts the lines has calls of its own
+else
+	[ -z "$unknown" ] && ok || bad "libblk calls what no list knows:$unknown (Makefile: SYSTEM_CALLS, and this file)"
+fi
 for name in $failing; do grep -q "[( ]$name[,(]" tests/unit/test_system_faults.c && ok || bad "test_system_faults does not fail $name"; done
 finish
