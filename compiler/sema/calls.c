@@ -238,6 +238,10 @@ static bool bind_parameter(sema *s, const sema_fn *fn, const ast *p, sval v, boo
 		return false;
 	}
 	if (!given) v = sema_expression(s, otherwise);
+	if (fn->library && !p->flag && v.kind != SVAL_NUMBER && v.kind != SVAL_VALUE && !sval_is_poison(v)) {
+		sema_library_diag(s, 501, "needs a number or a tile as '%s', found %s", p->text, sema_type_text(s, v));
+		v = sval_poison(v.at);
+	}
 	if (p->flag) {
 		v = sema_const_argument(s, p, v);
 	} else if (type) {

@@ -52,9 +52,8 @@ static int open_other(const place *p, const char *name, options *o, blk_device *
 	if (status || !same_device(p->device, *there)) return status;
 	if (!is_cpu(*there)) {
 		fprintf(stderr,
-			"blkrun: --check %s is the device that the kernel ran on: that two runs agree says little; "
-			"check "
-			"against cpu\n",
+			"blkrun: --check %s is the device that the kernel ran on: that two runs agree says "
+			"little; check against cpu\n",
 			name);
 		return 0;
 	}
@@ -73,8 +72,8 @@ static void advise(const place *other)
 		fprintf(stderr,
 			"blkrun: nothing is checked: give smaller sizes, or --check sim, which has no limit of time\n");
 	else if (other->failed != BLK_ERROR_KERNEL)
-		fprintf(stderr, "blkrun: nothing is checked: the simulator of sm_80 cannot run this; --check "
-				"sim:sm_90a simulates another target\n");
+		fprintf(stderr, "blkrun: nothing is checked: the simulator of sm_80 cannot run this; "
+				"--check sim:sm_90a simulates another target\n");
 }
 
 /* 0 all good, 1 not, as an exit status. */
