@@ -79,18 +79,11 @@ $(BUILD)/mutation/mutate: $(BUILD)/tests/mutation/mutate.o $(RUN_OBJ) $(OUTPUT_O
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblk -Wl,-rpath,'$$ORIGIN/../lib' $(ALL_LDFLAGS) -lm
 
-# Unit tests see the insides: they link the objects; INSIDE=library: a library of them, linked once, that needs no LLVM where it is carried.
-INSIDE ?= objects
-INSIDE_objects := $(COMPILER_OBJ) $(TOOL_OBJ) $(RUNTIME_OBJ) $(RUN_OBJ)
-INSIDE_library := $(BUILD)/lib/libinside.so
-INSIDE_LLVM_objects = $(LLVM_shared)
-INSIDE_LLVM_library = -Wl,-rpath,'$$ORIGIN/../lib'
-$(BUILD)/lib/libinside.so: $(INSIDE_objects)
+# Unit tests see the insides: they link the objects.
+INSIDE := $(COMPILER_OBJ) $(TOOL_OBJ) $(RUNTIME_OBJ) $(RUN_OBJ)
+$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(INSIDE)
 	@mkdir -p $(@D)
-	$(LINKER_static) -shared -Wl,-soname,$(@F) -o $@ $^ $(ALL_LDFLAGS) $(LLVM_static) -ldl -lpthread -lm
-$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(INSIDE_$(INSIDE))
-	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(WRAP) $(ALL_LDFLAGS) $(INSIDE_LLVM_$(INSIDE)) -lcmocka -ldl -lpthread -lm
+	$(CC) -o $@ $^ $(WRAP) $(ALL_LDFLAGS) $(LLVM_shared) -lcmocka -ldl -lpthread -lm
 
 # The system calls of libblk that can fail, each of which test_system_faults makes fail; tests/run/calls.sh holds the list complete.
 SYSTEM_CALLS := open openat fopen opendir read pread write pwrite fsync ftruncate fstat stat lstat fstatat access rename unlink unlinkat \
@@ -144,16 +137,13 @@ coverage:
 	@python3 tools/coverage.py build-cov
 # Does a test fail where one operator, bound or condition of the source is another?  See docs/proof.md.
 MUTANTS ?= 2000
-MUTATED := BUILD=build CFLAGS="-O1 -w -fvisibility=default -fno-semantic-interposition" INSIDE=library
+MUTATED := BUILD=build CFLAGS="-O1 -w"
 mutate-build: $(GENERATED)
 	@sh tools/setup.sh test
 	@python3 tools/mutate/prepare.py --out=build-mutate --mutants=$(MUTANTS) --seed=$(SEED) -- $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DBLK_LLVM_VERSION='"$(LLVM_VERSION)"' $(LLVM_CFLAGS)
 	@$(MAKE) -s -C build-mutate/tree tests $(MUTATED)
 mutate-source: mutate-build
 	@python3 tools/mutate/run.py build-mutate --jobs=$$(nproc)
-# The same for another machine: build-mutate.tar.xz holds what run.py needs, no compiler among it.
-mutate-carry: mutate-build
-	@sh tools/mutate/carry.sh build-mutate
 # What threads share, under ThreadSanitizer: which tests, and why not the others, is in tests/threads.sh.
 test-threads:
 	@sh tools/setup.sh test

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the tests against each drawn mutant; see docs/mutation.md.
+"""Runs the tests against each drawn mutant; see docs/proof.md.
 
 usage: run.py FOLDER [--jobs=N] [--seconds=N] [--first=N] [--slow=SECONDS] [--again] [--report]
 --seconds: no new mutant is begun after so many; --first: only the first N of those drawn; --again: those that survived too, after new
 tests; --report: only the report.
 
-In: what prepare.py wrote to FOLDER, built.  No compiler is needed, so that the folder can be run on another machine.
+In: what prepare.py wrote to FOLDER, built.
 Out: FOLDER/verdicts.jsonl, a line a mutant (a run goes on where an earlier one stopped), and the report on standard output.
 
 The tests first run once with tracing, which says which test reaches which mutant in a way that changes a value; then each
@@ -53,8 +53,6 @@ def attempt(folder, command, mutant, wall, cpu=0, trace=None):
     os.mkdir(f"{scratch}/cache")
     environment = {**os.environ, "BLK_MUTANT": str(mutant), "BLK_CACHE_DIR": f"{scratch}/cache", "HOME": scratch, "TMPDIR": scratch,
                    "CMOCKA_TEST_ABORT": "1"}
-    if os.path.isdir(f"{folder}/lib"):
-        environment["LD_LIBRARY_PATH"] = f"{folder}/lib"
     if trace:
         environment["BLK_MUTANT_TRACE"] = trace
 
