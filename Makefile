@@ -133,7 +133,7 @@ coverage:
 	@sh tools/setup.sh test
 	@$(MAKE) -s tests $(COVERAGE)
 	@find build-cov -name '*.gcda' -delete
-	@sh tests/run.sh build-cov
+	@sh tests/run.sh build-cov coverage
 	@python3 tools/coverage.py build-cov
 # Does a test fail where one operator, bound or condition of the source is another?  See docs/proof.md.
 MUTANTS ?= 2000
@@ -222,6 +222,6 @@ help:
 	@echo "make mutate-source [MUTANTS=2000 SEED=1]   changes of the source that no test notices"
 	@echo "make test-sanitized test-threads clang fuzz fuzz-programs format format-check lint"
 
-.PHONY: all tests demo test check coverage mutate-build mutate-source mutate-carry test-sanitized test-threads fuzz fuzz-programs clang format format-check lint clean device install help
+.PHONY: all tests demo test check coverage mutate-build mutate-source test-sanitized test-threads fuzz fuzz-programs clang format format-check lint clean device install help
 .SECONDARY:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/tests/fuzz/programs/*.d $(BUILD)/fuzz/obj/*/*.d $(BUILD)/fuzz/obj/*/*/*.d)
