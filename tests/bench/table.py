@@ -1,9 +1,11 @@
-"""The CSV of peers.py as the Markdown tables of docs/performance.md, and as one chart.
+"""The CSV of peers.py as the Markdown tables of docs/performance.md and docs/lab/tables.md, and as one chart.
 
-usage: python3 tests/bench/table.py peers.csv [--plot=docs/performance.svg] [--write=docs/performance.md]
-  prints the tables; --write puts them between the marks of a page, "<!-- measured -->" and "<!-- /measured -->" those of
-  memory-bound work and of the host, "<!-- matrix -->" and "<!-- /matrix -->" those of matrix products, each if the CSV has
-  rows for it; --plot draws softmax over its row lengths (gnuplot).
+usage: python3 tests/bench/table.py peers.csv [--plot=docs/performance.svg] [--write=docs/performance.md,docs/lab/tables.md]
+  prints the tables; --write puts each between its marks, "<!-- NAME -->" and "<!-- /NAME -->", on the pages that have them:
+  measured  all of memory-bound work and of the host      matrix    all of matrix products
+  memory    memory-bound work without configurations      products  cool and hot in one table, without configurations
+  host      launches, compiling and tuning, a row for what is done
+  if the CSV has rows for it; --plot draws softmax over its row lengths (gnuplot).
 """
 import csv, math, os, subprocess, sys
 
@@ -137,6 +139,38 @@ def host_table(rows):
             yield f"| {r['work']} | {r['who']} | {float(r['ms']):.4g} | {r['ratio']} | {r['variant']} |"
 
 
+def cells(line):
+    return line[2:-2].split(" | ")
+
+
+def lined(rows):
+    return ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def without_last(table):
+    return lined(cells(line)[:-1] for line in table)
+
+
+def products_table(cool, hot):
+    """Of the rows of both tables the columns that say most; the hot ones behind the cool ones of the same work."""
+    of_hot = {cells(line)[0]: [cells(line)[k] for k in (1, 2, 4, 6, 8)] for line in hot}
+    of_hot["work"] = ["hot: blk", "tuner's choice", "cuBLAS", "best blk / cuBLAS", "aim"]
+    return lined([row[k] for k in (0, 1, 2, 3, 4, 5, 6, 8, 9)] + of_hot.get(row[0], [""] * 5) for row in map(cells, cool))
+
+
+def by_who(table):
+    """Of the host's table a row for what is done and a column for who does it, with the ratio where there is one."""
+    rows = [cells(line) for line in table[2:]]
+    compiling = [r for r in rows if r[0].startswith("compile ")]
+    for title, some in (("ms", [r for r in rows if r not in compiling]), ("compile, ms (Triton's over ours)", compiling)):
+        if some:
+            who = list(dict.fromkeys(r[1] for r in some))
+            figure = {(r[0], r[1]): r[2] + (f" ({r[3]})" if r[3] else "") for r in some}
+            yield from lined([[title] + who, ["---"] * (len(who) + 1)])
+            yield from lined([what] + [figure.get((what, w), "") for w in who] for what in dict.fromkeys(r[0] for r in some))
+            yield ""
+
+
 def failures(rows):
     for r in rows:
         if r["note"]:
@@ -157,19 +191,31 @@ def tables(rows):
     machine = [r for r in rows if r["section"] == "machine"]
     out = {}
     if any(r not in machine for r in others) or not products:
-        out["measured"] = headed(others, "\n".join(memory_table(others)) + "\n\n" + "\n".join(host_table(others)) + "\n")
+        memory, host = list(memory_table(others)), list(host_table(others))
+        out["measured"] = headed(others, "\n".join(memory) + "\n\n" + "\n".join(host) + "\n")
+        out["memory"] = "\n".join(without_last(memory)) + "\n"
+        out["host"] = "\n".join(by_who(host))
     if products:
         out["matrix"] = headed(machine + products, matrix_tables(products))
+        cool, hot = (list(matrix_table(products, section)) for section in ("matrix", "matrix_hot"))
+        if cool:
+            means = [f"{title}: {table[-1]}" for title, table in (("Cool", cool), ("Hot", hot)) if table]
+            out["products"] = "\n".join(products_table(cool[:-2], hot[:-2]) + ["", "\n\n".join(means)]) + "\n"
     return out
 
 
-def write(path, mark, text):
+def write(path, text):
+    """Puts each of the tables between its marks, if the page has them."""
     with open(path) as f:
         page = f.read()
-    begin, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->"
-    if begin not in page or end not in page:
-        sys.exit(f"{path} has no marks {begin.strip()} and {end}")
-    page = page[: page.index(begin) + len(begin)] + text + page[page.index(end) :]
+    had = False
+    for mark in text:
+        begin, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->"
+        if begin in page and end in page:
+            page = page[: page.index(begin) + len(begin)] + text[mark] + page[page.index(end) :]
+            had = True
+    if not had:
+        sys.exit(f"{path} has no marks of {', '.join(text)}")
     with open(path, "w") as f:
         f.write(page)
 
@@ -220,13 +266,13 @@ def main():
     with open(paths[0], newline="") as f:
         rows = list(csv.DictReader(f))
     text = tables(rows)
-    for mark in text:
-        if "write" in options:
-            write(options["write"], mark, text[mark])
-        else:
-            print(text[mark], end="")
+    for path in options["write"].split(",") if "write" in options else []:
+        write(path, text)
+    if "write" not in options:
+        print("".join(text[mark] for mark in ("measured", "matrix") if mark in text), end="")
     if "plot" in options:
         plot(options["plot"], rows)
 
 
-main()
+if __name__ == "__main__":
+    main()

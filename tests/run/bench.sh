@@ -72,6 +72,14 @@ silent 'bytes moved'
 printf '<!-- matrix -->\nold\n<!-- /matrix -->\n' >>"$dir/page.md"
 status 0 "matrix table into a page" python3 tests/bench/table.py "$dir/matrix.csv" --write="$dir/page.md"
 grep -q '^| matmul f16' "$dir/page.md" && grep -q '^| add f32 2^20' "$dir/page.md" && ! grep -q '^old$' "$dir/page.md" && ok || bad "the page with both"
+for mark in memory host products; do printf '<!-- %s -->\nold\n<!-- /%s -->\n' $mark $mark; done >"$dir/short.md"
+status 0 "short tables" python3 tests/bench/table.py "$dir/peers.csv" --write="$dir/short.md,$dir/page.md"
+status 0 "short matrix table" python3 tests/bench/table.py "$dir/matrix.csv" --write="$dir/short.md"
+cp "$dir/short.md" "$dir/out"
+says '| add f32 2^20 | 12.6 MB | 3146 | 2517 | 2097 |  | 1.25 | 1.25 | 1.05, met |'; says '| host cost of one launch | 0.0025 (0.98) |'
+says '| matmul f16 512 x 512 x 512 | 34 | 22 | 22 | 27 |  | 1.25 | 1.00, met | 0.80 |  |  |  |  |  |'; silent 'old'
+printf 'no marks\n' >"$dir/none.md"
+status 1 "a page without marks" python3 tests/bench/table.py "$dir/peers.csv" --write="$dir/none.md"
 if command -v gnuplot >/dev/null; then
 	status 0 "chart" python3 tests/bench/table.py "$dir/peers.csv" --plot="$dir/chart.svg"
 	grep -q 'Triton, tutorial' "$dir/chart.svg" && ok || bad "no chart"
