@@ -49,9 +49,11 @@ static void unload_driver(const cuda_api *api)
 	free((void *)api);
 }
 
-static blk_status failed(const cuda_api *api, CUresult r, const char *call)
+/* BLK_OK, or what the driver's refusal of `call` means. */
+static blk_status answer(const cuda_api *api, CUresult r, const char *call)
 {
 	const char *name = NULL, *text = NULL;
+	if (__builtin_expect(r == CUDA_OK, 1)) return BLK_OK;
 	if (api->cuGetErrorName(r, &name) != CUDA_OK || !name) name = "an unknown error";
 	if (api->cuGetErrorString(r, &text) != CUDA_OK || !text) text = name;
 	switch ((int)r) {
@@ -74,8 +76,8 @@ static blk_status failed(const cuda_api *api, CUresult r, const char *call)
 	}
 }
 
-/* Runs `name arguments` of the device's driver; on failure leaves the enclosing function's `status` set. */
-#define CALL(d, name, ...) (r = (d)->cuda->name(__VA_ARGS__), r == CUDA_OK ? BLK_OK : failed((d)->cuda, r, #name))
+/* Calls `name` of the device's driver; the status. */
+#define CALL(d, name, ...) answer((d)->cuda, (d)->cuda->name(__VA_ARGS__), #name)
 
 /* ---- The context ---- */
 
@@ -87,7 +89,7 @@ static inline int enter(const blk_device *d)
 	if (r == CUDA_OK && now == d->context) return 0;
 	r = d->cuda->cuCtxPushCurrent_v2(d->context);
 	if (r == CUDA_OK) return 1;
-	failed(d->cuda, r, "cuCtxPushCurrent");
+	answer(d->cuda, r, "cuCtxPushCurrent_v2");
 	return -1;
 }
 
@@ -99,7 +101,6 @@ static inline void leave(const blk_device *d, int entered)
 
 /* The body of a backend function: `expression` with the context current. */
 #define INSIDE(d, expression)                                                                                          \
-	CUresult r;                                                                                                    \
 	int entered = enter(d);                                                                                        \
 	if (entered < 0) return BLK_ERROR_DRIVER;                                                                      \
 	blk_status status = (expression);                                                                              \
@@ -122,7 +123,6 @@ static void cuda_close(blk_device *d)
 static blk_status cuda_allocate(blk_device *d, size_t bytes, uint64_t *address)
 {
 	CUdeviceptr p = 0;
-	CUresult r;
 	int entered = enter(d);
 	if (entered < 0) return BLK_ERROR_DRIVER;
 	blk_status status = CALL(d, cuMemAlloc_v2, &p, bytes ? bytes : 1);
@@ -155,14 +155,12 @@ static bool cuda_range(blk_device *d, uint64_t address, memory_span *out)
  */
 static blk_status wait_foreign(blk_device *d)
 {
-	CUresult r;
 	if (!atomic_load_explicit(&d->foreign_streams, memory_order_relaxed)) return BLK_OK;
 	return CALL(d, cuCtxSynchronize, );
 }
 
 static blk_status write_inside(blk_device *d, uint64_t to, const void *from, size_t bytes)
 {
-	CUresult r;
 	blk_status status = wait_foreign(d);
 	return status ? status : CALL(d, cuMemcpyHtoD_v2, to, from, bytes);
 }
@@ -177,7 +175,6 @@ static blk_status cuda_write(blk_device *d, uint64_t to, const void *from, size_
 
 static blk_status read_inside(blk_device *d, void *to, uint64_t from, size_t bytes)
 {
-	CUresult r;
 	blk_status status = wait_foreign(d);
 	return status ? status : CALL(d, cuMemcpyDtoH_v2, to, from, bytes);
 }
@@ -205,7 +202,6 @@ static blk_status cuda_copy(blk_device *d, uint64_t to, uint64_t from, size_t by
 static blk_status cuda_stream_create(blk_device *d, void **out)
 {
 	CUstream s = NULL;
-	CUresult r;
 	int entered = enter(d);
 	if (entered < 0) return BLK_ERROR_DRIVER;
 	blk_status status = CALL(d, cuStreamCreate, &s, 0);
@@ -229,7 +225,6 @@ static void cuda_stream_free(blk_device *d, void *stream)
 static blk_status cuda_event_create(blk_device *d, blk_event *e)
 {
 	CUevent event = NULL;
-	CUresult r;
 	int entered = enter(d);
 	if (entered < 0) return BLK_ERROR_DRIVER;
 	blk_status status = CALL(d, cuEventCreate, &event, 0);
@@ -245,7 +240,6 @@ static blk_status cuda_event_record(blk_device *d, blk_event *e, void *stream)
 
 static blk_status elapsed_inside(blk_device *d, blk_event *start, blk_event *end, float *ms)
 {
-	CUresult r;
 	blk_status status = CALL(d, cuEventSynchronize, start->event);
 	if (!status) status = CALL(d, cuEventSynchronize, end->event);
 	if (!status) status = CALL(d, cuEventElapsedTime, ms, start->event, end->event);
@@ -281,11 +275,11 @@ static blk_status link_ptx(blk_device *d, const char *name, const void *ptx, siz
 	void *values[] = {log, (void *)(uintptr_t)(LOG - 1), (void *)(uintptr_t)1};
 	CUlinkState state = NULL;
 	void *image = NULL;
-	const char *call = "cuLinkCreate";
+	const char *call = "cuLinkCreate_v2";
 	CUresult r = d->cuda->cuLinkCreate_v2(3, options, values, &state);
 	bool created = r == CUDA_OK;
 	if (r == CUDA_OK) {
-		call = "cuLinkAddData";
+		call = "cuLinkAddData_v2";
 		r = d->cuda->cuLinkAddData_v2(state, CUDA_INPUT_PTX, (void *)ptx, bytes, name, 0, NULL, NULL);
 	}
 	if (r == CUDA_OK) {
@@ -295,8 +289,8 @@ static blk_status link_ptx(blk_device *d, const char *name, const void *ptx, siz
 	blk_status status = BLK_OK;
 	if (r != CUDA_OK && log[0])
 		status = error_set(BLK_ERROR_DRIVER, "the driver refuses the PTX of %s: %s", name, log);
-	else if (r != CUDA_OK)
-		status = failed(d->cuda, r, call);
+	else
+		status = answer(d->cuda, r, call);
 	if (!status) {
 		*cubin = malloc(*n ? *n : 1);
 		if (*cubin)
@@ -329,7 +323,6 @@ static blk_status prepare(blk_device *d, variant *v)
 {
 	const signature *s = v->sig;
 	CUfunction f = NULL;
-	CUresult r;
 	int registers = 0, local = 0;
 	v->threads = s->threads ? s->threads : 32 * (s->num_warps ? s->num_warps : 4);
 	v->shared = s->shared;
@@ -349,7 +342,6 @@ static blk_status load_inside(
 	blk_device *d, variant *v, unsigned kind, const void *code, size_t bytes, void **linked, size_t *nlinked)
 {
 	CUmodule module = NULL;
-	CUresult r;
 	blk_status status = BLK_OK;
 	if (kind == BLKC_EMIT_PTX) {
 		status = link_ptx(d, v->sig->kernel, code, bytes, linked, nlinked);
@@ -401,7 +393,6 @@ static blk_status cuda_encode(blk_device *d, const tensor_map_request *q, tensor
 	static const uint8_t swizzles[] = {CUDA_MAP_SWIZZLE_0, CUDA_MAP_SWIZZLE_32, CUDA_MAP_SWIZZLE_64, 0,
 		CUDA_MAP_SWIZZLE_128}; /* by units of 32 bytes */
 	CUtensorMap map;
-	CUresult r;
 	int entered; /* the driver wants a context for this too */
 	if (!d->cuda->cuTensorMapEncodeTiled)
 		return error_set(BLK_ERROR_DRIVER, "the CUDA driver is too old: it has no cuTensorMapEncodeTiled");
@@ -420,13 +411,12 @@ static blk_status launch_inside(
 	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], void **parameters)
 {
 	uint32_t n = signature_cluster(v->sig);
-	CUresult r = CUDA_NO_CLUSTER;
 	if (n > 1 && grid[0] % n == 0 && d->cuda->cuLaunchKernelEx) {
 		CUlaunchAttribute cluster = {.id = CUDA_LAUNCH_CLUSTER, .value = {.clusterDim = {n, 1, 1}}};
 		const CUlaunchConfig launch = {
 			grid[0], grid[1], grid[2], v->threads, 1, 1, v->shared, stream, &cluster, 1};
-		blk_status status = CALL(d, cuLaunchKernelEx, &launch, v->function, parameters, NULL);
-		if (r != CUDA_NO_CLUSTER) return status;
+		CUresult r = d->cuda->cuLaunchKernelEx(&launch, v->function, parameters, NULL);
+		if (r != CUDA_NO_CLUSTER) return answer(d->cuda, r, "cuLaunchKernelEx");
 	}
 	return CALL(d, cuLaunchKernel, v->function, grid[0], grid[1], grid[2], v->threads, 1, 1, v->shared, stream,
 		parameters, NULL);
@@ -448,7 +438,6 @@ static blk_status cuda_launch(
 static blk_status describe_inside(blk_device *d, const variant *v, blk_info *info)
 {
 	int registers = 0, local = 0, fixed = 0, blocks = 0;
-	CUresult r;
 	blk_status status = CALL(d, cuFuncGetAttribute, &registers, CUDA_FUNCTION_REGISTERS, v->function);
 	if (!status) status = CALL(d, cuFuncGetAttribute, &local, CUDA_FUNCTION_LOCAL, v->function);
 	if (!status) status = CALL(d, cuFuncGetAttribute, &fixed, CUDA_FUNCTION_SHARED, v->function);
@@ -501,7 +490,6 @@ static blk_status query(blk_device *d, CUdevice device)
 	} facts[] = {{CUDA_ATTRIBUTE_MAJOR, &major}, {CUDA_ATTRIBUTE_MINOR, &minor}, {CUDA_ATTRIBUTE_CLOCK, &clock},
 		{CUDA_ATTRIBUTE_BUS, &bus}, {CUDA_ATTRIBUTE_SMS, &sms}, {CUDA_ATTRIBUTE_WARP, &warp},
 		{CUDA_ATTRIBUTE_THREADS, &threads}, {CUDA_ATTRIBUTE_SHARED, &shared}, {CUDA_ATTRIBUTE_L2, &l2}};
-	CUresult r;
 	blk_status status = CALL(d, cuDeviceGetName, info->name, sizeof info->name, device);
 	if (!status) status = CALL(d, cuDeviceTotalMem_v2, &total, device);
 	if (!status) status = CALL(d, cuDriverGetVersion, &version);
@@ -531,7 +519,6 @@ static blk_status query(blk_device *d, CUdevice device)
 
 static blk_status find_device(blk_device *d, int ordinal, void *context, CUdevice *device)
 {
-	CUresult r;
 	blk_status status = CALL(d, cuInit, 0);
 	if (status) return status;
 	if (context) {
@@ -569,7 +556,6 @@ blk_status cuda_open(blk_device *d, int ordinal, void *context, const cuda_api *
 	if (!status) status = query(d, device);
 	if (!status && !context) {
 		CUcontext primary = NULL;
-		CUresult r;
 		status = CALL(d, cuDevicePrimaryCtxRetain, &primary, device);
 		d->context = primary;
 		d->primary = status == BLK_OK;
