@@ -220,7 +220,7 @@ static blk_status life(blk_device **d, void *context)
 {
 	blk_module *m;
 	blk_kernel *k;
-	blk_buffer *b, *c;
+	blk_buffer *b = NULL, *c = NULL;
 	blk_stream *s, *w;
 	blk_event *e, *f;
 	blk_info info;
