@@ -41,7 +41,9 @@ static sval builtin_arange(sema *s, const builtin_call *c)
 			(long long)(lo + (int64_t)next), (long long)hi);
 		return sval_poison(c->at);
 	}
-	if (n > UINT32_MAX) n = UINT32_MAX; /* beyond the limit that is checked next */
+	if (n > UINT32_MAX) /* all numbers of i32: no extent holds that, and sema_check_tile() sees extents only */
+		return sema_error(s, 704, span_join(c->arg_at[0], c->arg_at[1]),
+			"a tile of shape [%llu] has more than 1,048,576 elements", (unsigned long long)n);
 	uint32_t extent = (uint32_t)n;
 	ir_type t = ir_tile_type(SCALAR_I32, 1, &extent);
 	if (!sema_check_tile(s, t, span_join(c->arg_at[0], c->arg_at[1]))) return sval_poison(c->at);

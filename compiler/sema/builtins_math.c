@@ -119,7 +119,7 @@ static sval builtin_sigmoid(sema *s, const builtin_call *c)
 
 static sval builtin_abs(sema *s, const builtin_call *c)
 {
-	ir_type t;
+	ir_type t = {0};
 	if (!sval_type_of(c->args[0], &t) || t.pointer || t.elem == SCALAR_BOOL || scalar_is_fp8((scalar)t.elem)) {
 		diag *d = builtin_needs(s, c, 0, "integers or floats");
 		if (!t.pointer && scalar_is_fp8((scalar)t.elem)) diag_set_hint(s->diags, d, "cast first: x.to(f16)");
@@ -281,7 +281,7 @@ static sval builtin_where(sema *s, const builtin_call *c)
 		}
 	sval v[] = {c->args[1], c->args[2]};
 	if (all_numbers(c->args, 3)) {
-		if (!is_bool(v[0]) && !is_bool(v[1]) && !common_numbers(s, c, v, 2)) return sval_poison(c->at);
+		if (!common_numbers(s, c, v, 2)) return sval_poison(c->at);
 		sval pick = v[c->args[0].number.i ? 0 : 1];
 		pick.at = c->at;
 		return pick;
