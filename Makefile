@@ -90,6 +90,9 @@ SYSTEM_CALLS := open openat fopen opendir read pread write pwrite fsync ftruncat
 	mkdir flock fcntl futimens mmap mprotect posix_memalign aligned_alloc pthread_create memfd_create posix_fallocate pipe2 poll \
 	posix_spawn_file_actions_init posix_spawnattr_init posix_spawn getrandom sched_getaffinity close
 $(BUILD)/tests/test_system_faults: WRAP = $(SYSTEM_CALLS:%=-Wl,--wrap=%)
+# Of those, and of others, what fails only around the process that tunes in isolation.
+ISOLATED_CALLS := fcntl mmap poll waitpid posix_spawn_file_actions_adddup2 posix_spawn_file_actions_addopen nanosleep
+$(BUILD)/tests/test_isolated: WRAP = $(ISOLATED_CALLS:%=-Wl,--wrap=%)
 
 $(BUILD)/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)

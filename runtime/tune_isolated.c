@@ -30,7 +30,10 @@ static blk_status find_helper(char *path, size_t room)
 	static const char *const places[] = {"blk-trial", "../lib/blk-trial"};
 	const char *given = getenv("BLK_TRIAL");
 	if (given && *given) {
-		if ((size_t)snprintf(path, room, "%s", given) < room && access(path, X_OK) == 0) return BLK_OK;
+		if ((size_t)snprintf(path, room, "%s", given) >= room)
+			errno = ENAMETOOLONG;
+		else if (access(path, X_OK) == 0)
+			return BLK_OK;
 		return error_set(BLK_ERROR_NOT_FOUND, "BLK_TRIAL=%s: %s", given, strerror(errno));
 	}
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
@@ -55,7 +58,8 @@ static double limit_s(void)
 typedef struct block {
 	int fd;
 	tune_share *share; /* null while the size is being counted */
-	uint64_t used, bytes;
+	uint64_t used, bytes, slots;
+	uint32_t nslots; /* kept here too: a kernel that writes anywhere may write into the block */
 } block;
 
 /* Room for `n` bytes, filled when there is a block; its offset. */
@@ -154,17 +158,17 @@ static void add_module(block *b, const tune_job *j)
 /* Once to count and once to write. */
 static blk_status compose(block *b, tune_job *j)
 {
-	uint32_t n = j->kernel->sig->nconfigurations;
 	b->used = sizeof(tune_share);
-	uint64_t slots = add(b, NULL, n * sizeof(tune_slot));
+	b->nslots = j->kernel->sig->nconfigurations;
+	b->slots = add(b, NULL, b->nslots * sizeof(tune_slot));
 	if (b->share) {
 		snprintf(b->share->magic, sizeof b->share->magic, "%s", TUNE_SHARE_MAGIC);
 		b->share->bytes = b->bytes;
 		b->share->parent = getpid();
 		b->share->limit_s = limit_s();
 		b->share->promises = j->promises;
-		b->share->slots = slots;
-		b->share->nslots = n;
+		b->share->slots = b->slots;
+		b->share->nslots = b->nslots;
 		if (j->given) b->share->grid = *j->given;
 	}
 	add_module(b, j);
@@ -199,14 +203,17 @@ static void free_block(block *b)
 
 static tune_slot *slot(const block *b, uint32_t i)
 {
-	return (tune_slot *)((char *)b->share + b->share->slots) + i;
+	return (tune_slot *)((char *)b->share + b->slots) + i;
 }
 
 /* ---- One process ---- */
 
 typedef struct process {
 	pid_t pid;
-	int life; /* reads the end of it */
+	int life;      /* reads the end of it */
+	uint32_t late; /* what ran for too long, and was ended for it */
+	int unseen;    /* why it could not be watched, and was ended for that; 0: it could */
+	int status;
 } process;
 
 static int spawn(const char *path, int share, int life, pid_t *pid)
@@ -272,22 +279,28 @@ static void show_progress(tune_job *j, const tune_share *s)
 	j->progress(j->context, done, total, (double)atomic_load(&s->best_ns) * 1e-6);
 }
 
-/* Until it ends.  *late: what ran for too long, and was ended for it. */
-static bool watch(tune_job *j, const tune_share *s, const process *p, uint32_t *late, int *status)
+/* Until it ends; false: it does not. */
+static bool watch(tune_job *j, const tune_share *s, process *p)
 {
-	*late = TUNE_NONE;
+	p->late = TUNE_NONE;
+	p->unseen = 0;
 	for (struct pollfd life = {.fd = p->life, .events = POLLIN};;) {
 		int got = poll(&life, 1, 20);
-		if (got > 0 || (got < 0 && errno != EINTR)) break;
+		if (got > 0) break;
+		if (got < 0 && errno != EINTR) {
+			p->unseen = errno;
+			kill(p->pid, SIGKILL);
+			break;
+		}
 		show_progress(j, s);
 		uint32_t running = atomic_load(&s->running);
 		uint64_t until = atomic_load(&s->until_ns);
 		if (running == TUNE_NONE || until == 0 || tune_now_ns() < until) continue;
-		*late = running;
+		p->late = running;
 		kill(p->pid, SIGKILL);
 		break;
 	}
-	return reap(p->pid, status);
+	return reap(p->pid, &p->status);
 }
 
 /* ---- What became of it ---- */
@@ -313,7 +326,7 @@ static void blame(const block *b, uint32_t i, bool late, int status)
 static uint32_t unsettle(const block *b)
 {
 	uint32_t unknown = 0;
-	for (uint32_t i = 0; i < b->share->nslots; i++) {
+	for (uint32_t i = 0; i < b->nslots; i++) {
 		tune_slot *s = slot(b, i);
 		if (s->verdict == BLK_TUNE_GOOD && s->ms <= 0) s->verdict = BLK_TUNE_UNKNOWN;
 		unknown += s->verdict == BLK_TUNE_UNKNOWN;
@@ -321,13 +334,17 @@ static uint32_t unsettle(const block *b)
 	return unknown;
 }
 
-static blk_status judge_end(const block *b, uint32_t late, int status, bool *again)
+static blk_status judge_end(const block *b, const process *p, bool *again)
 {
 	tune_share *s = b->share;
-	uint32_t state = atomic_load(&s->state), running = atomic_load(&s->running);
+	bool is_late = p->late != TUNE_NONE;
+	uint32_t state = atomic_load(&s->state), running = is_late ? p->late : atomic_load(&s->running);
 	*again = true;
-	if (late != TUNE_NONE || (state == TUNE_WORKING && running < s->nslots))
-		blame(b, late != TUNE_NONE ? late : running, late != TUNE_NONE, status);
+	if (p->unseen)
+		return error_set(
+			BLK_ERROR_IO, "tuning in isolation: blk-trial cannot be watched: %s", strerror(p->unseen));
+	if ((is_late || state == TUNE_WORKING) && running < b->nslots)
+		blame(b, running, is_late, p->status);
 	else if (state == TUNE_DONE)
 		*again = false;
 	else if (state == TUNE_REFUSED) {
@@ -337,7 +354,7 @@ static blk_status judge_end(const block *b, uint32_t late, int status, bool *aga
 	} else if (state != TUNE_AGAIN)
 		return error_set(BLK_ERROR_INTERNAL,
 			"tuning in isolation: blk-trial ended (%s) before it tried anything",
-			WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "by itself");
+			WIFSIGNALED(p->status) ? strsignal(WTERMSIG(p->status)) : "by itself");
 	return BLK_OK;
 }
 
@@ -347,28 +364,26 @@ static blk_status run_helpers(tune_job *j, const block *b, const char *path)
 	bool again = true;
 	for (uint32_t left = unsettle(b), before = left + 1; !status && again; before = left, left = unsettle(b)) {
 		process p;
-		uint32_t late;
-		int end;
 		if (left == 0) return BLK_OK;
 		if (left >= before)
 			return error_set(BLK_ERROR_INTERNAL, "tuning in isolation: no trial comes to an end");
 		atomic_store(&b->share->state, TUNE_STARTING);
 		atomic_store(&b->share->running, TUNE_NONE);
 		if ((status = start(path, b, &p))) return status;
-		bool ended = watch(j, b->share, &p, &late, &end);
+		bool ended = watch(j, b->share, &p);
 		close(p.life);
 		if (!ended)
 			status = error_set(BLK_ERROR_DRIVER,
 				"tuning in isolation: a trial cannot be ended: process %ld", (long)p.pid);
 		else
-			status = judge_end(b, late, end, &again);
+			status = judge_end(b, &p, &again);
 	}
 	return status;
 }
 
 static void give(const tune_job *j, const block *b)
 {
-	for (uint32_t i = 0; i < b->share->nslots; i++) {
+	for (uint32_t i = 0; i < b->nslots; i++) {
 		const tune_result *r = &j->results[i];
 		*slot(b, i) = (tune_slot){.verdict = r->verdict, .ms = r->ms};
 		if (r->reason) snprintf(slot(b, i)->reason, sizeof slot(b, i)->reason, "%s", r->reason);
@@ -377,7 +392,7 @@ static void give(const tune_job *j, const block *b)
 
 static void take(tune_job *j, const block *b)
 {
-	for (uint32_t i = 0; i < b->share->nslots; i++) {
+	for (uint32_t i = 0; i < b->nslots; i++) {
 		tune_result *r = &j->results[i];
 		tune_slot *s = slot(b, i);
 		s->reason[sizeof s->reason - 1] = 0;
@@ -409,7 +424,7 @@ blk_status tune_isolated(tune_job *j)
 	if (!status) status = make_block(&b, j);
 	if (status == BLK_ERROR_MEMORY) j->untried = true;
 	if (!status) {
-		for (uint32_t i = 0; i < b.share->nslots; i++) j->timed += j->results[i].verdict == BLK_TUNE_UNKNOWN;
+		for (uint32_t i = 0; i < b.nslots; i++) j->timed += j->results[i].verdict == BLK_TUNE_UNKNOWN;
 		give(j, &b);
 		status = run_helpers(j, &b, path);
 		j->untried = status == BLK_ERROR_MEMORY || status == BLK_ERROR_ARGUMENT;
