@@ -52,9 +52,15 @@ static bool grows(ir_kind k)
 	return k == IR_ADD || k == IR_MUL || k == IR_SHL || k == IR_MAX || k == IR_CONVERT;
 }
 
+/* The values of the operand, elsewhere. */
+static bool moves(const ir_op *o)
+{
+	return ir_has(o, IR_SHAPE) || o->kind == IR_HINT;
+}
+
 static bool carries_overflow(const ir_op *o)
 {
-	return grows(o->kind) || o->kind == IR_SUB || o->kind == IR_NEG || ir_has(o, IR_SHAPE);
+	return grows(o->kind) || o->kind == IR_SUB || o->kind == IR_NEG || moves(o);
 }
 
 static reached from_arguments(const ir_op *o, const reached *table)
@@ -68,9 +74,9 @@ static reached from_arguments(const ir_op *o, const reached *table)
 	if (!a.known || !b.known || !compute(o, a.value, b.value, &r.value)) return unknown;
 	r.known = true;
 	r.at_least = a.at_least || b.at_least;
-	if (r.at_least && (a.value < 0 || b.value < 0 || !(grows(o->kind) || ir_has(o, IR_SHAPE)))) return unknown;
+	if (r.at_least && (a.value < 0 || b.value < 0 || !(grows(o->kind) || moves(o)))) return unknown;
 	ir_type t = o->results[0]->type;
-	if (t.pointer || scalar_is_float((scalar)t.elem)) return unknown;
+	if (scalar_is_float((scalar)t.elem)) return unknown;
 	if (scalar_bits((scalar)t.elem) > 32) return r.value > INT64_MAX || r.value < INT64_MIN ? unknown : r;
 	if (t.elem != SCALAR_I32) return unknown;
 	if (r.value > INT32_MAX || r.value < INT32_MIN) return (reached){.overflow = o};
@@ -149,7 +155,7 @@ static void evaluate(const evaluation *e, const ir_block *b)
 		if (!from) continue;
 		diag *d = diag_warning(
 			s->diags, 220, from->at, "this i32 offset overflows for the last programs of the grid");
-		if (o->at.file) diag_add_label(s->diags, d, o->at, "used as an offset here");
+		diag_add_label(s->diags, d, o->at, "used as an offset here");
 		diag_set_hint(s->diags, d, "compute in 64 bits: cast with .to(i64) before it grows");
 	}
 }

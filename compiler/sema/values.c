@@ -234,7 +234,10 @@ const char *sema_type_text(sema *s, sval v)
 	case SVAL_STRING: return "a string";
 	case SVAL_FN: return arena_printf(s->arena, "the function '%s'", v.fn->name);
 	case SVAL_BUILTIN: return arena_printf(s->arena, "the built-in function '%s'", v.builtin->name);
-	case SVAL_TENSOR: return arena_printf(s->arena, "a tensor of %s", scalar_name(v.tensor->base->type.elem));
+	case SVAL_TENSOR:
+		return arena_printf(s->arena, "a %u-dimensional %stensor of %s", v.tensor->rank,
+			v.tensor->base->type.pointer == IR_CONST_POINTER ? "read-only " : "",
+			scalar_name(v.tensor->base->type.elem));
 	case SVAL_BLOCK_PTR:
 		return arena_printf(s->arena, "a block pointer to %s", ir_type_name(s->arena, v.block_ptr->block));
 	case SVAL_SLICE: return "':'";

@@ -10,6 +10,10 @@ static const char head[] =
 	"fn tile(a, b) { return arange(0, 8); }  fn address(a, b) { return (4096).to(*f32); }\n"
 	"fn is_tensor(a: tensor) { }  fn is_tuple(a: (i32,)) { }  fn takes_shape(const s: shape) { }\n"
 	"fn many(a: (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)) { }\n"
+	"fn either(t, a, b) { if t { return a; } else { return b; } }\n"
+	"fn inner(t, n, a, b) { if t { if n > 3 { return a; } } return b; }\n"
+	"fn broken(t, n) { if t { return oops; } return n; }  fn broken_last(t, n) { if t { return n; } return oops; "
+	"}\n"
 	"const BYTE: u8 = 200;\n"
 	"kernel k(x: *f32, c: *const f32, y: *f16, p: *i32, o: *u32, p8: *i8, z: i16, n: i32, l: i64, b: u8, u: u32,\n"
 	"\tw: u64, h: f16, f: f32, g: f64, t: bool, q: f8e4m3) {\n"
@@ -237,7 +241,7 @@ static const wrong memory[] = {
 	{"load(i);", 501, "'load' needs a pointer, not i32[64]", "offsets are added to a pointer: x + offsets"},
 	{"load(w);", 501, "'load' needs a pointer, not u64",
 		"an address becomes a pointer by a cast: address.to(*f32)"},
-	{"atomic_max(A, 1);", 501, "'atomic_max' needs a pointer, not a tensor of f32",
+	{"atomic_max(A, 1);", 501, "'atomic_max' needs a pointer, not a 2-dimensional tensor of f32",
 		"a tensor is accessed by A.load([i, j], [BM, BN]) and A.store([i, j], v)"},
 	{"load(A);", 305, "'load' needs 'index'", "its parameters: load(A, index, shape)"},
 	{"load(x + i, mask = 1);", 204, "the mask must be bool, found the number 1", "compare: 1 != 0"},
@@ -311,7 +315,7 @@ static const wrong tensors[] = {
 	{"block_ptr(x, [0], [8]);", 501, "'block_ptr' needs a tensor, not *f32", NULL},
 	{"block_ptr(A, [0], [8, 8]);", 511, "1 number given as the index of a block", "the tensor has 2 dimensions"},
 	{"block_ptr(A, [0, 0], [8]);", 511, "a block of 1 dimensions in a tensor of 2", NULL},
-	{"advance(A, [0, 0]);", 501, "'advance' needs a block pointer, not a tensor of f32", NULL},
+	{"advance(A, [0, 0]);", 501, "'advance' needs a block pointer, not a 2-dimensional tensor of f32", NULL},
 	{"advance(block_ptr(A, [0, 0], [8, 8]), [1]);", 511, "1 number given as the step of a block pointer",
 		"the tensor has 2 dimensions"},
 	{"advance(block_ptr(A, [n, 0], [8, 8]), [5000000000, 0]);", 218, "5000000000 does not fit in i32",
@@ -686,7 +690,7 @@ static const wrong types[] = {
 		NULL},
 	{"\"s\"[0];", 210, "a string cannot be indexed", NULL},
 	{"None[0];", 210, "None cannot be indexed", NULL},
-	{"A[0];", 210, "a tensor of f32 cannot be indexed", NULL},
+	{"A[0];", 210, "a 2-dimensional tensor of f32 cannot be indexed", NULL},
 	{"add[0];", 210, "the function 'add' cannot be indexed", NULL},
 	{"store(x, 1.0)[0];", 210, "no value cannot be indexed", NULL},
 	{"i[n];", 210, "an index of a tile is ':' or None",
@@ -705,7 +709,7 @@ static const wrong types[] = {
 	{"f.zzzzzzzz;", 209, "f32 has no member 'zzzzzzzz'", NULL},
 	{"f.bytes;", 209, "f32 has no member 'bytes'", "a type has a size: .dtype.bytes"},
 	{"f.dtpye;", 209, "f32 has no member 'dtpye'", "did you mean '.dtype'?"},
-	{"A.bytes;", 209, "a tensor of f32 has no member 'bytes'", "a type has a size: .dtype.bytes"},
+	{"A.bytes;", 209, "a 2-dimensional tensor of f32 has no member 'bytes'", "a type has a size: .dtype.bytes"},
 	{"tensor.shape;", 209, "the type tensor has no member 'shape'", NULL},
 	{"(\"s\").shape;", 209, "a string has no member 'shape'", NULL},
 	{"(store(x, 1.0), 2);", 407, "this call returns no value", NULL},
@@ -744,7 +748,7 @@ static const wrong types[] = {
 		NULL},
 	{"exp(None);", 216, "'exp' must be a number or a tile, found None", NULL},
 	{"exp(exp);", 216, "'exp' must be a number or a tile, found the built-in function 'exp'", NULL},
-	{"exp(A);", 216, "'exp' must be a number or a tile, found a tensor of f32", NULL},
+	{"exp(A);", 216, "'exp' must be a number or a tile, found a 2-dimensional tensor of f32", NULL},
 	{"exp((1, 2));", 216, "'exp' must be a number or a tile, found (the number 1, the number 2)", NULL},
 	{"exp(true);", 206, "'exp' needs floats, found true", "convert first: true.to(f32)"},
 	{"exp(false);", 206, "'exp' needs floats, found false", "convert first: false.to(f32)"},
@@ -762,6 +766,158 @@ static const wrong types[] = {
 };
 REPORTS(types)
 
+/* Two ways that do not meet: '?:' in which an arm reads memory or is no plain value, and early returns. */
+static const wrong ways[] = {
+	{"t ? (n, 1) : (n, 1, 2);", 406,
+		"the result of '?:' is (i32, the number 1) on one way and (i32, the number 1, the number 2) on the "
+		"other",
+		NULL},
+	{"t ? (n, 1) : n;", 406, "the result of '?:' is (i32, the number 1) on one way and i32 on the other", NULL},
+	{"t ? \"a\" : \"b\";", 406, "the result of '?:' is a string on one way and a string on the other", NULL},
+	{"t ? f32 : f16;", 406, "the result of '?:' is the type f32 on one way and the type f16 on the other", NULL},
+	{"t ? exp : log;", 406,
+		"the result of '?:' is the built-in function 'exp' on one way and the built-in function 'log' on the "
+		"other",
+		NULL},
+	{"t ? A : B;", 406,
+		"the result of '?:' is a 2-dimensional tensor of f32 on one way and a 1-dimensional read-only tensor "
+		"of f32 on the "
+		"other",
+		NULL},
+	{"t ? tensor(x, [n]) : tensor(y, [n]);", 406,
+		"the result of '?:' is a 1-dimensional tensor of f32 on one way and a 1-dimensional tensor of f16 on "
+		"the other",
+		NULL},
+	{"t ? tensor(x, [n]) : tensor(x, [l]);", 406, "the result of '?:' is i32 on one way and i64 on the other",
+		NULL},
+	{"t ? tensor(x, [4], [n]) : tensor(x, [4], [l]);", 406,
+		"the result of '?:' is i32 on one way and i64 on the other", NULL},
+	{"t ? block_ptr(A, [0, 0], [8, 8]) : block_ptr(A, [0, 0], [4, 4]);", 406,
+		"the result of '?:' is a block pointer to f32[8,8] on one way and a block pointer to f32[4,4] on the "
+		"other",
+		NULL},
+	{"t ? block_ptr(A, [0, n], [8, 8]) : block_ptr(A, [0, l], [8, 8]);", 406,
+		"the result of '?:' is i32 on one way and i64 on the other", NULL},
+	{"t ? block_ptr(tensor(x, [n]), [0], [8]) : block_ptr(tensor(x, [l]), [0], [8]);", 406,
+		"the result of '?:' is i32 on one way and i64 on the other", NULL},
+	{"t ? (n, 1) : (l, 1);", 406, "the result of '?:' is i32 on one way and i64 on the other", NULL},
+	{"t ? (n, 1) : (1.5, 1);", 406, "the result of '?:' is i32 on one way and the number 1.5 on the other", NULL},
+	{"t ? (1.5, 1) : (n, 1);", 406, "the result of '?:' is the number 1.5 on one way and i32 on the other", NULL},
+	{"t ? (i, 1) : (1, 1);", 406, "the result of '?:' is i32[64] on one way and the number 1 on the other", NULL},
+	{"t ? (1, 1) : (i, 1);", 406, "the result of '?:' is the number 1 on one way and i32[64] on the other", NULL},
+	{"t ? (x, 1) : (1, 1);", 406, "the result of '?:' is *f32 on one way and the number 1 on the other", NULL},
+	{"t ? (1, 1) : (x, 1);", 406, "the result of '?:' is the number 1 on one way and *f32 on the other", NULL},
+	{"t ? (f, 1) : ((1.5).to(f16), 1);", 406, "the result of '?:' is f32 on one way and the f16 1.5 on the other",
+		NULL},
+	{"t ? ((1.5).to(f16), 1) : (f, 1);", 406, "the result of '?:' is the f16 1.5 on one way and f32 on the other",
+		NULL},
+	{"t ? (t, 1) : (1, 1);", 406, "the result of '?:' is bool on one way and the number 1 on the other", NULL},
+	{"t ? (b, 1) : (300, 1);", 406, "the result of '?:' is u8 on one way and the number 300 on the other", NULL},
+	{"t ? (300, 1) : (b, 1);", 406, "the result of '?:' is the number 300 on one way and u8 on the other", NULL},
+	{"t ? (300, n) : (BYTE, n);", 406,
+		"the result of '?:' is the number 300 on one way and the u8 200 on the other", NULL},
+	{"t ? (BYTE, n) : (300, n);", 406,
+		"the result of '?:' is the u8 200 on one way and the number 300 on the other", NULL},
+	{"t ? (true, n) : (1, n);", 406, "the result of '?:' is true on one way and the number 1 on the other", NULL},
+	{"t ? (BYTE, n) : ((1).to(i8), n);", 406,
+		"the result of '?:' is the u8 200 on one way and the i8 1 on the other", NULL},
+	{"t ? (-1, n) : (18446744073709551615, n);", 406,
+		"the result of '?:' is the number -1 on one way and the number 18446744073709551615 on the other",
+		NULL},
+	{"t ? (1e300, n) : (2.0, n);", 218, "1e+300 does not fit in f32", "say the type: (1e300).to(f64)"},
+	{"inner(t, n, (n, \"s\"), (n, \"s\"));", 216, "the result must have run-time values, found a string", NULL},
+	{"inner(t, n, (n, f32), (n, f32));", 216, "the result must have run-time values, found the type f32", NULL},
+	{"either(t, oops, n);", 201, "unknown name 'oops'", NULL},
+	{"broken(t, n);", 201, "unknown name 'oops'", NULL},
+	{"broken(!t, n);", 201, "unknown name 'oops'", NULL},
+	{"broken_last(t, n);", 201, "unknown name 'oops'", NULL},
+	{"either(t, n, l);", 406, "the result is i32 on one way and i64 on the other", NULL},
+	{"either(t, (n, 1), (n, 1, 1));", 406,
+		"the result is (i32, the number 1) on one way and (i32, the number 1, the number 1) on the other",
+		NULL},
+	{"either(t, n, A);", 406, "the result is i32 on one way and a 2-dimensional tensor of f32 on the other", NULL},
+	{"either(t, tensor(x, [n]), tensor(x, [n, 4]));", 406,
+		"the result is a 1-dimensional tensor of f32 on one way and a 2-dimensional tensor of f32 on the other",
+		NULL},
+	{"either(t, block_ptr(A, [0, 0], [8, 8]), block_ptr(A, [0, 0], [4, 4]));", 406,
+		"the result is a block pointer to f32[8,8] on one way and a block pointer to f32[4,4] on the other",
+		NULL},
+	{"either(t, None, n);", 406, "the result is None on one way and i32 on the other", NULL},
+};
+REPORTS(ways)
+
+/* ---- whole programs ---- */
+
+static void test_programs(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *source;
+		wrong w;
+	} rows[] = {
+		{"const N: 3 = 4; kernel k(n: i32) { let a = N; }",
+			{"", 208, "the type of a 'const' must be a type, found the number 3",
+				"types are f32, *f16, f32[64, 64], (i32, f32) ..."}},
+		{"const N: u8 = 300; kernel k(n: i32) { let a = N; let b = N; }",
+			{"", 218, "the value must be u8, in which the number 300 does not fit", NULL}},
+		{"const A = B; const B = A; kernel k(n: i32) { let a = A; }",
+			{"", 311, "the constant 'A' depends on itself", NULL}},
+		{"const A = load((64).to(*f32)); kernel k(n: i32) { let a = A; }",
+			{"", 301, "the value of a 'const' must be known at compile time, found f32",
+				"a 'const' parameter makes a value known"}},
+		{"const N = 8; kernel k(n: i32) { for i in static_range(2000000) { if i == 1999999 { break; }\n"
+		 "let a = i + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + "
+		 "1 + 1; }\n"
+		 "let b = N; let c = n + 1; let d = -n; }",
+			{"", 705, "more than 1,000,000 operations after unrolling and inlining", NULL}},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		compiled c;
+		compile_text(&c, rows[i].source);
+		if (!as_expected(&c, &rows[i].w))
+			fail_msg("%s\n%u errors, the first:\n%s", rows[i].source, c.ds.errors, c.rendered.at);
+		compiled_free(&c);
+	}
+}
+
+/* `functions` functions, each of which wraps what the next one returns `deep` times. */
+static void nests(const char *open, const char *close, int functions, int deep, uint16_t code, const char *message)
+{
+	text source = {0};
+	compiled c;
+	arena a = {0};
+	source.arena = &a;
+	for (int f = 0; f < functions; f++) {
+		text_printf(&source, "fn f%d(t, x) { return ", f);
+		for (int i = 0; i < deep; i++) text_puts(&source, open);
+		if (f + 1 < functions)
+			text_printf(&source, "f%d(t, x)", f + 1);
+		else
+			text_puts(&source, "x");
+		for (int i = 0; i < deep; i++) text_puts(&source, close);
+		text_puts(&source, "; }\n");
+	}
+	text_puts(&source, "kernel k(t: bool, n: i32) { let a = f0(t, t); }");
+	compile_text(&c, source.at);
+	const diag *d = c.ds.first;
+	if (!d || d->code != code || strcmp(d->message, message) != 0)
+		fail_msg("%d of %s: expected E%04d %s\n%s", functions * deep, open, code, message, c.rendered.at);
+	compiled_free(&c);
+	arena_free(&a);
+}
+
+/* What is deeper than the compiler's stack allows is an error, also where inlining puts it together. */
+static void test_nesting(void **state)
+{
+	(void)state;
+	static const char regions[] = "run-time control flow nests deeper than 256 after inlining";
+	static const char depth[] = "expressions, statements and calls nest deeper than 1500 after inlining";
+	nests("!(", ")", 20, 100, 707, depth);
+	nests("t && (", ")", 4, 80, 706, regions);
+	nests("t || (", ")", 4, 80, 706, regions);
+	nests("t ? t : (", ")", 4, 80, 706, regions);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -776,6 +932,9 @@ int main(void)
 		cmocka_unit_test(test_constants),
 		cmocka_unit_test(test_casts),
 		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_nesting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

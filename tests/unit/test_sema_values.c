@@ -314,11 +314,270 @@ static void test_printed(void **state)
 	}
 }
 
+/* ---- tile IR ---- */
+
+/* A statement, and lines that its IR has, separated by a newline; behind a '!' what it has not. */
+static void test_becomes(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *statement, *lines;
+	} rows[] = {
+		/* pointers */
+		{"store(2 + x, 1.0);", "const {value=2} : i32\nptr_add %x"},
+		{"store(x - n, 1.0);", "convert %n : i64\n = neg %"},
+		{"store(x + 5000000000, 1.0);", "const {value=5000000000} : i64"},
+		{"store(x - 3, 1.0);", "const {value=-3} : i32"},
+		{"store(p, (x == c).to(i32));", "bitcast %c : *f32\neq %x"},
+		{"store(p, (c + n < x).to(i32));", "lt %\n : *f32\n!(*"},
+		{"store(where(t, x, c).to(*f32), 1.0);", "select %t, %x, %\nbitcast %c : *f32\n!(*"},
+		{"store(where(t, x, x.to(*f32)), 1.0);", "select %t, %x, %x : *f32"},
+		{"store((1024).to(*f32), 1.0);", "const {value=1024} : u64\nbitcast %3 : *f32"},
+		{"store((l + 8).to(*f32), 1.0);", " : *f32\nbitcast"},
+		{"store(p, x.to(u64));", "bitcast %x : u64"},
+		{"store(reshape(x + i, [8, 8]), 1.0);", "reshape %\n(*f32)[8,8]"},
+		/* shifts: a count of a wider type keeps its upper bits */
+		{"store(p, b.to(u8) << l);", "bitcast %l : u64\nmin %\nconst {value=8} : u64\n : u8"},
+		{"store(p, n << 40);", "const {value=32} : i32\nshl %n"},
+		{"store(p, n << -1);", "const {value=32} : i32"},
+		{"store(p, 1 << u);", "const {value=1} : u32\nshl %3, %u : u32"},
+		{"store(p, (1).to(u8) << n);", "const {value=1} : u8\n : u32\nmin %"},
+		{"store(p, n >> b);", "convert %b : i32\nshr %n"},
+		/* operators */
+		{"store(p, ~n);", "not %n : i32"},
+		{"store(p, (~t).to(i32));", "not %t : bool"},
+		{"store(x, -f);", "neg %f : f32"},
+		{"store(p, umulhi(u, 7));", "umulhi %u"},
+		{"store(x, pow(f, 2));", "mul %f, %f : f32\n!pow"},
+		{"store(x, pow(f, 2.5));", "pow %f"},
+		{"store(x, div_rn(h, 3.0));", "convert %h : f32\ndiv_rn %\n : f16"},
+		{"store(p, abs(u));", "!abs"},
+		{"store(p, abs(n));", "abs %n : i32"},
+		{"store(x, rsqrt(f));", "rsqrt %f"},
+		{"store(p, isinf(f).to(i32));", "abs %f\neq %"},
+		{"store(p, max(n, 3));", "max %n"},
+		{"store(p, min(n, u8_(b)));", "min %n"},
+		/* && and || : without an effect on the right both sides are computed */
+		{"store(p, (t && n > 3).to(i32));", "and %t, %\n!if"},
+		{"store(p, (t || n > 3).to(i32));", "or %t, %\n!if"},
+		{"store(p, (t && true).to(i32));", "convert %t : i32\n! and %"},
+		{"store(p, (t || false).to(i32));", "convert %t : i32\n! or %"},
+		{"store(p, (t && false).to(i32));", "and %t"},
+		{"store(p, (t && load(p) > 3).to(i32));", "if %t : bool\n! and %"},
+		{"store(p, (t || load(p) > 3).to(i32));", "if %t : bool\n! or %"},
+		{"store(p, (true && t).to(i32));", "convert %t : i32\n! and %"},
+		/* ?: */
+		{"store(p, t ? n : 3);", "select %t, %n\n!if"},
+		{"store(p, t ? load(p) : 3);", "if %t : i32\n!select"},
+		{"let s = t ? (n, 1) : (1, n); store(p, s[0] + s[1]);", "if %t : i32, i32"},
+		{"let s = t ? (f, 1) : (1, 1); store(x, s[0]);", "const {value=1.0} : f32"},
+		{"let s = t ? (1, 1) : (f, 1); store(x, s[0]);", "const {value=1.0} : f32"},
+		{"let s = t ? (l, 1) : ((1).to(i32), 1); store(p, s[0]);", "const {value=1} : i64"},
+		{"let s = t ? (1, n) : ((2).to(u8), n); store(p, s[0]);", "const {value=1} : u8\nconst {value=2} : u8"},
+		{"let s = t ? ((2).to(u8), n) : (1, n); store(p, s[0]);", "const {value=1} : u8\nconst {value=2} : u8"},
+		{"let s = t ? (1, n) : (2.5, n); store(x, s[0]);", "const {value=1.0} : f32\nconst {value=2.5} : f32"},
+		{"let s = t ? (1.5, n) : (2, n); store(x, s[0]);", "const {value=1.5} : f32\nconst {value=2.0} : f32"},
+		{"let s = t ? (5, n) : (5000000000, n); store(p, s[0]);", "const {value=5} : i64"},
+		{"let T = t ? f32 : f32; store(x, n.to(T));", "convert %n : f32"},
+		{"let F = t ? (\"relaxed\", n) : (\"relaxed\", 1); atomic_add(p, F[1], sem = F[0]);",
+			"if %t : i32\natomic_rmw"},
+		{"let S = t ? A : tensor(x, [n, 64]); store(p, S.shape[0]);", "if %t : *f32, i32, i32, i64, i32"},
+		{"let b2 = t ? bp : advance(bp, [n, 8]); store(b2, 1.0);", "if %t : *f32, "},
+		/* the same on both ways is no result of the `if` */
+		{"store(p, either(t, 1, 1));", "const {value=1} : i32\n!if %t :"},
+		{"store(x, either(t, 1.5, 1.5));", "const {value=1.5} : f32\n!if %t :"},
+		{"store(x, either(t, nan, nan));", "const {value=0x7fc00000} : f32\n!if %t :"},
+		{"store(x, either(t, 0.0, -0.0));", "if %t : f32\nconst {value=-0.0} : f32"},
+		{"store(x, either(t, 1.5, nan));", "if %t : f32"},
+		{"store(x, either(t, nan, 1.5));", "if %t : f32"},
+		{"store(p, either(t, 1, 2));", "if %t : i32"},
+		{"store(p, either(t, 1, (1).to(i32)));", "if %t : i32"},
+		{"store(p, either(t, (1, n), (1, n))[1]);", "!if %t :"},
+		{"store(p, either(t, (1, n), (2, n))[1]);", "if %t : i32, i32"},
+		{"store(p, either(t, A, A).shape[1]);", "!if %t :"},
+		{"store(p, either(t, tensor(x, [n, 4]), tensor(x, [n, 4])).shape[0]);", "!if %t :"},
+		{"store(p, either(t, tensor(x, [n, 4]), tensor(x, [n, 8])).shape[0]);",
+			"if %t : *f32, i32, i32, i64, i32"},
+		{"store(p, either(t, tensor(x, [n, 4], [n, 1]), tensor(x, [n, 4], [4, 1])).shape[0]);",
+			"if %t : *f32, i32, i32, i32, i32"},
+		{"store(p, either(t, tensor(x, [n]), tensor(y, [n])).shape[0]);", "if %t : *f32, i32, i32"},
+		{"store(either(t, bp, bp), 1.0);", "!if %t :"},
+		{"store(either(t, block_ptr(A, [0, n], [8, 8]), block_ptr(A, [0, n], [8, 8])), 1.0);", "!if %t :"},
+		{"store(either(t, block_ptr(A, [0, n], [8, 8]), block_ptr(A, [0, 8], [8, 8])), 1.0);",
+			"if %t : *f32, i32"},
+		{"store(either(t, block_ptr(A, [0, 0], [8, 8]), block_ptr(tensor(y, [64, n]), [0, 0], [8, 8])), 1.0);",
+			"if %t : *f32, i32"},
+		/* on a way that does not return yet, the result is a zero of its type */
+		{"store(inner(t, n, x, y), 1.0);", "const {value=0} : i64\n : *f32"},
+		{"store(x, inner(t, n, f, 1.5));", "const {value=0.0} : f32"},
+		{"let s = inner(t, n, (n, A), (1, A)); store(p, s[0] + s[1].shape[1]);", "const {value=0} : i64"},
+		{"var s = (n, bp); s = (1, advance(bp, [8, 8])); store(s[1], 1.0);",
+			"const {value=8} : i32\ntensor_store"},
+		{"store(inner(t, n, bp, advance(bp, [8, n])), 1.0);",
+			"if %t : *f32, i32, i32, i64, i32, i32, i32, bool"},
+		/* tensors */
+		{"tensor(x, [u]).store([0], i);", "convert %u : i64\ntensor_store %x"},
+		{"tensor(x, [64]).store([b], i);", "convert %b : i64"},
+		{"tensor(x, [64]).store([l], i);", "tensor_store %x, %\n%l\n!convert %l"},
+		{"tensor(p, [64]).atomic_add([n], i);", "tensor_atomic_add %p"},
+	};
+	unsigned failed = 0;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char source[1024], line[128];
+		compiled c;
+		snprintf(source, sizeof source,
+			"fn either(t, a, b) { if t { return a; } else { return b; } }  fn u8_(x) { return x.to(u8); }\n"
+			"fn inner(t, n, a, b) { if t { if n > 3 { return a; } } return b; }\n"
+			"kernel k(x: *f32, y: *f32, c: *const f32, p: *i32, n: i32, l: i64, b: u8, u: u32, h: f16, f: "
+			"f32, t: bool) {\n"
+			"let i = arange(0, 64); let A = tensor(x, [64, n]); let bp = block_ptr(A, [0, 0], [8, 8]); %s "
+			"}",
+			rows[i].statement);
+		compile_text(&c, source);
+		for (const char *l = rows[i].lines; *l; l += strcspn(l, "\n"), l += *l == '\n') {
+			bool absent = *l == '!';
+			snprintf(line, sizeof line, "%.*s", (int)strcspn(l + absent, "\n"), l + absent);
+			if (c.func && !strstr(c.ir.at, line) == absent) continue;
+			print_error("%s\n  %s: %s\n%s%s", rows[i].statement, absent ? "has" : "lacks", line,
+				c.rendered.at, c.func ? c.ir.at : "");
+			failed++;
+		}
+		compiled_free(&c);
+	}
+	assert_int_equal(failed, 0);
+}
+
+/* ---- offsets of i32 that overflow ---- */
+
+/* pid is 0 .. 99,999, so that pid * 70,000 is above 2^31 at its end and pid * 20,000 is not; n is what the host gives.
+ */
+static void test_overflow(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *body;
+		unsigned warnings;
+	} rows[] = {
+		{"store(x + pid * 70000, 1.0);", 1},
+		{"store(x + pid * 20000, 1.0);", 0},
+		{"store(x + 70000 * pid, 1.0);", 1},
+		{"store(x - pid * 70000, 1.0);", 1}, /* negated in 64 bits, which is too late */
+		{"store(x + (0 - pid * 70000), 1.0);", 1},
+		{"store(x + -(pid * 70000), 1.0);", 1},
+		{"store(x + (5 + pid * 70000), 1.0);", 1},
+		{"store(x + (pid * 70000).to(i64), 1.0);", 1},
+		{"store(x + (pid * 70000).to(i64) * 2, 1.0);", 1},
+		{"store(x + maximum(pid * 70000, 3), 1.0);", 1},
+		{"store(x + (pid * 70000 << 1), 1.0);", 1},
+		{"store(x + (pid << 16), 1.0);", 1},
+		{"store(x + (pid << 8), 1.0);", 0},
+		{"store(x + (pid << (pid - 99900)), 1.0);", 0}, /* by 99: 0 */
+		{"store(x + (1 << pid) * 70000, 1.0);", 0},
+		{"store(x + (pid * 70000 + arange(0, 8)), 1.0);", 1},
+		{"store(x + (pid * 70000 + arange(0, 8).reshape([2, 4])), 1.0);", 1},
+		{"store(x + reshape(pid * 70000 + arange(0, 8), [2, 4]), 1.0);", 1},
+		{"store(x + trans((pid * 70000 + arange(0, 8)).reshape([2, 4])), 1.0);", 1},
+		{"store(x + multiple_of(pid * 70000, 16), 1.0);", 1},
+		/* what is cut afterwards wraps on purpose */
+		{"store(x + (pid * 70000 & 1023), 1.0);", 0},
+		{"store(x + pid * 70000 / 8, 1.0);", 0},
+		{"store(x + pid * 70000 % 8, 1.0);", 0},
+		{"store(x + minimum(pid * 70000, 3), 1.0);", 0},
+		{"store(x + (pid * 70000 >> 8), 1.0);", 0},
+		{"store(x + (pid.to(u32) * 70000), 1.0);", 0},
+		{"store(x + (pid.to(i16) * 700), 1.0);", 0},
+		{"store(x + (pid.to(i64) * 70000), 1.0);", 0},
+		{"store(x + pid.to(i64) * 4611686018427387904, 1.0);", 0},
+		{"store(x + (pid.to(f32) * 70000.0).to(i32), 1.0);", 0},
+		/* what is known at the last place */
+		{"store(x + minimum(pid, 7) * 70000, 1.0);", 0},
+		{"store(x + minimum(pid, 50000) * 70000, 1.0);", 1},
+		{"store(x + pid / 2 * 70000, 1.0);", 1},
+		{"store(x + pid / 4 * 70000, 1.0);", 0},
+		{"store(x + pid % 8 * 70000, 1.0);", 0},
+		{"store(x + pid % 65536 * 70000, 1.0);", 1},
+		{"store(x + (pid >> 1) * 70000, 1.0);", 1},
+		{"store(x + (pid >> 8) * 70000, 1.0);", 0},
+		{"store(x + (pid & 65535) * 70000, 1.0);", 1},
+		{"store(x + (pid & 255) * 70000, 1.0);", 0},
+		{"store(x + (99999 - pid) * 70000, 1.0);", 0},
+		{"store(x + 7 / (99999 - pid) * 70000000, 1.0);", 0}, /* by zero */
+		{"store(x + 7 % (99999 - pid) * 70000000, 1.0);", 0},
+		{"store(x + (pid >> (99998 - pid)) * 70000, 1.0);", 0}, /* by -1 */
+		{"store(x + (pid >> pid) * 70000, 1.0);", 0},
+		{"store(x + num_programs(0) * 70000, 1.0);", 1},
+		{"store(x + num_programs(1) * 70000, 1.0);", 0},
+		{"store(x + program_id(1) * 70000 * 70000, 1.0);", 0},
+		{"store(x + pid * n, 1.0);", 0},
+		/* a bound that an assumption gives */
+		{"assume(n >= 70000); store(x + pid * n, 1.0);", 1},
+		{"assume(n > 70000); store(x + pid * n, 1.0);", 1},
+		{"assume(70000 <= n); store(x + pid * n, 1.0);", 1},
+		{"assume(70000 < n); store(x + pid * n, 1.0);", 1},
+		{"assume(n.to(i64) >= 70000); store(x + pid * n, 1.0);", 1},
+		{"assume((n >= 70000) & t); store(x + pid * n, 1.0);", 1},
+		{"assume(t); store(x + pid * n, 1.0);", 0},
+		{"assume(n <= 70000); store(x + pid * n, 1.0);", 0},
+		{"assume(n == 70000); store(x + pid * n, 1.0);", 0},
+		{"assume(n >= -5); store(x + pid * n, 1.0);", 0},
+		{"assume(n >= m); store(x + pid * n, 1.0);", 0},
+		{"assume(n + 1 >= 70000); store(x + pid * n, 1.0);", 0},
+		{"assume(u >= 70000); store(x + pid * u.to(i32), 1.0);", 0},
+		{"assume(n >= 100); assume(n >= 70000); store(x + pid * n, 1.0);", 0}, /* the first one counts */
+		{"assume(n >= 21475); store(x + pid * n, 1.0);", 0},                   /* 2,147,478,525: fits */
+		{"assume(n >= 21476); store(x + pid * n, 1.0);", 1},
+		{"assume(n > 21475); store(x + pid * n, 1.0);", 1},
+		{"assume(n > 21474); store(x + pid * n, 1.0);", 0},
+		{"assume(where(t, n >= 70000, n >= 80000)); store(x + pid * n, 1.0);", 0},
+		{"assume(n >= 70000); store(x + multiple_of(n, 16) * pid, 1.0);", 1},
+		{"assume(n >= 70000); store(x + (pid - 99999) * n, 1.0);", 0},
+		{"assume(n >= 70000); store(x + (pid - 100005) * n, 1.0);", 0},
+		{"assume(n >= 70000); store(x + n * (pid - 100005), 1.0);", 0},
+		{"assume(n >= 70000); store(x + n / 2 * pid, 1.0);", 0},
+		{"assume(n >= 70000); store(x + (n - 1) * pid, 1.0);", 0},
+		{"assume(n >= 70000); store(x + (n + arange(0, 8)) * pid, 1.0);", 1},
+		/* loops with known bounds, in their last round */
+		{"for i in range(0, 70000) { store(x + i * 70000, 1.0); }", 1},
+		{"for i in range(0, 30000) { store(x + i * 70000, 1.0); }", 0},
+		{"for i in range(0, 70000, 69999) { store(x + i * 70000, 1.0); }", 1},
+		{"for i in range(0, 70000, 70000) { store(x + i * 70000, 1.0); }", 0},
+		{"for i in range(70000, 70000) { store(x + i * 70000, 1.0); }", 0},
+		{"for i in range(70000, 0, -1) { store(x + i * 70000, 1.0); }", 0},
+		{"for i in range(0, n) { store(x + pid * 70000, 1.0); }", 0},
+		{"for i in range(n, 70000) { store(x + pid * 70000, 1.0); }", 0},
+		{"for i in range(0, 70000, n) { store(x + pid * 70000, 1.0); }", 0},
+		{"assume(n >= 7); for i in range(0, n) { store(x + pid * 70000, 1.0); }", 0},
+		{"assume(n >= 7); for i in range(n, 70000) { store(x + pid * 70000, 1.0); }", 0},
+		{"assume(n >= 7); for i in range(0, 70000, n) { store(x + pid * 70000, 1.0); }", 0},
+		{"if t { store(x + pid * 70000, 1.0); }", 0},
+	};
+	unsigned failed = 0;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char source[512];
+		compiled c;
+		snprintf(source, sizeof source,
+			"kernel k(x: *f32, n: i32, m: i32, u: u32, t: bool) grid(100000) { let pid = program_id(0); %s "
+			"}",
+			rows[i].body);
+		compile_text(&c, source);
+		const diag *d = c.ds.first;
+		if (c.ds.errors || c.ds.warnings != rows[i].warnings || (d && d->code != 220)) {
+			print_error("%s: %u warnings, expected %u\n%s", rows[i].body, c.ds.warnings, rows[i].warnings,
+				c.rendered.at);
+			failed++;
+		}
+		compiled_free(&c);
+	}
+	assert_int_equal(failed, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_facts),
 		cmocka_unit_test(test_printed),
+		cmocka_unit_test(test_becomes),
+		cmocka_unit_test(test_overflow),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
