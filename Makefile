@@ -12,7 +12,9 @@ WARN := -Wall -Wextra -Werror -Wno-missing-field-initializers -Wvla -Wshadow
 WARN += $(if $(SAN),-Wno-nonnull -Wno-format-truncation -Wno-clobbered -Wno-maybe-uninitialized -Wno-unknown-warning-option)
 CFLAGS ?= -O2 -g
 LLVM_VERSION = $(shell $(LLVM_CONFIG) --version)
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(CFLAGS) $(SAN) -MMD -MP -DBLK_VERSION='"$(VERSION)"' -I. -Icompiler -Iruntime -I$(BUILD)/gen
+# Asserts are for builds that look for mistakes: ASSERTS= turns them on.
+ASSERTS ?= -DNDEBUG
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(CFLAGS) $(ASSERTS) $(SAN) -MMD -MP -DBLK_VERSION='"$(VERSION)"' -I. -Icompiler -Iruntime -I$(BUILD)/gen
 ALL_LDFLAGS = $(SAN) $(LDFLAGS)
 LLVM_CFLAGS := -I$(shell $(LLVM_CONFIG) --includedir 2>/dev/null)
 # shared: quick to link. static: LLVM and libstdc++ inside libblkc, which then starts in half the time and runs anywhere.
@@ -126,7 +128,7 @@ check: tests
 	@sh tests/run.sh $(BUILD) quick
 test-sanitized:
 	@sh tools/setup.sh test
-	@$(MAKE) -s tests BUILD=build-san CFLAGS="-O1 -g" SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+	@$(MAKE) -s tests BUILD=build-san ASSERTS= CFLAGS="-O1 -g" SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 	@sh tests/run.sh build-san
 # Lines and branches that the tests reach, by folder; fails below tools/coverage.floors.  See docs/proof.md.
 # Each branch once, as it is written: without early inlining. Atomic counters: what threads lose makes gcov's sums wrong.
@@ -150,7 +152,7 @@ mutate-source: mutate-build
 # What threads share, under ThreadSanitizer: which tests, and why not the others, is in tests/threads.sh.
 test-threads:
 	@sh tools/setup.sh test
-	@$(MAKE) -s $(addprefix build-tsan/,$(THREAD_TESTS)) BUILD=build-tsan CFLAGS="-O1 -g" SAN="-fsanitize=thread -fno-omit-frame-pointer"
+	@$(MAKE) -s $(addprefix build-tsan/,$(THREAD_TESTS)) BUILD=build-tsan ASSERTS= CFLAGS="-O1 -g" SAN="-fsanitize=thread -fno-omit-frame-pointer"
 	@sh tests/threads.sh build-tsan
 THREAD_TESTS := $(addprefix tests/,test_threads test_runtime test_cache test_cpu_run) lib/libblkc.so lib/blk-trial
 # libFuzzer on one reader each, from the seeds in the tree and what earlier runs found, for FUZZ_SECONDS.  Each run takes

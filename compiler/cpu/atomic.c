@@ -36,13 +36,13 @@ static LLVMValueRef compare_and_swap(cpu_emitter *e, const ir_op *o, scalar s, L
 {
 	LLVMTypeRef bits = bits_type(e, s);
 	LLVMValueRef compare = cpu_bits(e, bits, args[1]), v = cpu_bits(e, bits, args[2]);
-	LLVMValueRef pair = exchange_if(e, args[0], compare, v, o->attr[0]);
+	LLVMValueRef pair = exchange_if(e, args[0], compare, v, ir_get_sem(o));
 	return cpu_bits(e, cpu_type(e, ir_scalar_type(s)), LLVMBuildExtractValue(e->builder, pair, 0, ""));
 }
 
 static LLVMValueRef combine_floats(cpu_emitter *e, const ir_op *o, scalar s, LLVMValueRef old, LLVMValueRef v)
 {
-	if (o->attr[0] != IR_ATOMIC_ADD) return cpu_max_min(e, s, o->attr[0] == IR_ATOMIC_MAX, old, v);
+	if (ir_get_rmw(o) != IR_ATOMIC_ADD) return cpu_max_min(e, s, ir_get_rmw(o) == IR_ATOMIC_MAX, old, v);
 	LLVMValueRef sum = LLVMBuildFAdd(e->builder, cpu_widen(e, s, old), cpu_widen(e, s, v), "");
 	return cpu_narrow(e, s, sum);
 }
@@ -60,7 +60,7 @@ static LLVMValueRef swap_loop(cpu_emitter *e, const ir_op *o, scalar s, LLVMValu
 	LLVMPositionBuilderAtEnd(b, loop);
 	LLVMValueRef old = LLVMBuildPhi(b, bits, "");
 	LLVMValueRef new = combine_floats(e, o, s, cpu_bits(e, type, old), args[1]);
-	LLVMValueRef pair = exchange_if(e, args[0], old, cpu_bits(e, bits, new), o->attr[1]);
+	LLVMValueRef pair = exchange_if(e, args[0], old, cpu_bits(e, bits, new), ir_get_sem(o));
 	LLVMValueRef seen = LLVMBuildExtractValue(b, pair, 0, "");
 	LLVMBuildCondBr(b, LLVMBuildExtractValue(b, pair, 1, ""), done, loop);
 	LLVMAddIncoming(old, &first, &from, 1);
@@ -87,10 +87,10 @@ static LLVMValueRef element(cpu_emitter *e, const ir_op *o, LLVMValueRef *args)
 {
 	scalar s = ir_arg(o, 0)->type.elem;
 	if (o->kind == IR_ATOMIC_CAS) return compare_and_swap(e, o, s, args);
-	if (scalar_is_float(s) && o->attr[0] != IR_ATOMIC_XCHG) return swap_loop(e, o, s, args);
+	if (scalar_is_float(s) && ir_get_rmw(o) != IR_ATOMIC_XCHG) return swap_loop(e, o, s, args);
 	LLVMValueRef v = cpu_bits(e, bits_type(e, s), args[1]);
-	LLVMAtomicRMWBinOp how = instruction(o->attr[0], scalar_is_signed(s));
-	v = LLVMBuildAtomicRMW(e->builder, how, args[0], v, ordering(o->attr[1]), false);
+	LLVMAtomicRMWBinOp how = instruction(ir_get_rmw(o), scalar_is_signed(s));
+	v = LLVMBuildAtomicRMW(e->builder, how, args[0], v, ordering(ir_get_sem(o)), false);
 	return cpu_bits(e, cpu_type(e, ir_scalar_type(s)), v);
 }
 

@@ -128,7 +128,7 @@ LLVMValueRef cpu_linear(cpu_emitter *e, ir_type t, const LLVMValueRef *index)
 
 static void set_volatile(const ir_op *o, LLVMValueRef access)
 {
-	if (o->kind == IR_LOAD && o->attr[2]) LLVMSetVolatile(access, true);
+	if (o->kind == IR_LOAD && ir_get_volatile(o)) LLVMSetVolatile(access, true);
 }
 
 LLVMValueRef cpu_load_element(cpu_emitter *e, const ir_op *o, LLVMValueRef *args)
@@ -210,20 +210,20 @@ static LLVMValueRef shape_element(cpu_emitter *e, const ir_op *o, const LLVMValu
 	LLVMValueRef inner[IR_MAX_RANK];
 	switch (o->kind) {
 	case IR_EXPAND_DIMS:
-		for (unsigned d = 0; d < a->type.rank; d++) inner[d] = index[d + (d >= (unsigned)o->attr[0])];
+		for (unsigned d = 0; d < a->type.rank; d++) inner[d] = index[d + (d >= ir_get_axis(o))];
 		break;
 	case IR_BROADCAST:
 		for (unsigned d = 0; d < a->type.rank; d++) inner[d] = a->type.dim[d] == 1 ? cpu_index(e, 0) : index[d];
 		break;
 	case IR_PERMUTE:
-		for (unsigned d = 0; d < a->type.rank; d++) inner[ir_unpack(o->attr[0], d)] = index[d];
+		for (unsigned d = 0; d < a->type.rank; d++) inner[ir_unpack(ir_get_order(o), d)] = index[d];
 		break;
 	case IR_RESHAPE: return reshaped(e, o, index);
 	case IR_FLIP:
 		for (unsigned d = 0; d < a->type.rank; d++)
-			inner[d] = d != (unsigned)o->attr[0] ? index[d]
-							     : LLVMBuildNUWSub(e->builder,
-								       cpu_index(e, a->type.dim[d] - 1), index[d], "");
+			inner[d] = d != ir_get_axis(o) ? index[d]
+						       : LLVMBuildNUWSub(e->builder, cpu_index(e, a->type.dim[d] - 1),
+								 index[d], "");
 		break;
 	default: return cpu_element(e, a, index); /* splat, hint */
 	}
@@ -244,10 +244,10 @@ LLVMValueRef cpu_compute(cpu_emitter *e, ir_value *v, const LLVMValueRef *index)
 	ir_value *base = e->plan->value[v->id].base;
 	if (base) return sliding_element(e, v, base, index);
 	switch (o->kind) {
-	case IR_CONST: return cpu_constant(e, ir_element(v->type), (uint64_t)o->attr[0]);
+	case IR_CONST: return cpu_constant(e, ir_element(v->type), ir_get_value(o));
 	case IR_ARANGE:
 		return LLVMBuildAdd(e->builder, LLVMBuildTrunc(e->builder, index[0], e->i32, ""),
-			cpu_int(e, SCALAR_I32, o->attr[0]), "");
+			cpu_int(e, SCALAR_I32, ir_get_lo(o)), "");
 	case IR_SPLAT:
 	case IR_EXPAND_DIMS:
 	case IR_BROADCAST:

@@ -87,9 +87,9 @@ static LLVMValueRef scalar_result(cpu_emitter *e, ir_op *o)
 	for (unsigned d = 0; d < IR_MAX_RANK; d++) zero[d] = cpu_index(e, 0);
 	cpu_forget(e);
 	switch (o->kind) {
-	case IR_CONST: return cpu_constant(e, o->results[0]->type, (uint64_t)o->attr[0]);
-	case IR_PROGRAM_ID: return e->pid[o->attr[0]];
-	case IR_NUM_PROGRAMS: return e->grid[o->attr[0]];
+	case IR_CONST: return cpu_constant(e, o->results[0]->type, ir_get_value(o));
+	case IR_PROGRAM_ID: return e->pid[ir_get_axis(o)];
+	case IR_NUM_PROGRAMS: return e->grid[ir_get_axis(o)];
 	case IR_HINT:
 	case IR_SPLAT:
 	case IR_EXPAND_DIMS:

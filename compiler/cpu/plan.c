@@ -51,7 +51,7 @@ bool cpu_unit_reshape(const ir_op *o)
 scalar cpu_accumulator(const ir_op *o, unsigned i)
 {
 	scalar s = o->results[i]->type.elem;
-	return o->attr[1] != IR_CUSTOM && scalar_is_float(s) && scalar_bytes(s) < 4 ? SCALAR_F32 : s;
+	return ir_get_combine(o) != IR_CUSTOM && scalar_is_float(s) && scalar_bytes(s) < 4 ? SCALAR_F32 : s;
 }
 
 scalar cpu_dot_type(const ir_op *o)
@@ -65,7 +65,7 @@ bool cpu_reduce_by_rows(const ir_op *o)
 {
 	ir_type t = ir_arg(o, 0)->type;
 	uint64_t inner = 1;
-	for (unsigned d = (unsigned)o->attr[0] + 1; d < t.rank; d++) inner *= t.dim[d];
+	for (unsigned d = ir_get_axis(o) + 1; d < t.rank; d++) inner *= t.dim[d];
 	return inner >= 8;
 }
 
@@ -283,7 +283,7 @@ static bool may_join(cpu_plan *p, const ir_op *o, cpu_value_plan *v)
 	cpu_op_plan *root = cpu_plan_op(p, v->root);
 	if (root->fused >= MAX_FUSED) return false;
 	if (o->kind == IR_LOAD) {
-		if (o->attr[2]) return false; /* volatile */
+		if (ir_get_volatile(o)) return false;
 		bool constant = ir_arg(o, 0)->type.pointer == IR_CONST_POINTER;
 		bool moves = root->epoch != cpu_plan_op(p, o)->epoch || writes_elements(v->root);
 		if (!constant && moves) return false;
@@ -294,7 +294,7 @@ static bool may_join(cpu_plan *p, const ir_op *o, cpu_value_plan *v)
 
 static bool has_effect(const ir_op *o)
 {
-	return ir_has(o, IR_WRITES | IR_CONTROL | IR_TERMINATOR) || (o->kind == IR_LOAD && o->attr[2]);
+	return ir_has(o, IR_WRITES | IR_CONTROL | IR_TERMINATOR) || (o->kind == IR_LOAD && ir_get_volatile(o));
 }
 
 /* The carried value of a loop that this dot adds to and nobody else sees: the sum grows where it lies. */
@@ -389,9 +389,9 @@ static void place_inside(cpu_plan *p, const ir_op *o)
 	q->extra = ARENA_ARRAY(p->arena, uint32_t, o->nresults);
 	for (unsigned i = 0; i < o->nresults; i++) {
 		ir_type t = o->results[i]->type;
-		scalar s = cpu_accumulator(o, i);
+		scalar s = o->kind == IR_REDUCE ? cpu_accumulator(o, i) : t.elem;
 		q->extra[i] = of(p, o->results[i])->buffer;
-		if (o->kind == IR_REDUCE && s != t.elem && cpu_reduce_by_rows(o))
+		if (s != t.elem && cpu_reduce_by_rows(o))
 			q->extra[i] = new_buffer(p, ir_with_elem(t, s), q->position, q->end);
 		if (o->kind == IR_SORT && !ir_same_shape(t, ir_arg(o, 0)->type))
 			q->extra[i] = new_buffer(p, ir_arg(o, 0)->type, q->position, q->end);

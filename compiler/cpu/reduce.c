@@ -216,9 +216,9 @@ static void by_rows(reduction *r, const uint32_t *buffer)
 
 void cpu_lower_reduce(cpu_emitter *e, ir_op *o)
 {
-	reduction r = {.e = e, .op = o, .k = o->nresults, .axis = (unsigned)o->attr[0]};
+	reduction r = {.e = e, .op = o, .k = o->nresults, .axis = ir_get_axis(o)};
 	if (o->nresults == 1 && e->plan->value[o->results[0]->id].place == CPU_UNUSED) return;
-	r.combine = (ir_combine)o->attr[1];
+	r.combine = ir_get_combine(o);
 	r.accumulator = ARENA_ARRAY(e->arena, ir_type, r.k);
 	for (unsigned i = 0; i < r.k; i++) {
 		r.accumulator[i] = ir_element(o->results[i]->type);

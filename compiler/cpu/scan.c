@@ -34,7 +34,7 @@ static void copy_operands(scan *s)
 static LLVMValueRef combine_builtin(scan *s, LLVMValueRef a, LLVMValueRef x)
 {
 	scalar t = (scalar)s->op->results[0]->type.elem;
-	ir_combine combine = (ir_combine)s->op->attr[1];
+	ir_combine combine = ir_get_combine(s->op);
 	if (!scalar_is_float(t) || scalar_bytes(t) >= 4) return cpu_combine(s->e, combine, t, false, a, x);
 	a = cpu_combine(s->e, combine, SCALAR_F32, false, cpu_widen(s->e, t, a), cpu_widen(s->e, t, x));
 	return cpu_narrow(s->e, t, a);
@@ -44,7 +44,7 @@ static void combine_neighbours(scan *s)
 {
 	cpu_emitter *e = s->e;
 	ir_type t = ir_arg(s->op, 0)->type, steps = t;
-	bool reverse = s->op->attr[2] != 0;
+	bool reverse = ir_get_reverse(s->op);
 	uint32_t last = t.dim[s->axis] - 1;
 	LLVMValueRef before[IR_MAX_RANK], at[IR_MAX_RANK];
 	LLVMValueRef *a = ARENA_ARRAY(e->arena, LLVMValueRef, s->k), *x = ARENA_ARRAY(e->arena, LLVMValueRef, s->k);
@@ -63,7 +63,7 @@ static void combine_neighbours(scan *s)
 		a[i] = cpu_buffer_load(e, buffer_of(s, i), s->op->results[i]->type, from);
 		x[i] = cpu_buffer_load(e, buffer_of(s, i), s->op->results[i]->type, to);
 	}
-	if (s->op->attr[1] == IR_CUSTOM)
+	if (ir_get_combine(s->op) == IR_CUSTOM)
 		cpu_combine_custom(e, s->op, a, x, a);
 	else
 		a[0] = combine_builtin(s, a[0], x[0]);
@@ -73,7 +73,7 @@ static void combine_neighbours(scan *s)
 
 void cpu_lower_scan(cpu_emitter *e, ir_op *o)
 {
-	scan s = {.e = e, .op = o, .k = o->nresults, .axis = (unsigned)o->attr[0]};
+	scan s = {.e = e, .op = o, .k = o->nresults, .axis = ir_get_axis(o)};
 	if (o->nresults == 1 && e->plan->value[o->results[0]->id].place == CPU_UNUSED) return;
 	copy_operands(&s);
 	if (ir_arg(o, 0)->type.dim[s.axis] > 1) combine_neighbours(&s);

@@ -54,7 +54,7 @@ void cpu_lower_gather(cpu_emitter *e, ir_op *o)
 {
 	ir_value *result = o->results[0], *x = ir_arg(o, 0), *by = ir_arg(o, 1);
 	ir_type t = result->type;
-	unsigned axis = (unsigned)o->attr[0];
+	unsigned axis = ir_get_axis(o);
 	if (planned(e, result)->place != CPU_BUFFER) return;
 	cpu_nest n;
 	cpu_nest_open(e, &n, t.rank, t.dim);

@@ -197,9 +197,9 @@ void cpu_lower_sort(cpu_emitter *e, ir_op *o)
 {
 	static const scalar keys[] = {[1] = SCALAR_I8, [2] = SCALAR_I16, [4] = SCALAR_I32, [8] = SCALAR_I64};
 	ir_type t = ir_arg(o, 0)->type;
-	unsigned axis = (unsigned)o->attr[0];
+	unsigned axis = ir_get_axis(o);
 	if (e->plan->value[ir_result(o)->id].place == CPU_UNUSED) return;
-	order s = {.e = e, .op = o, .elem = (scalar)t.elem, .descending = o->attr[1] != 0, .n = t.dim[axis]};
+	order s = {.e = e, .op = o, .elem = (scalar)t.elem, .descending = ir_get_descending(o), .n = t.dim[axis]};
 	s.key = keys[ir_element_bytes(t)];
 	s.buffer = cpu_plan_op(e->plan, o)->extra[0];
 	s.outer = s.inner = 1;

@@ -85,7 +85,7 @@ static void blame(search *s, const ir_value *v, uint64_t wanted)
 		if (ir_is_const_int(v, &n) && n % (int64_t)wanted) s->constant = n;
 		return;
 	case IR_ARANGE:
-		if (o->attr[0] % (int64_t)wanted) s->constant = o->attr[0];
+		if (ir_get_lo(o) % (int64_t)wanted) s->constant = ir_get_lo(o);
 		return;
 	case IR_PTR_ADD:
 		blame(s, ir_arg(o, 0), wanted);

@@ -50,12 +50,12 @@ static const char *caching_of(recorder *r, const ir_op *o)
 	text out = {.arena = r->arena};
 	if (is_atomic(o)) return NULL;
 	bool load = o->kind == IR_LOAD;
-	if (load && o->attr[2]) text_puts(&out, "volatile");
-	if (load && !o->attr[2] && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER) text_puts(&out, "read-only");
-	if (o->attr[0] > IR_CACHE_NONE && o->attr[0] < IR_CACHE_COUNT)
-		text_printf(&out, "%scache %s", out.n ? ", " : "", ir_cache_names[o->attr[0]]);
-	else if (o->attr[1] > IR_EVICT_NONE && o->attr[1] < IR_EVICT_COUNT)
-		text_printf(&out, "%s%s", out.n ? ", " : "", evict_names[o->attr[1]]);
+	if (load && ir_get_volatile(o)) text_puts(&out, "volatile");
+	if (load && !ir_get_volatile(o) && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER) text_puts(&out, "read-only");
+	if (ir_get_cache(o) != IR_CACHE_NONE)
+		text_printf(&out, "%scache %s", out.n ? ", " : "", ir_cache_names[ir_get_cache(o)]);
+	else if (ir_get_evict(o) != IR_EVICT_NONE)
+		text_printf(&out, "%s%s", out.n ? ", " : "", evict_names[ir_get_evict(o)]);
 	return out.at;
 }
 
@@ -142,7 +142,7 @@ static void record_reduction(recorder *r, const ir_op *o, explain_row *row)
 	reduce_plan_make(o, p);
 	row->name = o->results[0]->name;
 	row->type = ir_type_name(r->arena, ir_arg(o, 0)->type);
-	row->how = ir_combine_names[o->attr[1]];
+	row->how = ir_combine_names[ir_get_combine(o)];
 	const char *whole = nvptx_warp_reduction(o);
 	uint32_t values = layout_registers(l);
 	for (uint32_t i = 0; i < p->nsteps; i++) {
@@ -205,9 +205,9 @@ static const char *note_of(const recorder *r, const ir_op *o)
 /* The parts in which a block comes. */
 static unsigned shares_of(const ir_op *o)
 {
-	if (o->kind == IR_BULK_LOAD) return (unsigned)o->attr[0];
+	if (o->kind == IR_BULK_LOAD) return ir_get_shares(o);
 	for (const ir_use *u = o->kind == IR_RING ? o->results[0]->uses : NULL; u; u = u->next)
-		if (u->user->kind == IR_BULK_COPY) return (unsigned)u->user->attr[0];
+		if (u->user->kind == IR_BULK_COPY) return ir_get_shares(u->user);
 	return 1;
 }
 
@@ -223,17 +223,17 @@ static void record_ring(recorder *r, const ir_op *o, explain_row *row)
 	const ir_value *tile = o->results[0];
 	layout_plan plan;
 	row->type = ir_type_name(r->arena, tile->type);
-	row->stages = (uint32_t)o->attr[0];
+	row->stages = ir_get_stages(o);
 	row->lowered = pipeline_lowered(r->func, o);
 	if (ring_plan(o, &plan) && plan.matrices) row->how = "matrix loads";
-	if (o->attr[1]) row->how = "wgmma";
+	if (ir_get_swizzle(o)) row->how = "wgmma";
 	record_sharing(r, o, row);
 	for (const ir_use *u = tile->uses; u; u = u->next) {
 		const ir_op *copy = u->user;
 		if (copy->kind != IR_ASYNC_COPY) continue;
 		row->name = explain_base(r->func, ir_arg(copy, 2));
-		row->access_bytes = (uint32_t)copy->attr[0] * scalar_bytes(tile->type.elem);
-		row->accesses = layout_registers(tile->layout) / (uint32_t)copy->attr[0];
+		row->access_bytes = ir_get_width(copy) * scalar_bytes(tile->type.elem);
+		row->accesses = layout_registers(tile->layout) / ir_get_width(copy);
 		row->masked = copy->nargs > 3;
 	}
 }
@@ -248,7 +248,7 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 		if (u->user->kind == IR_BULK_COPY) map = ir_arg(u->user, 3);
 	if (map) row->name = explain_base(r->func, ir_arg(map->def, 0));
 	if (ring) {
-		row->stages = (uint32_t)o->attr[0];
+		row->stages = ir_get_stages(o);
 		row->lowered = pipeline_lowered(r->func, o);
 		row->why_not = note_of(r, o);
 		row->producer = !row->why_not;

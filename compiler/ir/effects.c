@@ -69,6 +69,6 @@ bool ir_writes_addresses(const ir_func *f)
 
 bool ir_is_repeatable(const ir_op *o)
 {
-	if (o->kind == IR_LOAD) return ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !o->attr[2];
+	if (o->kind == IR_LOAD) return ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !ir_get_volatile(o);
 	return ir_has(o, IR_PURE) && !o->nregions;
 }

@@ -18,17 +18,23 @@ enum { /* ops.def writes the flags without their prefix */
 	ANY = IR_ANY,
 };
 
+#define A(name) (UINT64_C(1) << IR_ATTR_##name)
 const ir_op_info ir_ops[IR_KIND_COUNT] = {
 #define OP(e, name, args, results, regions, flags, attributes, meaning)                                                \
 	{name, args, results, regions, flags, attributes, meaning},
 #include "ops.def"
 #undef OP
 };
+#undef A
 
 const char *const ir_combine_names[] = {"sum", "prod", "max", "min", "xor", "all", "any", "custom"};
 const char *const ir_cache_names[] = {"none", "ca", "cg", "cs", "cv", "wb", "wt"};
 const char *const ir_evict_names[] = {"none", "first", "normal", "last"};
 const char *const ir_hint_names[] = {"multiple_of", "max_contiguous", "max_constancy"};
+const char *const ir_rmw_names[] = {"add", "max", "min", "and", "or", "xor", "xchg"};
+const char *const ir_sem_names[] = {"relaxed", "acquire", "release", "acq_rel"};
+const char *const ir_scope_names[] = {"cta", "gpu", "sys"};
+const char *const ir_precision_names[] = {"tf32", "tf32x3", "ieee"};
 
 bool ir_same_shape(ir_type a, ir_type b)
 {
@@ -275,7 +281,7 @@ ir_value *ir_binary(ir_builder *b, ir_kind kind, ir_value *x, ir_value *y)
 ir_value *ir_constant(ir_builder *b, ir_type type, uint64_t bits)
 {
 	ir_op *o = ir_build(b, IR_CONST, 0, NULL, 1, &type, 0);
-	o->attr[0] = (int64_t)bits;
+	ir_set_value(o, bits);
 	return o->results[0];
 }
 
@@ -412,7 +418,7 @@ ir_op *ir_clone(ir_builder *b, const ir_op *o, ir_value **map)
 bool ir_is_const(const ir_value *v, uint64_t *bits)
 {
 	if (!v->def || v->def->kind != IR_CONST) return false;
-	*bits = (uint64_t)v->def->attr[0];
+	*bits = ir_get_value(v->def);
 	return true;
 }
 

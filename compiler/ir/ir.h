@@ -11,7 +11,7 @@
  * Text form (print.c, read.c), one operation a line, regions in braces:
  *   func @softmax_rows(%y: *f32 {align=16}, %x: *const f32 {align=16}, %n: i32 {divisible=16}) num_warps=4 {
  *     %row = program_id {axis=0} : i32
- *     %3 = load %p, %m, %o {cache=none evict=none volatile=0} : f32[1024]
+ *     %3 = load %p, %m, %o {evict=first} : f32[1024]
  *     %5 = reduce %3 {axis=0 combine=sum} : f32
  *     %8, %9 = for %lo, %hi, %step, %a, %b {...} : f32[64], i32 (%i: i32, %x: f32[64], %y: i32) {
  *       yield %x2, %y2
@@ -19,6 +19,8 @@
  *   } */
 #ifndef BLK_IR_H
 #define BLK_IR_H
+
+#include <assert.h>
 
 #include "../support/arena.h"
 #include "../support/diag.h"
@@ -49,7 +51,7 @@ void ir_type_print(text *, ir_type);                /* "f32[128,64]", "*const f1
 const char *ir_type_name(arena *, ir_type);
 
 typedef enum ir_kind {
-#define OP(e, name, args, results, regions, flags, attributes, meaning) IR_##e,
+#define OP(e, ...) IR_##e,
 #include "ops.def"
 #undef OP
 	IR_KIND_COUNT
@@ -69,11 +71,21 @@ enum {               /* ir_op_info.flags */
 	IR_ANY = 255, /* in args, results, regions */
 };
 
+/* Rows of attributes.def. */
+typedef enum ir_attribute {
+#define ATTR(name, ...) IR_ATTR_##name,
+#include "attributes.def"
+#undef ATTR
+	IR_ATTRIBUTE_COUNT
+} ir_attribute;
+_Static_assert(IR_ATTRIBUTE_COUNT <= 64, "ir_op_info.attributes is a set in 64 bits");
+
 typedef struct ir_op_info {
 	const char *name;
 	uint8_t args, results, regions;
 	uint16_t flags;
-	const char *attributes, *meaning;
+	uint64_t attributes; /* bit a: it has attribute a */
+	const char *meaning;
 } ir_op_info;
 extern const ir_op_info ir_ops[IR_KIND_COUNT]; /* ORDER OP */
 
@@ -102,12 +114,26 @@ typedef enum ir_cache {
 } ir_cache;
 typedef enum ir_evict { IR_EVICT_NONE, IR_EVICT_FIRST, IR_EVICT_NORMAL, IR_EVICT_LAST, IR_EVICT_COUNT } ir_evict;
 typedef enum ir_hint { IR_MULTIPLE_OF, IR_MAX_CONTIGUOUS, IR_MAX_CONSTANCY, IR_HINT_COUNT } ir_hint;
-/* Plain numbers in the text form: atomic_rmw kind; sem and scope of both atomics. */
-enum { IR_ATOMIC_ADD, IR_ATOMIC_MAX, IR_ATOMIC_MIN, IR_ATOMIC_AND, IR_ATOMIC_OR, IR_ATOMIC_XOR, IR_ATOMIC_XCHG };
-enum { IR_RELAXED, IR_ACQUIRE, IR_RELEASE, IR_ACQ_REL };
-enum { IR_SCOPE_CTA, IR_SCOPE_GPU, IR_SCOPE_SYS };
-enum { IR_TF32, IR_TF32X3, IR_IEEE, IR_PRECISION_COUNT }; /* of a dot of f32 */
-extern const char *const ir_combine_names[], *const ir_cache_names[], *const ir_evict_names[], *const ir_hint_names[];
+typedef enum ir_rmw {
+	IR_ATOMIC_ADD,
+	IR_ATOMIC_MAX,
+	IR_ATOMIC_MIN,
+	IR_ATOMIC_AND,
+	IR_ATOMIC_OR,
+	IR_ATOMIC_XOR,
+	IR_ATOMIC_XCHG,
+	IR_RMW_COUNT
+} ir_rmw;
+typedef enum ir_sem { IR_RELAXED, IR_ACQUIRE, IR_RELEASE, IR_ACQ_REL, IR_SEM_COUNT } ir_sem;
+typedef enum ir_scope { IR_SCOPE_CTA, IR_SCOPE_GPU, IR_SCOPE_SYS, IR_SCOPE_COUNT } ir_scope;
+typedef enum ir_precision { IR_TF32, IR_TF32X3, IR_IEEE, IR_PRECISION_COUNT } ir_precision;
+extern const char *const ir_combine_names[],
+	*const ir_cache_names[], *const ir_evict_names[], *const ir_hint_names[],
+								  *const ir_rmw_names[],
+									  *const ir_sem_names[],
+										  *const ir_scope_names[],
+											  *const ir_precision_names[];
+/* Up to 4 numbers of 16 bits in one: attributes of type list. */
 static inline int64_t ir_pack(unsigned n, const uint16_t *v)
 {
 	int64_t r = 0;
@@ -149,8 +175,8 @@ struct ir_op {
 	ir_use **args; /* args[i]->value, or ir_arg(); change only with ir_set_arg */
 	ir_value **results;
 	ir_block **regions;
-	int64_t attr[IR_MAX_ATTR]; /* meaning: the row in ops.def */
-	const char *text;
+	int64_t attr[IR_MAX_ATTR]; /* read and written by ir_get_NAME and ir_set_NAME, see attributes.def */
+	const char *text;          /* the attribute text */
 	span at;
 	ir_op *prev, *next;
 	ir_block *block;                      /* where it stands; null while detached */
@@ -257,6 +283,39 @@ static inline bool ir_is_scalar(const ir_value *v)
 {
 	return v->type.rank == 0;
 }
+
+/* Attributes: ir_get_axis(o), ir_set_axis(o, 1); of operations that have them (attributes.def). */
+static inline bool ir_has_attribute(const ir_op *o, ir_attribute a)
+{
+	return ir_info(o)->attributes >> a & 1;
+}
+/* C types of the column `type`. */
+typedef uint64_t ir_attr_bits;
+typedef unsigned ir_attr_axis, ir_attr_natural, ir_attr_positive;
+typedef int64_t ir_attr_integer, ir_attr_list;
+typedef bool ir_attr_flag;
+typedef ir_combine ir_attr_combine;
+typedef ir_cache ir_attr_cache;
+typedef ir_evict ir_attr_evict;
+typedef ir_hint ir_attr_hint;
+typedef ir_rmw ir_attr_rmw;
+typedef ir_sem ir_attr_sem;
+typedef ir_scope ir_attr_scope;
+typedef ir_precision ir_attr_precision;
+typedef int64_t ir_attr_text; /* ir_op.text holds it */
+#define ATTR(name, place, type, ...)                                                                                   \
+	static inline ir_attr_##type ir_get_##name(const ir_op *o)                                                     \
+	{                                                                                                              \
+		assert(ir_has_attribute(o, IR_ATTR_##name));                                                           \
+		return (ir_attr_##type)o->attr[place];                                                                 \
+	}                                                                                                              \
+	static inline void ir_set_##name(ir_op *o, ir_attr_##type v)                                                   \
+	{                                                                                                              \
+		assert(ir_has_attribute(o, IR_ATTR_##name));                                                           \
+		o->attr[place] = (int64_t)v;                                                                           \
+	}
+#include "attributes.def"
+#undef ATTR
 
 /* Walks every operation, outer before inner, in program order.  `visit` may erase the operation it is given. */
 void ir_walk(ir_block *, void (*visit)(ir_op *, void *), void *context);

@@ -5,7 +5,7 @@
  * The one idea: an operation is printed from its row in ops.def; the attribute column says how each of ir_op.attr is
  * written.  Values carry the user's names, made unique with a suffix (`%x`, `%x.1`); nameless ones are numbered in the
  * order of the text, so neither depends on ids.  docs/ir.md gives the grammar. */
-#include "ir.h"
+#include "attributes.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -126,50 +126,33 @@ static void print_quoted(text *out, const char *s)
 	text_puts(out, "\"");
 }
 
-static void print_enum(text *out, const char *const *names, unsigned count, int64_t v)
+static void print_attribute(text *out, const ir_op *o, attribute_type type, int64_t v)
 {
-	if (v >= 0 && v < (int64_t)count)
-		text_puts(out, names[v]);
+	attribute_range r = ir_attribute_range(type);
+	if (type == ATTRIBUTE_bits)
+		print_bits(out, o->nresults ? o->results[0]->type : ir_scalar_type(SCALAR_U64), (uint64_t)v);
+	else if (type == ATTRIBUTE_list)
+		print_list(out, o, v);
+	else if (type == ATTRIBUTE_text)
+		print_quoted(out, o->text);
+	else if (r.names && v >= r.least && v <= r.most)
+		text_puts(out, r.names[v]);
 	else
 		text_printf(out, "%lld", (long long)v);
 }
 
-static void print_attribute(text *out, const ir_op *o, const char *type, size_t n, int64_t v)
-{
-#define IS(name) (n == sizeof name - 1 && memcmp(type, name, n) == 0)
-	if (IS("bits"))
-		print_bits(out, o->nresults ? o->results[0]->type : ir_scalar_type(SCALAR_U64), (uint64_t)v);
-	else if (IS("list"))
-		print_list(out, o, v);
-	else if (IS("text"))
-		print_quoted(out, o->text);
-	else if (IS("combine"))
-		print_enum(out, ir_combine_names, IR_COMBINE_COUNT, v);
-	else if (IS("cache"))
-		print_enum(out, ir_cache_names, IR_CACHE_COUNT, v);
-	else if (IS("evict"))
-		print_enum(out, ir_evict_names, IR_EVICT_COUNT, v);
-	else if (IS("hint"))
-		print_enum(out, ir_hint_names, IR_HINT_COUNT, v);
-	else
-		text_printf(out, "%lld", (long long)v); /* int, axis */
-#undef IS
-}
-
-/* "axis:axis combine:combine" and attr {0, 0} -> " {axis=0 combine=sum}". */
+/* " {axis=0 combine=sum}", or nothing where all that it has is what a new operation has. */
 static void print_attributes(text *out, const ir_op *o)
 {
-	const char *s = ir_info(o)->attributes;
-	if (!*s) return;
-	for (unsigned i = 0; *s; i++) {
-		const char *colon = strchr(s, ':');
-		size_t n = strcspn(colon + 1, " ");
-		text_printf(out, "%s%.*s=", i ? " " : " {", (int)(colon - s), s);
-		print_attribute(out, o, colon + 1, n, i < IR_MAX_ATTR ? o->attr[i] : 0);
-		s = colon + 1 + n;
-		s += strspn(s, " ");
+	const char *separator = " {";
+	for (unsigned i = 0; i < IR_ATTRIBUTE_COUNT; i++) {
+		const attribute_info *a = &ir_attributes[i];
+		if (!ir_has_attribute(o, i) || (!a->always && o->attr[a->place] == 0)) continue;
+		text_printf(out, "%s%s=", separator, a->name);
+		print_attribute(out, o, a->type, o->attr[a->place]);
+		separator = " ";
 	}
-	text_puts(out, "}");
+	if (separator[1] == 0) text_puts(out, "}");
 }
 
 static void print_ops(printer *, const ir_block *, unsigned depth);

@@ -5,7 +5,7 @@
  * the text run ir_verify on it.
  * The one idea: no token stream; a cursor and a few `accept` functions, and the attribute column of ops.def as the
  * grammar of what stands in braces.  `;` starts a comment that ends with the line. */
-#include "ir.h"
+#include "attributes.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -305,11 +305,11 @@ static bool take_list(reader *r, int64_t *out)
 	return expect(r, ']');
 }
 
-static bool take_enum(reader *r, const char *const *names, unsigned count, int64_t *out)
+static bool take_enum(reader *r, attribute_range range, int64_t *out)
 {
 	word w = take_word(r);
-	for (unsigned i = 0; i < count; i++)
-		if (is(w, names[i])) {
+	for (int64_t i = range.least; i <= range.most; i++)
+		if (is(w, range.names[i])) {
 			*out = i;
 			return true;
 		}
@@ -321,41 +321,70 @@ typedef struct details {
 	int64_t attr[IR_MAX_ATTR];
 	const char *text;
 	word bits; /* a constant's value waits for its type */
-	unsigned bits_index;
+	unsigned bits_place;
+	uint64_t given; /* bit a: attribute a was there */
 } details;
 
-static bool take_attribute(reader *r, word type, unsigned i, details *d)
+static bool take_attribute(reader *r, const attribute_info *a, details *d)
 {
-	if (is(type, "bits")) {
+	attribute_range range = ir_attribute_range(a->type);
+	if (a->type == ATTRIBUTE_bits) {
 		d->bits = take_number(r);
-		d->bits_index = i;
+		d->bits_place = a->place;
 		return true;
 	}
-	if (is(type, "text")) return take_quoted(r, &d->text);
-	if (is(type, "list")) return take_list(r, &d->attr[i]);
-	if (is(type, "combine")) return take_enum(r, ir_combine_names, IR_COMBINE_COUNT, &d->attr[i]);
-	if (is(type, "cache")) return take_enum(r, ir_cache_names, IR_CACHE_COUNT, &d->attr[i]);
-	if (is(type, "evict")) return take_enum(r, ir_evict_names, IR_EVICT_COUNT, &d->attr[i]);
-	if (is(type, "hint")) return take_enum(r, ir_hint_names, IR_HINT_COUNT, &d->attr[i]);
-	return take_integer(r, &d->attr[i]);
+	if (a->type == ATTRIBUTE_text) return take_quoted(r, &d->text);
+	if (a->type == ATTRIBUTE_list) return take_list(r, &d->attr[a->place]);
+	return range.names ? take_enum(r, range, &d->attr[a->place]) : take_integer(r, &d->attr[a->place]);
 }
 
+/* One of the row's attributes that was not given before; IR_ATTRIBUTE_COUNT otherwise. */
+static unsigned find_attribute(ir_kind kind, const details *d, word name)
+{
+	unsigned i = 0;
+	uint64_t open = ir_ops[kind].attributes & ~d->given;
+	while (i < IR_ATTRIBUTE_COUNT && !((open >> i & 1) && is(name, ir_attributes[i].name))) i++;
+	return i;
+}
+
+/* `{name=`, or nothing: a brace in front of something else begins a region. */
+static bool open_attributes(reader *r)
+{
+	const char *here = r->at;
+	if (accept(r, '{') && take_word(r).n && accept(r, '=')) {
+		r->at = here;
+		return accept(r, '{');
+	}
+	r->at = here;
+	return false;
+}
+
+/* The names that were not given, for a message. */
+static const char *names_left(reader *r, ir_kind kind, const details *d)
+{
+	text t = {.arena = r->arena};
+	for (uint64_t left = ir_ops[kind].attributes & ~d->given; left; left &= left - 1)
+		text_printf(&t, "%s`%s=`", t.n ? ", " : "", ir_attributes[__builtin_ctzll(left)].name);
+	return t.n ? t.at : "`}`";
+}
+
+/* In any order; those that the printer may leave out may be left out. */
 static bool take_attributes(reader *r, ir_kind kind, details *d)
 {
-	const char *s = ir_ops[kind].attributes;
-	if (!*s) return true;
-	if (!expect(r, '{')) return false;
-	for (unsigned i = 0; *s; i++) {
-		word name = {.at = s, .n = strcspn(s, ":")};
-		word type = {.at = s + name.n + 1, .n = strcspn(s + name.n + 1, " ")};
-		word found = take_word(r);
-		if (found.n != name.n || memcmp(found.at, name.at, name.n) != 0)
-			return fail(r, found.at, arena_printf(r->arena, "expected `%.*s=`", (int)name.n, name.at));
-		if (!expect(r, '=') || !take_attribute(r, type, i, d)) return false;
-		s = type.at + type.n;
-		s += strspn(s, " ");
+	if (!ir_ops[kind].attributes) return true;
+	bool braces = open_attributes(r);
+	while (braces && !accept(r, '}')) {
+		word name = take_word(r);
+		unsigned i = find_attribute(kind, d, name);
+		if (i == IR_ATTRIBUTE_COUNT)
+			return fail(r, name.at, arena_printf(r->arena, "expected %s", names_left(r, kind, d)));
+		d->given |= UINT64_C(1) << i;
+		if (!expect(r, '=') || !take_attribute(r, &ir_attributes[i], d)) return false;
 	}
-	return expect(r, '}');
+	for (unsigned i = 0; i < IR_ATTRIBUTE_COUNT; i++)
+		if (ir_attributes[i].always && (ir_ops[kind].attributes & ~d->given) >> i & 1)
+			return fail(r, r->at, arena_printf(r->arena, "expected `%s=`", ir_attributes[i].name));
+	return true;
 }
 
 static bool take_block(reader *, ir_block *);
@@ -422,11 +451,10 @@ static bool take_shared(reader *r, ir_op *o)
 	       expect(r, ')');
 }
 
-static unsigned count_regions(reader *r, ir_kind kind, const details *d)
+static unsigned count_regions(ir_kind kind, const details *d)
 {
-	(void)r;
 	if (ir_ops[kind].regions != IR_ANY) return ir_ops[kind].regions;
-	return d->attr[1] == IR_CUSTOM; /* reduce and scan */
+	return d->attr[ir_attributes[IR_ATTR_combine].place] == IR_CUSTOM; /* reduce and scan */
 }
 
 static bool take_op(reader *r, ir_block *b)
@@ -455,9 +483,9 @@ static bool take_op(reader *r, ir_block *b)
 		uint64_t bits;
 		if (!names.n || !word_bits(d.bits, types[0], &bits))
 			return fail(r, d.bits.at, "not a number of this type");
-		d.attr[d.bits_index] = (int64_t)bits;
+		d.attr[d.bits_place] = (int64_t)bits;
 	}
-	ir_op *o = ir_build(&build, kind, args.n, args.at, names.n, types, count_regions(r, kind, &d));
+	ir_op *o = ir_build(&build, kind, args.n, args.at, names.n, types, count_regions(kind, &d));
 	memcpy(o->attr, d.attr, sizeof o->attr);
 	o->text = d.text;
 	if (!take_shared(r, o)) return false;

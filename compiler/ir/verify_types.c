@@ -2,6 +2,7 @@
  *
  * In: an operation with sound structure.  Out: true, or half a sentence that names the operand and the types.
  * The one idea: a case per kind, most of them one call of a predicate that several kinds share. */
+#include "attributes.h"
 #include "inline_asm.h"
 #include "verify.h"
 
@@ -127,11 +128,11 @@ static bool shape_op(const ir_op *o, text *why)
 {
 	ir_type a = type(o, 0), r = o->results[0]->type;
 	bool ok = a.elem == r.elem && a.pointer == r.pointer;
-	unsigned seen = 0, axis = (unsigned)o->attr[0];
+	unsigned seen = 0, axis = o->kind == IR_EXPAND_DIMS ? ir_get_axis(o) : 0;
 	switch (o->kind) {
 	case IR_SPLAT: ok = ok && a.rank == 0 && r.rank > 0; break;
 	case IR_EXPAND_DIMS:
-		ok = ok && r.rank == a.rank + 1 && o->attr[0] >= 0 && axis <= a.rank && r.dim[axis] == 1;
+		ok = ok && r.rank == a.rank + 1 && axis <= a.rank && r.dim[axis] == 1;
 		for (unsigned i = 0; ok && i < a.rank; i++) ok = r.dim[i + (i >= axis)] == a.dim[i];
 		break;
 	case IR_BROADCAST:
@@ -142,7 +143,7 @@ static bool shape_op(const ir_op *o, text *why)
 	default: /* IR_PERMUTE */
 		ok = ok && a.rank == r.rank && r.rank > 0;
 		for (unsigned i = 0; ok && i < r.rank; i++) {
-			unsigned from = ir_unpack(o->attr[0], i);
+			unsigned from = ir_unpack(ir_get_order(o), i);
 			ok = from < a.rank && !(seen >> from & 1) && r.dim[i] == a.dim[from];
 			if (ok) seen |= 1u << from; /* a text names any axis: beyond the rank it is no shift either */
 		}
@@ -184,8 +185,6 @@ static bool access_op(const ir_op *o, ir_type value, unsigned mask, text *why)
 static bool load(const ir_op *o, text *why)
 {
 	if (o->nargs < 1 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
-	if (o->attr[0] < 0 || o->attr[0] >= IR_CACHE_COUNT || o->attr[1] < 0 || o->attr[1] >= IR_EVICT_COUNT)
-		return ir_verify_fail(why, "unknown cache or evict policy");
 	ir_type r = o->results[0]->type;
 	return access_op(o, r, 1, why) && (o->nargs < 3 || same(o, type(o, 2), r, "other", why));
 }
@@ -193,21 +192,15 @@ static bool load(const ir_op *o, text *why)
 static bool store(const ir_op *o, text *why)
 {
 	if (o->nargs < 2 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
-	if (o->attr[0] < 0 || o->attr[0] >= IR_CACHE_COUNT || o->attr[1] < 0 || o->attr[1] >= IR_EVICT_COUNT)
-		return ir_verify_fail(why, "unknown cache or evict policy");
 	if (type(o, 0).pointer == IR_CONST_POINTER)
 		return ir_verify_fail(why, "writes through %s", name(why, type(o, 0)));
 	return access_op(o, type(o, 1), 2, why);
 }
 
 /* ptr, one or two values, [mask] -> old value. */
-static bool atomic(const ir_op *o, unsigned values, const int64_t *order, text *why)
+static bool atomic(const ir_op *o, unsigned values, text *why)
 {
 	if (o->nargs < 1 + values || o->nargs > 2 + values) return ir_verify_fail(why, "%u operands", o->nargs);
-	if (o->kind == IR_ATOMIC_RMW && (o->attr[0] < IR_ATOMIC_ADD || o->attr[0] > IR_ATOMIC_XCHG))
-		return ir_verify_fail(why, "unknown kind %lld", (long long)o->attr[0]);
-	if (order[0] < IR_RELAXED || order[0] > IR_ACQ_REL || order[1] < IR_SCOPE_CTA || order[1] > IR_SCOPE_SYS)
-		return ir_verify_fail(why, "unknown order or scope");
 	if (type(o, 0).pointer == IR_CONST_POINTER)
 		return ir_verify_fail(why, "writes through %s", name(why, type(o, 0)));
 	return access_op(o, type(o, 1), 1 + values, why) && same(o, type(o, values), type(o, 1), "values", why) &&
@@ -319,12 +312,11 @@ static bool combines(ir_combine c, ir_type t)
 /* reduce, and scan, which keeps the shape. */
 static bool reduction(const ir_op *o, text *why)
 {
-	int64_t axis = o->attr[0], c = o->attr[1];
+	unsigned axis = ir_get_axis(o);
+	ir_combine c = ir_get_combine(o);
 	if (o->nargs == 0 || o->nresults != o->nargs)
 		return ir_verify_fail(why, "%u results of %u operands", o->nresults, o->nargs);
-	if (axis < 0 || axis >= type(o, 0).rank)
-		return ir_verify_fail(why, "axis %lld of %s", (long long)axis, name(why, type(o, 0)));
-	if (c < 0 || c >= IR_COMBINE_COUNT) return ir_verify_fail(why, "unknown combine");
+	if (axis >= type(o, 0).rank) return ir_verify_fail(why, "axis %u of %s", axis, name(why, type(o, 0)));
 	if (o->nregions != (c == IR_CUSTOM) || (c != IR_CUSTOM && o->nargs != 1))
 		return ir_verify_fail(why, "%u operands and %u regions do not go with combine=%s", o->nargs,
 			o->nregions, ir_combine_names[c]);
@@ -332,10 +324,9 @@ static bool reduction(const ir_op *o, text *why)
 		ir_type r = type(o, i);
 		if (!is_number(r) || !ir_same_shape(r, type(o, 0)))
 			return ir_verify_fail(why, "operand of type %s", name(why, r));
-		if (!combines((ir_combine)c, r))
-			return ir_verify_fail(why, "combine=%s of %s", ir_combine_names[c], name(why, r));
+		if (!combines(c, r)) return ir_verify_fail(why, "combine=%s of %s", ir_combine_names[c], name(why, r));
 		if (o->kind == IR_REDUCE) {
-			for (unsigned d = (unsigned)axis; d + 1u < r.rank; d++) r.dim[d] = r.dim[d + 1];
+			for (unsigned d = axis; d + 1u < r.rank; d++) r.dim[d] = r.dim[d + 1];
 			r.dim[--r.rank] = 0;
 		}
 		if (!same(o, o->results[i]->type, r, "result", why)) return false;
@@ -354,8 +345,8 @@ static bool halves(const ir_op *o, ir_type whole, ir_type half, text *why)
 static bool gather(const ir_op *o, text *why)
 {
 	ir_type x = type(o, 0), index = type(o, 1);
-	int64_t axis = o->attr[0];
-	if (axis < 0 || axis >= x.rank) return ir_verify_fail(why, "axis %lld of %s", (long long)axis, name(why, x));
+	unsigned axis = ir_get_axis(o);
+	if (axis >= x.rank) return ir_verify_fail(why, "axis %u of %s", axis, name(why, x));
 	if (!is_number(x) || !is_integer(index))
 		return ir_verify_fail(why, "%s does not index %s", name(why, index), name(why, x));
 	bool fits = x.rank == index.rank;
@@ -398,8 +389,6 @@ static bool dot(const ir_op *o, text *why)
 	scalar sum = summed_in(a.elem);
 	if (!is_number(r) || (r.elem != sum && !(r.elem == SCALAR_F16 && sum == SCALAR_F32)))
 		return ir_verify_fail(why, "the result is %s", name(why, r));
-	if (o->attr[0] < 0 || o->attr[0] >= IR_PRECISION_COUNT)
-		return ir_verify_fail(why, "precision=%lld", (long long)o->attr[0]);
 	return o->nargs < 3 || same(o, type(o, 2), r, "accumulator", why);
 }
 
@@ -407,11 +396,10 @@ static bool inline_asm(const ir_op *o, text *why)
 {
 	enum { MAX = IR_ASM_MAX_REGISTERS };
 	ir_type results[MAX], args[MAX];
-	int64_t pack = o->attr[0];
+	unsigned pack = ir_get_pack(o);
 	ir_asm parsed;
 	if (!o->text) return ir_verify_fail(why, "no text");
-	if (pack < 1 || pack > IR_ASM_MAX_PACK || (pack & (pack - 1)))
-		return ir_verify_fail(why, "pack=%lld", (long long)pack);
+	if (pack > IR_ASM_MAX_PACK || (pack & (pack - 1))) return ir_verify_fail(why, "pack=%u", pack);
 	if (o->nargs > MAX || o->nresults < 1 || o->nresults > MAX)
 		return ir_verify_fail(why, "%u results of %u operands", o->nresults, o->nargs);
 	for (unsigned i = 0; i < o->nargs; i++) args[i] = type(o, i);
@@ -422,17 +410,17 @@ static bool inline_asm(const ir_op *o, text *why)
 		if (!is_number(t) || !ir_same_shape(t, shape))
 			return ir_verify_fail(why, "operand or result of type %s", name(why, t));
 	}
-	return ir_asm_parse(o->text, (unsigned)pack, o->nresults, results, o->nargs, args, &parsed, why) == IR_ASM_GOOD;
+	return ir_asm_parse(o->text, pack, o->nresults, results, o->nargs, args, &parsed, why) == IR_ASM_GOOD;
 }
 
 static bool sort(const ir_op *o, text *why)
 {
-	int64_t axis = o->attr[0], k = o->attr[2];
+	unsigned axis = ir_get_axis(o), k = ir_get_k(o);
 	ir_type t = type(o, 0);
-	if (axis < 0 || axis >= t.rank) return ir_verify_fail(why, "axis %lld of %s", (long long)axis, name(why, t));
+	if (axis >= t.rank) return ir_verify_fail(why, "axis %u of %s", axis, name(why, t));
 	if (!is_ordered(t)) return ir_verify_fail(why, "operand of type %s", name(why, t));
-	if (k < 0 || k > t.dim[axis] || (k & (k - 1))) return ir_verify_fail(why, "k=%lld", (long long)k);
-	if (k) t.dim[axis] = (uint32_t)k;
+	if (k > t.dim[axis] || (k & (k - 1))) return ir_verify_fail(why, "k=%u", k);
+	if (k) t.dim[axis] = k;
 	return same(o, o->results[0]->type, t, "result", why);
 }
 
@@ -460,27 +448,27 @@ static bool print(const ir_op *o, text *why)
 
 static bool async_copy(const ir_op *o, text *why)
 {
-	int64_t width = o->attr[0];
+	unsigned width = ir_get_width(o);
 	if (o->nargs < 3 || o->nargs > 4) return ir_verify_fail(why, "%u operands", o->nargs);
 	ir_type tile = type(o, 0), pointer = type(o, 2);
 	if (!ring_and_slot(o, why)) return false;
 	if (pointer.pointer != IR_CONST_POINTER || pointer.elem != tile.elem || !ir_same_shape(tile, pointer))
 		return ir_verify_fail(why, "%s into %s", name(why, pointer), name(why, tile));
-	int64_t bytes = width * scalar_bytes(tile.elem);
-	if (bytes != 4 && bytes != 8 && bytes != 16) return ir_verify_fail(why, "width=%lld", (long long)width);
+	uint64_t bytes = (uint64_t)width * scalar_bytes(tile.elem);
+	if (bytes != 4 && bytes != 8 && bytes != 16) return ir_verify_fail(why, "width=%u", width);
 	return o->nargs < 4 || same(o, type(o, 3), ir_with_elem(tile, SCALAR_BOOL), "mask", why);
 }
 
 static bool ring(const ir_op *o, text *why)
 {
 	ir_type t = o->results[0]->type;
-	int64_t swizzle = o->attr[1], fast = o->attr[2];
+	unsigned swizzle = ir_get_swizzle(o), fast = ir_get_fast(o);
 	if (!is_number(t) || t.rank == 0) return ir_verify_fail(why, "the result is %s", name(why, t));
 	if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
-		return ir_verify_fail(why, "swizzle=%lld", (long long)swizzle);
-	if (swizzle && (t.rank != 2 || fast < 0 || fast > 1 || t.dim[fast] * scalar_bytes(t.elem) < swizzle))
-		return ir_verify_fail(why, "swizzle=%lld of %s", (long long)swizzle, name(why, t));
-	return o->attr[0] >= 2 || ir_verify_fail(why, "stages=%lld", (long long)o->attr[0]);
+		return ir_verify_fail(why, "swizzle=%u", swizzle);
+	if (swizzle && (t.rank != 2 || fast > 1 || t.dim[fast] * scalar_bytes(t.elem) < swizzle))
+		return ir_verify_fail(why, "swizzle=%u of %s", swizzle, name(why, t));
+	return ir_get_stages(o) >= 2 || ir_verify_fail(why, "stages=%u", ir_get_stages(o));
 }
 
 static bool barriers_and_slot(const ir_op *o, unsigned at, text *why)
@@ -503,7 +491,7 @@ static bool conditions(const ir_op *o, unsigned first, text *why)
 /* ring, slot, barriers, map, indices, perhaps a bool. */
 static bool bulk_copy(const ir_op *o, text *why)
 {
-	unsigned indices_end = o->nargs - (o->attr[0] > 1);
+	unsigned indices_end = o->nargs - (ir_get_shares(o) > 1);
 	if (o->nargs < 5) return ir_verify_fail(why, "%u operands", o->nargs);
 	const ir_op *ring = ir_arg(o, 0)->def, *map = ir_arg(o, 3)->def;
 	if (!ring || ring->kind != IR_RING || !map || map->kind != IR_TENSOR_MAP)
@@ -527,7 +515,7 @@ static bool wgmma_operand(const ir_op *o, unsigned *at, bool turned, ir_type *t,
 	if (turned && !ring) return ir_verify_fail(why, "a tile that is no ring is turned");
 	if (turned) t->dim[0] = v->type.dim[1], t->dim[1] = v->type.dim[0];
 	if (!ring) return true;
-	if (!v->def->attr[1]) return ir_verify_fail(why, "the ring is not for wgmma");
+	if (!ir_get_swizzle(v->def)) return ir_verify_fail(why, "the ring is not for wgmma");
 	if (*at >= o->nargs || type(o, *at).rank || type(o, *at).elem != SCALAR_I32 || !is_number(type(o, *at)))
 		return ir_verify_fail(why, "no slot");
 	(*at)++;
@@ -538,9 +526,9 @@ static bool wgmma(const ir_op *o, text *why)
 {
 	unsigned at = 0;
 	ir_type a, b, r = o->results[0]->type;
-	if (o->attr[0] < 0 || o->attr[0] > 3) return ir_verify_fail(why, "turned=%lld", (long long)o->attr[0]);
-	if (!wgmma_operand(o, &at, o->attr[0] & 1, &a, why) || !wgmma_operand(o, &at, o->attr[0] & 2, &b, why))
-		return false;
+	unsigned turned = ir_get_turned(o);
+	if (turned > 3) return ir_verify_fail(why, "turned=%u", turned);
+	if (!wgmma_operand(o, &at, turned & 1, &a, why) || !wgmma_operand(o, &at, turned & 2, &b, why)) return false;
 	bool fits = (a.elem == b.elem || (scalar_is_fp8(a.elem) && scalar_is_fp8(b.elem))) && a.dim[1] == b.dim[0] &&
 		    is_number(r) && r.rank == 2 && r.dim[0] == a.dim[0] && r.dim[1] == b.dim[1] &&
 		    r.elem == summed_in(a.elem);
@@ -552,7 +540,6 @@ static bool wgmma(const ir_op *o, text *why)
 
 static bool wgmma_wait(const ir_op *o, text *why)
 {
-	if (o->attr[0] < 0) return ir_verify_fail(why, "pending=%lld", (long long)o->attr[0]);
 	if (o->nargs != o->nresults) return ir_verify_fail(why, "%u results of %u operands", o->nresults, o->nargs);
 	for (unsigned i = 0; i < o->nargs; i++)
 		if (!same(o, o->results[i]->type, type(o, i), "result", why)) return false;
@@ -611,7 +598,7 @@ static bool constant(const ir_op *o, text *why)
 {
 	ir_type r = o->results[0]->type;
 	if (!is_number(r)) return ir_verify_fail(why, "%s is not a number", name(why, r));
-	uint64_t bits = (uint64_t)o->attr[0];
+	uint64_t bits = ir_get_value(o);
 	return scalar_truncate(r.elem, bits) == bits ||
 	       ir_verify_fail(why, "0x%llx does not fit %s", (unsigned long long)bits, scalar_name(r.elem));
 }
@@ -622,9 +609,9 @@ static bool source(const ir_op *o, text *why)
 	if (!is_number(r) || r.elem != SCALAR_I32 || r.rank != (o->kind == IR_ARANGE))
 		return ir_verify_fail(why, "the result is %s", name(why, r));
 	if (o->kind == IR_ARANGE)
-		return (o->attr[0] >= INT32_MIN && o->attr[0] <= (int64_t)INT32_MAX - (int64_t)r.dim[0] + 1) ||
-		       ir_verify_fail(why, "%lld.. does not fit i32", (long long)o->attr[0]);
-	return (o->attr[0] >= 0 && o->attr[0] < 3) || ir_verify_fail(why, "axis %lld", (long long)o->attr[0]);
+		return (ir_get_lo(o) >= INT32_MIN && ir_get_lo(o) <= (int64_t)INT32_MAX - (int64_t)r.dim[0] + 1) ||
+		       ir_verify_fail(why, "%lld.. does not fit i32", (long long)ir_get_lo(o));
+	return o->kind == IR_CLUSTER_SIZE || ir_get_axis(o) < 3 || ir_verify_fail(why, "axis %u", ir_get_axis(o));
 }
 
 static bool counts(const ir_op *o, text *why)
@@ -641,9 +628,21 @@ static bool counts(const ir_op *o, text *why)
 	return true;
 }
 
+/* Each attribute in the range of its type. */
+static bool attributes(const ir_op *o, text *why)
+{
+	for (uint64_t left = ir_info(o)->attributes; left; left &= left - 1) {
+		const attribute_info *a = &ir_attributes[__builtin_ctzll(left)];
+		attribute_range r = ir_attribute_range(a->type);
+		int64_t v = o->attr[a->place];
+		if (v < r.least || v > r.most) return ir_verify_fail(why, "%s=%lld", a->name, (long long)v);
+	}
+	return true;
+}
+
 bool ir_verify_op(const ir_op *o, text *why)
 {
-	if (!counts(o, why)) return false;
+	if (!counts(o, why) || !attributes(o, why)) return false;
 	switch (o->kind) {
 	case IR_CONST: return constant(o, why);
 	case IR_PROGRAM_ID:
@@ -702,22 +701,20 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_ROUND: return all_same(o, is_float, "f16, bf16, f32 or f64", why);
 	case IR_LOAD: return load(o, why);
 	case IR_STORE: return store(o, why);
-	case IR_ATOMIC_RMW: return atomic(o, 1, &o->attr[1], why);
-	case IR_ATOMIC_CAS: return atomic(o, 2, &o->attr[0], why);
+	case IR_ATOMIC_RMW: return atomic(o, 1, why);
+	case IR_ATOMIC_CAS: return atomic(o, 2, why);
 	case IR_TENSOR_LOAD:
 	case IR_TENSOR_STORE:
 	case IR_TENSOR_ATOMIC_ADD: return tensor_access(o, why);
 	case IR_TENSOR_MAP: return tensor_map(o, why);
 	case IR_BULK_LOAD:
 	case IR_BULK_STORE: return bulk_access(o, why);
-	case IR_BULK_WAIT:
-		return o->attr[0] == 0 || o->attr[0] == 1 || ir_verify_fail(why, "read=%lld", (long long)o->attr[0]);
 	case IR_REDUCE:
 	case IR_SCAN: return reduction(o, why);
 	case IR_SORT: return sort(o, why);
 	case IR_FLIP:
-		if (o->attr[0] < 0 || o->attr[0] >= type(o, 0).rank)
-			return ir_verify_fail(why, "axis %lld of %s", (long long)o->attr[0], name(why, type(o, 0)));
+		if (ir_get_axis(o) >= type(o, 0).rank)
+			return ir_verify_fail(why, "axis %u of %s", ir_get_axis(o), name(why, type(o, 0)));
 		return same(o, o->results[0]->type, type(o, 0), "result", why);
 	case IR_JOIN:
 		return same(o, type(o, 0), type(o, 1), "operands", why) &&
@@ -729,34 +726,26 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_GATHER: return gather(o, why);
 	case IR_HISTOGRAM: return histogram(o, why);
 	case IR_INLINE_ASM: return inline_asm(o, why);
-	case IR_HINT:
-		if (o->attr[0] < 0 || o->attr[0] >= IR_HINT_COUNT) return ir_verify_fail(why, "unknown hint");
-		return all_same(o, is_any, "", why);
 	case IR_RING: return ring(o, why);
 	case IR_ASYNC_COPY: return async_copy(o, why);
-	case IR_ASYNC_WAIT:
-		if (o->attr[0] < 0) return ir_verify_fail(why, "pending=%lld", (long long)o->attr[0]);
-		return o->attr[1] == 0 || o->attr[1] == 1 || ir_verify_fail(why, "proxy=%lld", (long long)o->attr[1]);
 	case IR_WGMMA: return wgmma(o, why);
 	case IR_WGMMA_WAIT: return wgmma_wait(o, why);
 	case IR_HOLD: return hold(o, why);
 	case IR_RING_READ: return ring_and_slot(o, why) && same(o, o->results[0]->type, type(o, 0), "result", why);
-	case IR_MBARRIERS:
-		if (o->attr[0] < 1) return ir_verify_fail(why, "count=%lld", (long long)o->attr[0]);
-		if (o->attr[1] < 1) return ir_verify_fail(why, "arrivals=%lld", (long long)o->attr[1]);
-		return same(o, o->results[0]->type, ir_scalar_type(SCALAR_I32), "result", why);
+	case IR_MBARRIERS: return same(o, o->results[0]->type, ir_scalar_type(SCALAR_I32), "result", why);
 	case IR_MBARRIER_EXPECT:
-		if (o->attr[0] < 1 || o->attr[0] >= 1 << 20)
-			return ir_verify_fail(why, "bytes=%lld", (long long)o->attr[0]);
+		if (ir_get_bytes(o) < 1 || ir_get_bytes(o) >= 1 << 20)
+			return ir_verify_fail(why, "bytes=%u", ir_get_bytes(o));
 		return barriers_and_slot(o, 0, why);
 	case IR_MBARRIER_WAIT:
 		return barriers_and_slot(o, 0, why) && same(o, type(o, 2), ir_scalar_type(SCALAR_I32), "parity", why);
 	case IR_MBARRIER_ARRIVE:
-		if (o->attr[0] > 1 ? o->nargs != 4 : o->nargs < 2 || o->nargs > 3)
+		if (ir_get_programs(o) > 1 ? o->nargs != 4 : o->nargs < 2 || o->nargs > 3)
 			return ir_verify_fail(why, "%u operands", o->nargs);
 		return conditions(o, 2, why) && barriers_and_slot(o, 0, why);
 	case IR_MBARRIERS_END: return barriers_and_slot(o, 0, why);
 	case IR_BULK_COPY: return bulk_copy(o, why);
+	case IR_HINT:
 	case IR_CONVERT_LAYOUT: return all_same(o, is_any, "", why);
 	case IR_ASSUME:
 		return (is_bool(type(o, 0)) && type(o, 0).rank == 0) ||
@@ -768,6 +757,17 @@ bool ir_verify_op(const ir_op *o, text *why)
 	case IR_IF: return if_op(o, why);
 	case IR_FOR: return for_op(o, why);
 	case IR_WHILE: return while_op(o, why);
-	default: return true; /* terminators: checked with their parents */
+	case IR_BULK_WAIT:
+	case IR_DEBUG_BARRIER:
+	case IR_RING_END:
+	case IR_ASYNC_COMMIT:
+	case IR_ASYNC_WAIT:
+	case IR_CTA_BARRIER:
+	case IR_ROLES: return true;
+	case IR_YIELD: /* checked with their parents */
+	case IR_CONDITION:
+	case IR_RETURN: return true;
+	case IR_KIND_COUNT: break;
 	}
+	return ir_verify_fail(why, "has no rule");
 }

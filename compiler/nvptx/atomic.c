@@ -45,12 +45,12 @@ typedef struct element {
 
 static atomic describe(lower *l, ir_op *o)
 {
-	static const char *const orders[] = {"relaxed", "acquire", "release", "acq_rel"}; /* ORDER IR_RELAXED */
-	static const char *const scopes[] = {"cta", "gpu", "sys"};                        /* ORDER IR_SCOPE_CTA */
 	bool rmw = o->kind == IR_ATOMIC_RMW;
-	int64_t order = o->attr[rmw], scope = o->attr[rmw + 1];
-	atomic a = {.op = o, .type = ir_arg(o, 0)->type.elem, .order = orders[order], .scope = scopes[scope]};
-	a.kind = rmw ? (int)o->attr[0] : COMPARE_AND_SWAP;
+	ir_sem order = ir_get_sem(o);
+	atomic a = {.op = o, .type = ir_arg(o, 0)->type.elem};
+	a.order = ir_sem_names[order];
+	a.scope = ir_scope_names[ir_get_scope(o)];
+	a.kind = rmw ? (int)ir_get_rmw(o) : COMPARE_AND_SWAP;
 	a.used = ir_result(o)->uses != NULL;
 	a.reduces = !a.used && (order == IR_RELAXED || order == IR_RELEASE) && a.kind < IR_ATOMIC_XCHG;
 	a.width = lower_access_width(l, o);
@@ -58,7 +58,7 @@ static atomic describe(lower *l, ir_op *o)
 	if (!y || layout_registers(y) == a.width) return a;
 	a.release = order == IR_RELEASE || order == IR_ACQ_REL;
 	a.acquire = order == IR_ACQUIRE || order == IR_ACQ_REL;
-	a.order = orders[IR_RELAXED];
+	a.order = ir_sem_names[IR_RELAXED];
 	return a;
 }
 

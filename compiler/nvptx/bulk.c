@@ -178,7 +178,7 @@ void lower_bulk_load(lower *l, ir_op *o)
 	LLVMValueRef base = lower_i32(l, o->shared_offset);
 	LLVMValueRef barrier = address(l, lower_i32(l, o->shared_offset + s.bytes));
 	LLVMValueRef expect[] = {barrier, lower_i32(l, s.bytes)};
-	travel t = travel_of(l, o, 0, 1, o->nargs - 1u, block, (unsigned)o->attr[0], base, barrier);
+	travel t = travel_of(l, o, 0, 1, o->nargs - 1u, block, ir_get_shares(o), base, barrier);
 	LLVMBasicBlockRef after = thread_0_begin(l);
 	lower_asm(l, "mbarrier.init.shared::cta.b64 [$0], 1;", "r", l->none, 1, &barrier, LOWER_ASM_EFFECT);
 	lower_proxy_fence(l); /* the barrier, and what others kept in these bytes before */
@@ -253,7 +253,7 @@ static bool commits_later(const ir_op *o)
 	bulk_parts p;
 	while (next && next->kind != IR_BULK_WAIT && next->kind != IR_BULK_STORE && !next->nregions) next = next->next;
 	if (!next || next->kind != IR_BULK_STORE || takes_again(next)) return false;
-	return next->attr[0] ? bulk_parts_of(ir_arg(next, 1), &p) : !o->attr[0];
+	return ir_get_by_warps(next) ? bulk_parts_of(ir_arg(next, 1), &p) : !ir_get_by_warps(o);
 }
 
 /* Each warp for itself.  A buffer is taken again when the copy from it, one of the last `buffers` that the warp's first
@@ -311,8 +311,8 @@ void lower_bulk_store(lower *l, ir_op *o)
 {
 	const ir_value *v = ir_arg(o, 1);
 	bulk_shape s;
-	if (!bulk_shape_of(v->type, &s) || !prepared(l, o, o->attr[0] ? 0 : s.bytes)) return;
-	if (o->attr[0]) {
+	if (!bulk_shape_of(v->type, &s) || !prepared(l, o, ir_get_by_warps(o) ? 0 : s.bytes)) return;
+	if (ir_get_by_warps(o)) {
 		store_by_warps(l, o);
 		return;
 	}
@@ -338,7 +338,7 @@ void lower_bulk_store(lower *l, ir_op *o)
 /* Of every thread: those that began nothing have nothing to wait for. */
 void lower_bulk_wait(lower *l, ir_op *o)
 {
-	plain(l, o->attr[0] ? "cp.async.bulk.wait_group.read 0;" : "cp.async.bulk.wait_group 0;");
+	plain(l, ir_get_read(o) ? "cp.async.bulk.wait_group.read 0;" : "cp.async.bulk.wait_group 0;");
 }
 
 /* Operations of thread 0 that follow each other share one branch. */
@@ -414,10 +414,10 @@ void lower_mbarriers(lower *l, ir_op *o)
 	bool cluster = l->func->num_ctas > 1;
 	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
 	enter_thread_0(l, o);
-	for (unsigned i = 0; i < o->attr[0]; i++) {
+	for (unsigned i = 0; i < ir_get_count(o); i++) {
 		LLVMValueRef at = address(l, lower_i32(l, o->shared_offset + 8 * i));
-		lower_asm(l, arena_printf(l->arena, "mbarrier.init.shared::cta.b64 [$0], %u;", (unsigned)o->attr[1]),
-			"r", l->none, 1, &at, LOWER_ASM_EFFECT);
+		lower_asm(l, arena_printf(l->arena, "mbarrier.init.shared::cta.b64 [$0], %u;", ir_get_arrivals(o)), "r",
+			l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
 	/* Copies, those of other programs too, tell them from the other side; threads that do meet this one before. */
 	if (copies_tell(ir_result(o))) {
@@ -433,10 +433,10 @@ void lower_mbarriers(lower *l, ir_op *o)
 void lower_mbarriers_end(lower *l, ir_op *o)
 {
 	const ir_op *made = ir_arg(o, 0)->def;
-	if (o->attr[0]) return;
+	if (ir_get_stays(o)) return;
 	lower_barrier(l); /* nobody waits any more */
 	LLVMBasicBlockRef after = thread_0_begin(l);
-	for (unsigned i = 0; i < made->attr[0]; i++) {
+	for (unsigned i = 0; i < ir_get_count(made); i++) {
 		LLVMValueRef at = address(l, lower_i32(l, made->shared_offset + 8 * i));
 		lower_asm(l, "mbarrier.inval.shared::cta.b64 [$0];", "r", l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
@@ -446,7 +446,7 @@ void lower_mbarriers_end(lower *l, ir_op *o)
 void lower_mbarrier_expect(lower *l, ir_op *o)
 {
 	enter_thread_0(l, o);
-	LLVMValueRef args[] = {slot_barrier(l, o, 0, 1), lower_i32(l, o->attr[0])};
+	LLVMValueRef args[] = {slot_barrier(l, o, 0, 1), lower_i32(l, ir_get_bytes(o))};
 	lower_asm(
 		l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, args, LOWER_ASM_EFFECT);
 	leave_thread_0(l, o);
@@ -479,11 +479,11 @@ void lower_bulk_copy(lower *l, ir_op *o)
 	const ir_op *ring = ir_arg(o, 0)->def;
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
 	if (l->shared_align < BULK_ALIGN) l->shared_align = BULK_ALIGN;
-	if (!ring_plan(ring, plan) || ring->shared_bytes < plan->bytes * (uint32_t)ring->attr[0]) {
+	if (!ring_plan(ring, plan) || ring->shared_bytes < plan->bytes * ir_get_stages(ring)) {
 		lower_fail(l, o, "no shared memory was set aside for a ring");
 		return;
 	}
-	unsigned shares = (unsigned)o->attr[0], indices = o->nargs - 4u - (shares > 1);
+	unsigned shares = ir_get_shares(o), indices = o->nargs - 4u - (shares > 1);
 	enter_thread_0(l, o);
 	LLVMValueRef base = LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, plan->bytes), "");
 	base = LLVMBuildAdd(l->builder, base, lower_i32(l, ring->shared_offset), "");
@@ -529,7 +529,7 @@ static bool follows_reads(const lower *l, const ir_op *o)
 void lower_mbarrier_arrive(lower *l, ir_op *o)
 {
 	LLVMBuilderRef m = l->builder;
-	unsigned programs = o->attr[0] > 1 ? (unsigned)o->attr[0] : 1;
+	unsigned programs = ir_get_programs(o) > 1 ? ir_get_programs(o) : 1;
 	LLVMValueRef lane = LLVMBuildAnd(m, l->tid, lower_i32(l, 31), "");
 	LLVMValueRef acts = LLVMBuildICmp(m, LLVMIntULT, lane, lower_i32(l, programs), "");
 	if (o->nargs > 2) acts = LLVMBuildAnd(m, acts, lower_arg(l, o, 2).at[0], "");

@@ -103,7 +103,7 @@ static uint64_t of_access(const ir_op *o)
 static uint64_t of_combining(const counter *c, const ir_op *o)
 {
 	uint64_t n = 0;
-	if (o->attr[1] != IR_CUSTOM) return is_half(type_of(ir_arg(o, 0))) ? 2 : 1;
+	if (ir_get_combine(o) != IR_CUSTOM) return is_half(type_of(ir_arg(o, 0))) ? 2 : 1;
 	for (const ir_op *p = o->regions[0]->first; p; p = p->next)
 		n += ir_has(p, IR_ELEMENTWISE) ? of_elementwise(c, p) : 1;
 	return n;
@@ -120,7 +120,7 @@ static uint64_t of_reduce(const counter *c, const ir_op *o)
 {
 	reduce_plan plan;
 	uint64_t live = registers(ir_arg(o, 0)), each = of_combining(c, o), n = 0, operands = all_words(o);
-	uint64_t ordered = o->attr[1] == IR_CUSTOM ? 2 : 0;
+	uint64_t ordered = ir_get_combine(o) == IR_CUSTOM ? 2 : 0;
 	reduce_plan_make(o, &plan);
 	for (uint32_t s = 0; s < plan.nsteps; s++) {
 		const reduce_step *step = &plan.step[s];
@@ -172,10 +172,10 @@ static uint64_t of_sort(const counter *c, const ir_op *o)
 	const ir_value *v = ir_arg(o, 0);
 	uint64_t n = registers(v), room = n * words(v), bits = 0, steps;
 	exchange_plan plan;
-	while (UINT64_C(1) << bits < v->type.dim[o->attr[0]]) bits++;
+	while (UINT64_C(1) << bits < v->type.dim[ir_get_axis(o)]) bits++;
 	steps = bits * (bits + 1) / 2;
 	exchange_plan_make(c->func, o, &plan);
-	if (room > MOST_WORDS && o->attr[2] == 0) return n * (2 * ACCESS) + 8192 + bits * ROLLED_STEP;
+	if (room > MOST_WORDS && ir_get_k(o) == 0) return n * (2 * ACCESS) + 8192 + bits * ROLLED_STEP;
 	return n * steps * 4 * words(v) + n * 8;
 }
 

@@ -62,7 +62,7 @@ void lower_flip(lower *l, ir_op *o)
 {
 	const layout *y = ir_result(o)->layout;
 	ir_type t = ir_element(ir_result(o)->type);
-	unsigned axis = (unsigned)o->attr[0];
+	unsigned axis = ir_get_axis(o);
 	tile in = lower_arg(l, o, 0), out = lower_new_tile(l, ir_result(o));
 	exchange x;
 	if (l->failed || !lower_exchange_begin(l, o, &x)) return;

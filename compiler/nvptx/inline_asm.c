@@ -129,12 +129,12 @@ void lower_inline_asm(lower *l, ir_op *o)
 		args[i] = ir_arg(o, i)->type;
 		in[i] = lower_arg(l, o, i);
 	}
-	if (ir_asm_parse(o->text, (unsigned)o->attr[0], o->nresults, results, o->nargs, args, &a, &why)) {
+	if (ir_asm_parse(o->text, ir_get_pack(o), o->nresults, results, o->nargs, args, &a, &why)) {
 		lower_fail(l, o, "%s", why.at);
 		return;
 	}
 	const char *constraints = constraint_list(l, &a);
-	for (uint32_t first = 0; first < out[0].n; first += (uint32_t)o->attr[0])
+	for (uint32_t first = 0; first < out[0].n; first += ir_get_pack(o))
 		instance(l, o, &a, constraints, in, out, first);
 	for (unsigned i = 0; i < o->nresults; i++) lower_set(l, o->results[i], out[i]);
 }

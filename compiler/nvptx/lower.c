@@ -136,7 +136,7 @@ static void lower_for(lower *l, ir_op *o)
 		first[k] = lower_arg(l, o, 3 + k);
 		if (next && next->kind == IR_WGMMA) first[k] = lower_wgmma_start(l, o, k, first[k]);
 	}
-	bool once = o->attr[3];
+	bool once = ir_get_once(o);
 	if (once)
 		LLVMBuildBr(l->builder, loop);
 	else
@@ -160,7 +160,7 @@ static void lower_for(lower *l, ir_op *o)
 	LLVMAddIncoming(i, &next, &end, 1);
 	LLVMAddIncoming(left, &rest, &end, 1);
 	feed_terminator(l, &carried, body->last, 0);
-	lower_set_unroll(l, LLVMBuildCondBr(l->builder, more, loop, after), o->attr[1]);
+	lower_set_unroll(l, LLVMBuildCondBr(l->builder, more, loop, after), ir_get_unroll(o));
 
 	enter(l, after);
 	phi_set results = new_phis(l, o->nresults, o->results, first);
@@ -204,7 +204,7 @@ static void lower_program(lower *l, ir_op *o)
 {
 	static const char axis_name[] = "xyz";
 	bool id = o->kind == IR_PROGRAM_ID;
-	char axis = axis_name[o->attr[0] >= 0 && o->attr[0] < 3 ? o->attr[0] : 0];
+	char axis = axis_name[ir_get_axis(o)];
 	tile out = lower_new_tile(l, ir_result(o));
 	out.at[0] = lower_intrinsic(l,
 		arena_printf(l->arena, "llvm.nvvm.read.ptx.sreg.%s.%c", id ? "ctaid" : "nctaid", axis), l->i32, 0,

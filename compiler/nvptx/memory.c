@@ -286,9 +286,9 @@ static access plan_access(lower *l, const ir_op *o)
 static const char *hinted_form(lower *l, const ir_op *o, bool load, bool constant)
 {
 	static const char *const evict_names[] = {"", ".L1::evict_first", ".L1::evict_normal", ".L1::evict_last"};
-	ir_cache cache = (ir_cache)o->attr[0];
-	ir_evict evict = (ir_evict)o->attr[1];
-	if (load && o->attr[2]) return "ld.volatile.global";
+	ir_cache cache = ir_get_cache(o);
+	ir_evict evict = ir_get_evict(o);
+	if (load && ir_get_volatile(o)) return "ld.volatile.global";
 	if (cache != IR_CACHE_NONE) {
 		const char *nc = load && constant && cache != IR_CACHE_CV ? ".nc" : "";
 		return arena_printf(l->arena, "%s.global.%s%s", load ? "ld" : "st", ir_cache_names[cache], nc);
@@ -303,7 +303,7 @@ static void load_group(lower *l, const ir_op *o, const access *a, LLVMValueRef a
 	const words *other, words *w)
 {
 	unsigned bytes = a->width * scalar_bytes(a->type.elem);
-	bool is_volatile = o->attr[2];
+	bool is_volatile = ir_get_volatile(o);
 	if (!predicate && !a->form) {
 		plain_load(l, address, bytes, a->constant, w);
 		return;

@@ -40,7 +40,7 @@ static void combine_custom(lower *l, ir_op *o, LLVMValueRef *a, LLVMValueRef *b,
 
 void lower_combine_elements(lower *l, ir_op *o, LLVMValueRef *a, LLVMValueRef *b, LLVMValueRef *out)
 {
-	ir_combine how = (ir_combine)o->attr[1];
+	ir_combine how = ir_get_combine(o);
 	if (how == IR_CUSTOM) {
 		combine_custom(l, o, a, b, out);
 		return;
@@ -81,7 +81,7 @@ static void register_step(lower *l, reduction *c, unsigned bit)
 
 static void lane_step(lower *l, reduction *c, unsigned bit)
 {
-	bool ordered = c->op->attr[1] == IR_CUSTOM;
+	bool ordered = ir_get_combine(c->op) == IR_CUSTOM;
 	LLVMValueRef is_left = NULL;
 	if (ordered) {
 		LLVMValueRef own = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, INT64_C(1) << bit), "");
@@ -109,7 +109,7 @@ const char *nvptx_warp_reduction(const ir_op *o)
 	scalar s = ir_arg(o, 0)->type.elem;
 	bool is_signed = scalar_is_signed(s), word = s == SCALAR_I32 || s == SCALAR_U32, truth = s == SCALAR_BOOL;
 	if (o->nargs > 1) return NULL;
-	switch ((ir_combine)o->attr[1]) {
+	switch (ir_get_combine(o)) {
 	case IR_SUM: return word ? "llvm.nvvm.redux.sync.add" : NULL;
 	case IR_MAXIMUM:
 		if (word) return is_signed ? "llvm.nvvm.redux.sync.max" : "llvm.nvvm.redux.sync.umax";
@@ -233,7 +233,7 @@ static void warp_step(lower *l, reduction *c, const reduce_step *s)
 
 static void set_results(lower *l, reduction *c)
 {
-	uint32_t axis = layout_dim_bits(c->layout, (unsigned)c->op->attr[0]);
+	uint32_t axis = layout_dim_bits(c->layout, ir_get_axis(c->op));
 	for (unsigned i = 0; i < c->k; i++) {
 		tile out = lower_new_tile(l, c->op->results[i]);
 		for (uint32_t r = 0; r < layout_registers(c->layout); r++) {

@@ -43,11 +43,11 @@ void lower_async_copy(lower *l, ir_op *o)
 	tile pointer = lower_arg(l, o, 2), mask = {0};
 	if (o->nargs > 3) mask = lower_arg(l, o, 3);
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
-	if (!ring_plan(ring, plan) || ring->shared_bytes < plan->bytes * (uint32_t)ring->attr[0]) {
+	if (!ring_plan(ring, plan) || ring->shared_bytes < plan->bytes * ir_get_stages(ring)) {
 		lower_fail(l, o, "no shared memory was set aside for a ring");
 		return;
 	}
-	unsigned element = ir_element_bytes(ring->results[0]->type), width = (unsigned)o->attr[0];
+	unsigned element = ir_element_bytes(ring->results[0]->type), width = ir_get_width(o);
 	LLVMValueRef base = slot_offset(l, o, plan), owner = lower_owner(l, y);
 	for (uint32_t r = 0; r < pointer.n; r += width) {
 		LLVMValueRef to = lower_shared_address(l, lower_plan_offset(l, &plan->store, base, element, r));
@@ -63,9 +63,9 @@ void lower_async_commit(lower *l, ir_op *o)
 
 void lower_async_wait(lower *l, ir_op *o)
 {
-	lower_asm(l, arena_printf(l->arena, "cp.async.wait_group %u;", (unsigned)o->attr[0]), "", l->none, 0, NULL,
+	lower_asm(l, arena_printf(l->arena, "cp.async.wait_group %u;", ir_get_pending(o)), "", l->none, 0, NULL,
 		LOWER_ASM_EFFECT);
-	if (o->attr[1]) lower_proxy_fence(l);
+	if (ir_get_proxy(o)) lower_proxy_fence(l);
 	lower_barrier(l);
 }
 

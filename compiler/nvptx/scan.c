@@ -79,7 +79,7 @@ static void put_before(lower *l, scan *s, uint32_t r, LLVMValueRef has, LLVMValu
 static void register_run(lower *l, scan *s, const reduce_step *step, unsigned nbits, bool first)
 {
 	uint32_t mask = 0;
-	bool reverse = s->op->attr[2] != 0;
+	bool reverse = ir_get_reverse(s->op);
 	uint8_t bit[LAYOUT_MAX_BITS];
 	for (unsigned b = 0; b < nbits; b++) mask |= UINT32_C(1) << (bit[b] = step[b].bit[0]);
 	for (uint32_t r = 0; r < s->n; r++) {
@@ -102,7 +102,7 @@ static void register_run(lower *l, scan *s, const reduce_step *step, unsigned nb
 static LLVMValueRef is_later(lower *l, const scan *s, unsigned tid_bit)
 {
 	LLVMValueRef own = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, INT64_C(1) << tid_bit), "");
-	return LLVMBuildICmp(l->builder, s->op->attr[2] ? LLVMIntEQ : LLVMIntNE, own, lower_i32(l, 0), "");
+	return LLVMBuildICmp(l->builder, ir_get_reverse(s->op) ? LLVMIntEQ : LLVMIntNE, own, lower_i32(l, 0), "");
 }
 
 static void lane_run(lower *l, scan *s, const reduce_step *step, unsigned nbits)
@@ -153,7 +153,7 @@ static void fold_warps(lower *l, scan *s, const reduce_step *step, uint32_t r)
 	unsigned n = 1u << step->nbits;
 	for (unsigned i = 0; i < s->k; i++) lower_read_partials(l, s->op, step, i, r, v[i]);
 	for (unsigned q = 0; q < n; q++) {
-		unsigned warp = s->op->attr[2] ? n - 1 - q : q;
+		unsigned warp = ir_get_reverse(s->op) ? n - 1 - q : q;
 		for (unsigned i = 0; i < s->k; i++) (q ? next : sum)[i] = v[i][warp];
 		if (q == 0) {
 			has = LLVMBuildICmp(l->builder, LLVMIntNE, number, lower_i32(l, warp), "");
@@ -268,7 +268,7 @@ static void place_registers(lower *l, scan *s, const reduce_plan *plan, uint32_t
 	for (uint32_t q = 0; q < p->n; q++)
 		for (uint32_t r = 0, k = 0; r < s->n; r++)
 			if (!(r & s->rolled))
-				p->place[r | layout_spread(bit, nbits, s->op->attr[2] ? p->n - 1 - q : q)] =
+				p->place[r | layout_spread(bit, nbits, ir_get_reverse(s->op) ? p->n - 1 - q : q)] =
 					q * p->length + k++;
 }
 

@@ -129,7 +129,7 @@ static void read_gathered(lower *l, const ir_op *o, tile index, tile out)
 {
 	const ir_value *x = ir_arg(o, 0), *result = o->results[0];
 	const layout *from = x->layout, *to = result->layout;
-	unsigned axis = (unsigned)o->attr[0], bytes = ir_element_bytes(x->type);
+	unsigned axis = ir_get_axis(o), bytes = ir_element_bytes(x->type);
 	unsigned shift = layout_shift(from, axis) + (unsigned)__builtin_ctz(bytes);
 	ir_type t = ir_element(x->type);
 	scalar s = ir_arg(o, 1)->type.elem;

@@ -336,17 +336,20 @@ static bool find_bits(network *w, const layout *y, unsigned axis)
 
 void lower_sort(lower *l, ir_op *o)
 {
-	unsigned axis = (unsigned)o->attr[0];
+	unsigned axis = ir_get_axis(o);
 	tile in = lower_arg(l, o, 0), out = lower_new_tile(l, ir_result(o));
-	network w = {
-		.l = l, .op = o, .elem = (scalar)ir_arg(o, 0)->type.elem, .descending = o->attr[1] != 0, .n = in.n};
+	network w = {.l = l,
+		.op = o,
+		.elem = (scalar)ir_arg(o, 0)->type.elem,
+		.descending = ir_get_descending(o),
+		.n = in.n};
 	const layout *y = ir_arg(o, 0)->layout;
 	if (l->failed || !find_bits(&w, y, axis) || !lower_exchange_begin(l, o, &w.x)) return;
 	tid_map coordinate = lower_tid_dimension(y, axis);
 	w.index = lower_tid_map(l, &coordinate);
 	w.key = ir_scalar_type(scalar_bytes(w.elem) == 8 ? SCALAR_I64 : SCALAR_I32);
 	w.lg_k = w.bits;
-	if (o->attr[2]) w.lg_k = (unsigned)__builtin_ctzll((uint64_t)o->attr[2]);
+	if (ir_get_k(o)) w.lg_k = (unsigned)__builtin_ctz(ir_get_k(o));
 	w.v = ARENA_ARRAY(l->arena, LLVMValueRef, w.n);
 	for (uint32_t r = 0; r < w.n; r++) w.v[r] = to_key(&w, in.at[r]);
 	if (!sort_in_memory(&w)) sort_runs(&w);

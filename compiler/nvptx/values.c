@@ -373,7 +373,7 @@ static uint32_t source_element(const ir_op *o, const layout *arg, const layout *
 {
 	uint32_t out = 0;
 	switch (o->kind) {
-	case IR_PERMUTE: return permute_element(arg, result, o->attr[0], element);
+	case IR_PERMUTE: return permute_element(arg, result, ir_get_order(o), element);
 	case IR_BROADCAST:
 		for (unsigned d = 0; d < result->rank; d++)
 			if (arg->lg[d]) out |= layout_coordinate(result, element, d) << layout_shift(arg, d);
@@ -434,7 +434,7 @@ void lower_arange(lower *l, ir_op *o)
 	uint32_t bits = lower_map_bits(&m);
 	for (uint32_t r = 0; r < out.n; r++) {
 		out.at[r] = lower_combine(l, base, bits, layout_apply(y, r, 0, 0));
-		if (o->attr[0]) out.at[r] = LLVMBuildAdd(l->builder, out.at[r], lower_i32(l, o->attr[0]), "");
+		if (ir_get_lo(o)) out.at[r] = LLVMBuildAdd(l->builder, out.at[r], lower_i32(l, ir_get_lo(o)), "");
 	}
 	lower_set(l, ir_result(o), out);
 }
@@ -442,7 +442,7 @@ void lower_arange(lower *l, ir_op *o)
 void lower_const_op(lower *l, ir_op *o)
 {
 	tile out = lower_new_tile(l, ir_result(o));
-	LLVMValueRef v = lower_constant(l, ir_result(o)->type, (uint64_t)o->attr[0]);
+	LLVMValueRef v = lower_constant(l, ir_result(o)->type, ir_get_value(o));
 	for (uint32_t r = 0; r < out.n; r++) out.at[r] = v;
 	lower_set(l, ir_result(o), out);
 }

@@ -277,7 +277,7 @@ static bool only_products(const ir_op *loop, unsigned k)
 static bool begins_inside(const ir_op *loop, unsigned k)
 {
 	uint64_t bits;
-	return loop->kind == IR_FOR && loop->attr[3] && ir_is_const(ir_arg(loop, 3 + k), &bits) && bits == 0;
+	return loop->kind == IR_FOR && ir_get_once(loop) && ir_is_const(ir_arg(loop, 3 + k), &bits) && bits == 0;
 }
 
 tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
@@ -384,7 +384,7 @@ static bool is_waited_for(const ir_op *o)
 {
 	const ir_op *before = follows(o, IR_WGMMA_WAIT), *loop = before ? NULL : follows(o, IR_FOR);
 	if (loop && loop == ir_arg(o, 0)->def) before = follows(loop->regions[0]->last, IR_WGMMA_WAIT);
-	return before && before->attr[0] <= o->attr[0];
+	return before && ir_get_pending(before) <= ir_get_pending(o);
 }
 
 /* What stands in registers of its own, after `code`, if that is some. */
@@ -405,7 +405,7 @@ static void give_back(lower *l, const char *code, uint32_t sum, LLVMTypeRef type
 
 void lower_wgmma_wait(lower *l, ir_op *o)
 {
-	const char *code = arena_printf(l->arena, "wgmma.wait_group.sync.aligned %u;", (unsigned)o->attr[0]);
+	const char *code = arena_printf(l->arena, "wgmma.wait_group.sync.aligned %u;", ir_get_pending(o));
 	if (!o->nargs) lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 	for (unsigned i = 0; i < o->nargs; i++) {
 		tile in = lower_arg(l, o, i), out = lower_new_tile(l, o->results[i]);

@@ -209,10 +209,10 @@ static bool turned(const ir_op *o, affine *s)
 		int8_t *place = &s->term[i].place;
 		if (*place < 0) continue;
 		if (o->kind == IR_EXPAND_DIMS)
-			*place = (int8_t)(*place + (*place >= o->attr[0]));
+			*place = (int8_t)(*place + (*place >= (int)ir_get_axis(o)));
 		else
 			for (unsigned d = 0; d < o->results[0]->type.rank; d++)
-				if ((int)ir_unpack(o->attr[0], d) == s->term[i].place) {
+				if ((int)ir_unpack(ir_get_order(o), d) == s->term[i].place) {
 					*place = (int8_t)d;
 					break;
 				}
@@ -278,7 +278,7 @@ static bool operation(affine_context *c, ir_value *v, affine *s)
 	}
 	switch (o->kind) {
 	case IR_ARANGE:
-		return affine_add_number(s, o->attr[0]) &&
+		return affine_add_number(s, ir_get_lo(o)) &&
 		       (v->type.dim[0] == 1 || affine_add_term(s, &(affine_term){.factor = 1}, 1));
 	case IR_SPLAT:
 	case IR_BROADCAST:

@@ -151,7 +151,7 @@ static bool better_beside(const pass_context *c, const ir_func *f, const allocat
 {
 	uint32_t most = c->target->shared_bytes, end = round_up(a->rings, scratch_align(o)) + o->shared_bytes;
 	uint32_t without = a->rings > o->shared_bytes ? a->rings : o->shared_bytes;
-	if (o->kind != IR_BULK_STORE || !o->attr[0] || end > most || end > f->max_shared) return false;
+	if (o->kind != IR_BULK_STORE || !ir_get_by_warps(o) || end > most || end > f->max_shared) return false;
 	return resident(most, end) == resident(most, without);
 }
 
@@ -200,7 +200,7 @@ static const char *purpose(const ir_op *o)
 	case IR_HISTOGRAM: return "this histogram";
 	case IR_WGMMA: return "the operands of this product";
 	case IR_SCAN: return "this scan";
-	case IR_SORT: return o->attr[2] ? "this topk" : "this sort";
+	case IR_SORT: return ir_get_k(o) ? "this topk" : "this sort";
 	default: return "moving this tile";
 	}
 }
@@ -247,7 +247,7 @@ static void let_stay(ir_op *o, void *context)
 	if (o->kind != IR_MBARRIERS_END || o->block != f->body) return;
 	after a = {.end = o, .barriers = ir_arg(o, 0)->def};
 	ir_walk(f->body, take, &a);
-	o->attr[0] = !a.taken;
+	ir_set_stays(o, !a.taken);
 }
 
 bool pass_allocate_shared(pass_context *c, ir_func *f)

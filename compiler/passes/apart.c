@@ -45,8 +45,8 @@ static void add_range(const pass_context *c, const ir_value *v, origin *o)
 			add_range(c, ir_arg(d, 0), o);
 			v = ir_arg(d, 1);
 		} else if (d->kind == IR_ARANGE) {
-			o->low += d->attr[0];
-			o->high += d->attr[0] + v->type.dim[0] - 1;
+			o->low += ir_get_lo(d);
+			o->high += ir_get_lo(d) + v->type.dim[0] - 1;
 			return;
 		} else if (d->kind == IR_SPLAT || d->kind == IR_EXPAND_DIMS || d->kind == IR_BROADCAST ||
 			   d->kind == IR_RESHAPE || d->kind == IR_PERMUTE || d->kind == IR_HINT ||

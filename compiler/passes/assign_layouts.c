@@ -111,7 +111,7 @@ static unsigned lg2(uint32_t n)
 
 static void permute_order(const ir_op *o, uint8_t order[IR_MAX_RANK])
 {
-	for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(o->attr[0], i);
+	for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(o), i);
 }
 
 /* ---- 1. natural layouts ---- */
@@ -143,7 +143,7 @@ static const layout *of_shape_operation(assigner *a, const ir_op *o)
 	uint8_t order[IR_MAX_RANK];
 	if (!is_anchored(from)) return from;
 	switch (o->kind) {
-	case IR_EXPAND_DIMS: l = layout_expand(from, (unsigned)o->attr[0]); break;
+	case IR_EXPAND_DIMS: l = layout_expand(from, ir_get_axis(o)); break;
 	case IR_RESHAPE: l = layout_reshape(from, o->results[0]->type); break;
 	case IR_PERMUTE:
 		permute_order(o, order);
@@ -172,7 +172,8 @@ static bool is_multiplied(const ir_value *v, unsigned steps)
 /* A load that takes the layout in which it is first wanted. */
 static bool floats(assigner *a, const ir_op *load)
 {
-	if (load->attr[2] || !coalesce_is_narrow(&a->access, load) || is_multiplied(load->results[0], MOST_STEPS))
+	if (ir_get_volatile(load) || !coalesce_is_narrow(&a->access, load) ||
+		is_multiplied(load->results[0], MOST_STEPS))
 		return false;
 	for (unsigned i = 0; i < load->nargs; i++)
 		if (natural(a, ir_arg(load, i))) return false;
@@ -253,16 +254,16 @@ static const layout *of_result(assigner *a, const ir_op *o)
 		return is_anchored(from) ? from : intern(a, coalesce_of_access(&a->access, o));
 	case IR_REDUCE:
 		from = or_default(a, of_operands(a, o), ir_arg(o, 0));
-		l = layout_slice(from, (unsigned)o->attr[0]);
+		l = layout_slice(from, ir_get_axis(o));
 		return intern(a, &l);
 	case IR_SCAN:
 		from = or_default(a, of_operands(a, o), o->results[0]);
 		if (!scan_wants_lines(o, from, a->func->num_warps)) return from;
-		l = layout_lines(ir_arg(o, 0)->type, (unsigned)o->attr[0], a->func->num_warps);
+		l = layout_lines(ir_arg(o, 0)->type, ir_get_axis(o), a->func->num_warps);
 		return intern(a, &l);
 	case IR_SORT:
-		l = layout_lines(ir_arg(o, 0)->type, (unsigned)o->attr[0], a->func->num_warps);
-		if (o->attr[2]) l = layout_truncate(&l, (unsigned)o->attr[0], lg2((uint32_t)o->attr[2]));
+		l = layout_lines(ir_arg(o, 0)->type, ir_get_axis(o), a->func->num_warps);
+		if (ir_get_k(o)) l = layout_truncate(&l, ir_get_axis(o), lg2(ir_get_k(o)));
 		return intern(a, &l);
 	default:
 		if (ir_has(o, IR_SHAPE)) return of_shape_operation(a, o);
@@ -408,7 +409,7 @@ static const layout *pulled_back(assigner *a, const ir_op *o, const layout *l, u
 	layout from = *l;
 	uint8_t order[IR_MAX_RANK];
 	switch (o->kind) {
-	case IR_EXPAND_DIMS: layout_unexpand(l, (unsigned)o->attr[0], &from); break;
+	case IR_EXPAND_DIMS: layout_unexpand(l, ir_get_axis(o), &from); break;
 	case IR_BROADCAST: from = layout_unbroadcast(l, arg); break;
 	case IR_RESHAPE: from = layout_reshape(l, arg); break;
 	case IR_JOIN: layout_unjoin(l, &from); break;
@@ -578,7 +579,7 @@ static const layout *wanted_for_join(assigner *a, const ir_op *o)
 
 static void rewrite_sort(assigner *a, ir_op *o)
 {
-	layout lines = layout_lines(ir_arg(o, 0)->type, (unsigned)o->attr[0], a->func->num_warps);
+	layout lines = layout_lines(ir_arg(o, 0)->type, ir_get_axis(o), a->func->num_warps);
 	demand_arg(a, o, 0, intern(a, &lines));
 }
 

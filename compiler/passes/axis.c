@@ -104,7 +104,7 @@ static bool never_negative(const ir_value *v, unsigned depth)
 	case IR_PROGRAM_ID:
 	case IR_NUM_PROGRAMS:
 	case IR_CLUSTER_SIZE: return true;
-	case IR_ARANGE: return v->def->attr[0] >= 0;
+	case IR_ARANGE: return ir_get_lo(v->def) >= 0;
 	case IR_SPLAT:
 	case IR_BROADCAST:
 	case IR_EXPAND_DIMS:
@@ -290,13 +290,13 @@ static axis_info reshape(const axis_info *x, ir_type from, ir_type to)
 static axis_info hinted(const ir_op *o, axis_info r)
 {
 	for (unsigned d = 0; d < rank_of(o->results[0]->type); d++) {
-		uint64_t n = ir_unpack(o->attr[1], d);
+		uint64_t n = ir_unpack(ir_get_values(o), d);
 		if (n == 0) continue;
 		n &= 0 - n;
 		uint32_t reach = (uint32_t)least(n, extent(o->results[0]->type, d));
-		if (o->attr[0] == IR_MULTIPLE_OF)
+		if (ir_get_kind(o) == IR_MULTIPLE_OF)
 			r.divisibility[d] = most(r.divisibility[d], n);
-		else if (o->attr[0] == IR_MAX_CONTIGUOUS)
+		else if (ir_get_kind(o) == IR_MAX_CONTIGUOUS)
 			r.contiguity[d] = (uint32_t)most(r.contiguity[d], reach);
 		else
 			r.constancy[d] = (uint32_t)most(r.constancy[d], reach);
@@ -347,22 +347,21 @@ static axis_info transfer(const pass_context *p, const ir_op *o)
 	const axis_info *y = o->nargs > 1 ? axis_get(p, ir_arg(o, 1)) : NULL;
 	int64_t n;
 	switch (o->kind) {
-	case IR_CONST:
-		return uniform(t, integer_like(t) ? lowest_bit(scalar_sign_extend(t.elem, (uint64_t)o->attr[0])) : 1);
+	case IR_CONST: return uniform(t, integer_like(t) ? lowest_bit(scalar_sign_extend(t.elem, ir_get_value(o))) : 1);
 	case IR_ARANGE: {
 		axis_info r = nothing(t);
 		r.contiguity[0] = t.dim[0];
-		r.divisibility[0] = lowest_bit(o->attr[0]);
+		r.divisibility[0] = lowest_bit(ir_get_lo(o));
 		return r;
 	}
 	case IR_SPLAT: return uniform(t, x->divisibility[0]);
-	case IR_EXPAND_DIMS: return expand(x, ir_arg(o, 0)->type, t, (unsigned)o->attr[0]);
+	case IR_EXPAND_DIMS: return expand(x, ir_arg(o, 0)->type, t, ir_get_axis(o));
 	case IR_BROADCAST: return broadcast(x, ir_arg(o, 0)->type, t);
 	case IR_RESHAPE: return reshape(x, ir_arg(o, 0)->type, t);
 	case IR_PERMUTE: {
 		axis_info r = nothing(t);
 		for (unsigned d = 0; d < t.rank; d++) {
-			unsigned from = ir_unpack(o->attr[0], d);
+			unsigned from = ir_unpack(ir_get_order(o), d);
 			r.contiguity[d] = x->contiguity[from];
 			r.divisibility[d] = x->divisibility[from];
 			r.constancy[d] = x->constancy[from];
@@ -507,8 +506,9 @@ static unsigned widest(const pass_context *p, const ir_op *o, axis_limit *reason
 		return 16 / bytes;
 	}
 	*reason = AXIS_ATOMIC;
-	bool release_only = o->attr[1] == IR_RELAXED || o->attr[1] == IR_RELEASE;
-	if (o->kind != IR_ATOMIC_RMW || o->attr[0] != IR_ATOMIC_ADD || o->results[0]->uses || !release_only) return 1;
+	bool release_only = ir_get_sem(o) == IR_RELAXED || ir_get_sem(o) == IR_RELEASE;
+	if (o->kind != IR_ATOMIC_RMW || ir_get_rmw(o) != IR_ATOMIC_ADD || o->results[0]->uses || !release_only)
+		return 1;
 	if (!scalar_is_float(s) || bytes == 8 || sm < 80) return 1;
 	return sm >= 90 ? 16 / bytes : s == SCALAR_F16 ? 2 : 1;
 }

@@ -135,7 +135,7 @@ static bool touches_changing_memory(const ir_op *o)
 
 static int64_t order_of(const ir_op *o)
 {
-	return o->kind == IR_ATOMIC_RMW ? o->attr[1] : o->kind == IR_ATOMIC_CAS ? o->attr[0] : IR_RELAXED;
+	return is_atomic(o) ? ir_get_sem(o) : IR_RELAXED;
 }
 
 static bool acquires(const ir_op *o)
@@ -156,14 +156,14 @@ static bool writes(const ir_op *o)
 /* Two atomics that nobody can tell the order of. */
 static bool commute(const ir_op *a, const ir_op *b)
 {
-	if (a->kind != IR_ATOMIC_RMW || b->kind != IR_ATOMIC_RMW || a->attr[0] != b->attr[0]) return false;
-	return a->attr[0] != IR_ATOMIC_XCHG && !a->results[0]->uses && !b->results[0]->uses;
+	if (a->kind != IR_ATOMIC_RMW || b->kind != IR_ATOMIC_RMW || ir_get_rmw(a) != ir_get_rmw(b)) return false;
+	return ir_get_rmw(a) != IR_ATOMIC_XCHG && !a->results[0]->uses && !b->results[0]->uses;
 }
 
 /* An operation whose exchange stays inside warps, in a program of several. */
 static bool exchanges_in_warps(const placer *p, const ir_op *o)
 {
-	if (o->kind == IR_BULK_STORE) return o->attr[0];
+	if (o->kind == IR_BULK_STORE) return ir_get_by_warps(o);
 	if (o->kind != IR_CONVERT_LAYOUT || p->func->num_warps == 1) return false;
 	layout_plan plan;
 	const ir_value *from = ir_arg(o, 0);
@@ -218,7 +218,7 @@ static bool has_barrier(const ir_op *o, bool in_warps)
 /* A copy that thread 0 began, and an access that it makes itself. */
 static bool both_by_thread_0(const ir_op *copy, const ir_op *now)
 {
-	return copy->kind == IR_BULK_STORE && !copy->attr[0] && (now->kind == IR_STORE || is_atomic(now)) &&
+	return copy->kind == IR_BULK_STORE && !ir_get_by_warps(copy) && (now->kind == IR_STORE || is_atomic(now)) &&
 	       ir_is_scalar(ir_arg(now, 0));
 }
 
@@ -254,9 +254,9 @@ static void separate(placer *p, pending *set, ir_op *o, unsigned found)
 	if (found & (MEETS_READ | MEETS_COPY)) {
 		bool read = !(found & MEETS_COPY);
 		if (b.before->prev && b.before->prev->kind == IR_BULK_WAIT)
-			b.before->prev->attr[0] &= read;
+			ir_set_read(b.before->prev, ir_get_read(b.before->prev) && read);
 		else
-			ir_build(&b, IR_BULK_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = read;
+			ir_set_read(ir_build(&b, IR_BULK_WAIT, 0, NULL, 0, NULL, 0), read);
 		copied(set, read);
 	}
 	p->inserted = true;
@@ -280,10 +280,10 @@ static void transfer(placer *p, pending *set, ir_op *o)
 		return;
 	}
 	if (o->kind == IR_BULK_WAIT) {
-		copied(set, o->attr[0]);
+		copied(set, ir_get_read(o));
 		return;
 	}
-	if (o->kind == IR_MBARRIERS_END && o->attr[0]) { /* the rings have been read */
+	if (o->kind == IR_MBARRIERS_END && ir_get_stays(o)) { /* the rings have been read */
 		for (const ir_use *u = ir_arg(o, 0)->uses; u; u = u->next)
 			if (u->user->kind == IR_BULK_COPY)
 				add(set, (access){.op = ir_arg(u->user, 0)->def, .is_shared = true});
@@ -371,7 +371,7 @@ static void end_copies(ir_func *f, const pending *left)
 	const ir_op *roles = f->body->last->prev;
 	ir_block *end = roles && roles->kind == IR_ROLES ? roles->regions[0] : f->body;
 	ir_builder b = {.func = f, .block = end, .before = end->last, .at = end->last->at};
-	ir_build(&b, IR_BULK_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = 1;
+	ir_set_read(ir_build(&b, IR_BULK_WAIT, 0, NULL, 0, NULL, 0), true);
 }
 
 bool pass_barriers(pass_context *c, ir_func *f)

@@ -12,7 +12,7 @@ static ir_op *only_user(const ir_value *v)
 
 static void order_of(const ir_op *permute, uint8_t order[IR_MAX_RANK])
 {
-	for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(permute->attr[0], i);
+	for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(permute), i);
 }
 
 /* Gives v, a permutation of a load or the load itself, the layout l. */

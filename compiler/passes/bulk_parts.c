@@ -109,7 +109,7 @@ static void by_warps(ir_op *o, void *context)
 	ir_value *parts = ir_build1(&b, IR_TENSOR_MAP, root->type, 1, &root);
 	parts->def->text = with_box(c->arena, map->text, o->nargs - 2u, ir_arg(o, 1)->type, &p);
 	ir_set_arg(o, 0, parts);
-	o->attr[0] = 1;
+	ir_set_by_warps(o, true);
 }
 
 bool pass_bulk_parts(pass_context *c, ir_func *f)

@@ -230,7 +230,7 @@ static ir_value *compare_range(canon *c, const ir_op *o, const ir_value *range, 
 		is_kind(range, IR_PERMUTE))
 		range = ir_arg(range->def, 0);
 	if (!is_kind(range, IR_ARANGE)) return NULL;
-	int64_t lo = range->def->attr[0], hi = lo + (int64_t)range->type.dim[0] - 1;
+	int64_t lo = ir_get_lo(range->def), hi = lo + (int64_t)range->type.dim[0] - 1;
 	bool always, never;
 	switch (o->kind) {
 	case IR_LT: always = hi < n, never = lo >= n; break;
@@ -382,13 +382,14 @@ static ir_value *simplify_permute(canon *c, const ir_op *o)
 	ir_value *a = ir_arg(o, 0);
 	unsigned rank = o->results[0]->type.rank;
 	bool identity = true;
-	for (unsigned i = 0; i < rank; i++) identity &= ir_unpack(o->attr[0], i) == i;
+	for (unsigned i = 0; i < rank; i++) identity &= ir_unpack(ir_get_order(o), i) == i;
 	if (identity) return a;
 	if (!is_kind(a, IR_PERMUTE)) return NULL;
 	uint16_t order[IR_MAX_RANK] = {0};
-	for (unsigned i = 0; i < rank; i++) order[i] = (uint16_t)ir_unpack(a->def->attr[0], ir_unpack(o->attr[0], i));
+	for (unsigned i = 0; i < rank; i++)
+		order[i] = (uint16_t)ir_unpack(ir_get_order(a->def), ir_unpack(ir_get_order(o), i));
 	ir_value *x = ir_arg(a->def, 0), *r = ir_build1(&c->build, IR_PERMUTE, o->results[0]->type, 1, &x);
-	r->def->attr[0] = ir_pack(rank, order);
+	ir_set_order(r->def, ir_pack(rank, order));
 	return r;
 }
 
@@ -443,7 +444,7 @@ static ir_value *simplify_gather(canon *c, const ir_op *o)
 	uint64_t bits;
 	if (ir_is_const(a, &bits)) return constant(c, t, bits);
 	if (is_splat_of(a, &x)) return ir_splat(&c->build, x, t);
-	if (a->type.dim[o->attr[0]] != 1) return NULL;
+	if (a->type.dim[ir_get_axis(o)] != 1) return NULL;
 	return ir_same_shape(a->type, t) ? a : ir_build1(&c->build, IR_BROADCAST, t, 1, &a);
 }
 
@@ -454,8 +455,8 @@ static ir_value *simplify_reduce(canon *c, const ir_op *o)
 	ir_value *a = ir_arg(o, 0), *x = a;
 	ir_type t = o->results[0]->type;
 	uint64_t bits;
-	if (a->type.dim[o->attr[0]] == 1) return ir_build1(&c->build, IR_RESHAPE, t, 1, &x);
-	switch (o->attr[1]) {
+	if (a->type.dim[ir_get_axis(o)] == 1) return ir_build1(&c->build, IR_RESHAPE, t, 1, &x);
+	switch (ir_get_combine(o)) {
 	case IR_MAXIMUM:
 	case IR_MINIMUM:
 	case IR_ALL:

@@ -112,7 +112,7 @@ static void collect_reduction(ir_op *o, void *context)
 	if (o->kind != IR_REDUCE && o->kind != IR_SCAN) return;
 	for (uint32_t i = 0; i < c->classes.n; i++)
 		if (ir_same_shape(c->classes.at[i]->shape, ir_arg(o, 0)->type))
-			c->classes.at[i]->reduced |= (uint8_t)(1u << o->attr[0]);
+			c->classes.at[i]->reduced |= (uint8_t)(1u << ir_get_axis(o));
 }
 
 void coalesce_collect(coalesce *c, const pass_context *context, ir_func *f)

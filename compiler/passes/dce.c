@@ -21,7 +21,7 @@ static void mark(dce *d, ir_value *v)
 
 static bool has_effect(const ir_op *o)
 {
-	if (o->kind == IR_LOAD) return o->attr[2] != 0; /* volatile */
+	if (o->kind == IR_LOAD) return ir_get_volatile(o);
 	return ir_has(o, IR_WRITES);
 }
 

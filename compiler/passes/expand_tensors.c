@@ -56,7 +56,7 @@ static ir_value *stand_along(block *b, ir_value *v, unsigned d)
 		for (unsigned i = t.rank++; i > at; i--) t.dim[i] = t.dim[i - 1];
 		t.dim[at] = 1;
 		v = ir_build1(&b->build, IR_EXPAND_DIMS, t, 1, &v);
-		v->def->attr[0] = at++;
+		ir_set_axis(v->def, at++);
 	}
 	return v;
 }
@@ -199,9 +199,9 @@ static void replace(ir_func *f, ir_op *o)
 		ir_build(&b.build, IR_STORE, n, args, 0, NULL, 0);
 	} else { /* returns nothing, so its order is nobody's business */
 		ir_op *add = ir_build(&b.build, IR_ATOMIC_RMW, n, args, 1, &value->type, 0);
-		add->attr[0] = IR_ATOMIC_ADD;
-		add->attr[1] = IR_RELAXED;
-		add->attr[2] = IR_SCOPE_GPU;
+		ir_set_rmw(add, IR_ATOMIC_ADD);
+		ir_set_sem(add, IR_RELAXED);
+		ir_set_scope(add, IR_SCOPE_GPU);
 	}
 	ir_erase(o);
 }

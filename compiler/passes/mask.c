@@ -70,10 +70,10 @@ static const char *conjunction(const reading *r, ir_value *v, const int8_t *dim)
 	case IR_BROADCAST:
 	case IR_CONVERT_LAYOUT: return conjunction(r, ir_arg(o, 0), dim);
 	case IR_EXPAND_DIMS:
-		for (unsigned i = 0; i + 1 < v->type.rank; i++) inner[i] = dim[i + (i >= (unsigned)o->attr[0])];
+		for (unsigned i = 0; i + 1 < v->type.rank; i++) inner[i] = dim[i + (i >= ir_get_axis(o))];
 		return conjunction(r, ir_arg(o, 0), inner);
 	case IR_PERMUTE:
-		for (unsigned i = 0; i < v->type.rank; i++) inner[ir_unpack(o->attr[0], i)] = dim[i];
+		for (unsigned i = 0; i < v->type.rank; i++) inner[ir_unpack(ir_get_order(o), i)] = dim[i];
 		return conjunction(r, ir_arg(o, 0), inner);
 	case IR_LT:
 	case IR_LE:

@@ -23,7 +23,8 @@ const mma_form *mma_form_of(const blk_target *t, const ir_op *dot)
 	if (scalar_is_fp8(s)) s = SCALAR_F8E4M3;
 	for (unsigned i = 0; i < sizeof forms / sizeof forms[0]; i++) {
 		const mma_form *f = &forms[i];
-		if (f->type == s && f->sm <= t->sm && (s != SCALAR_F32 || f->precision == dot->attr[0])) return f;
+		if (f->type == s && f->sm <= t->sm && (s != SCALAR_F32 || f->precision == ir_get_precision(dot)))
+			return f;
 	}
 	return NULL;
 }

@@ -98,7 +98,7 @@ static ir_value *with_axis(cut *c, ir_value *v, unsigned axis)
 	t.dim[axis] = 1;
 	t.rank++;
 	v = ir_build1(&c->b, IR_EXPAND_DIMS, t, 1, &v);
-	v->def->attr[0] = axis;
+	ir_set_axis(v->def, axis);
 	return v;
 }
 
@@ -143,7 +143,7 @@ static ir_value *picked(cut *c, ir_value *v, unsigned axis)
 	index = ir_binary(&c->b, IR_ADD, index, ir_splat(&c->b, start(c, v->type.dim[axis]), index->type));
 	ir_value *args[] = {v, along(c, index, axis, ir_with_elem(t, SCALAR_I32))};
 	v = ir_build1(&c->b, IR_GATHER, t, 2, args);
-	v->def->attr[0] = axis;
+	ir_set_axis(v->def, axis);
 	return v;
 }
 
@@ -210,7 +210,7 @@ static ir_value *of_arange(cut *c, const ir_value *v)
 {
 	uint32_t n = v->type.dim[0] / c->count;
 	ir_value *index = from_zero(c, n);
-	index->def->attr[0] = v->def->attr[0];
+	ir_set_lo(index->def, ir_get_lo(v->def));
 	return ir_binary(&c->b, IR_ADD, index, ir_splat(&c->b, start(c, v->type.dim[0]), index->type));
 }
 
@@ -239,10 +239,10 @@ static ir_value *of_hint(cut *c, ir_value *v, unsigned axis, unsigned depth)
 	uint16_t n[IR_MAX_RANK];
 	if (!made) return NULL;
 	for (unsigned d = 0; d < IR_MAX_RANK; d++) {
-		n[d] = (uint16_t)ir_unpack(made->def->attr[1], d);
+		n[d] = (uint16_t)ir_unpack(ir_get_values(made->def), d);
 		while (d == axis && n[d] > made->type.dim[d]) n[d] /= 2;
 	}
-	made->def->attr[1] = ir_pack(IR_MAX_RANK, n);
+	ir_set_values(made->def, ir_pack(IR_MAX_RANK, n));
 	return made;
 }
 
@@ -260,7 +260,7 @@ static bool writes(const ir_op *o)
  * the same part of them. */
 static bool may_move(cut *c, const ir_op *load, unsigned axis)
 {
-	if (load->attr[2]) return refuse(c, "a volatile load happens once") != NULL;
+	if (ir_get_volatile(load)) return refuse(c, "a volatile load happens once") != NULL;
 	if (ir_arg(load, 0)->type.pointer == IR_CONST_POINTER) return true;
 	const ir_op *o = load->block == c->taker->block ? load->next : NULL;
 	while (o && o != c->taker && !writes(o)) o = o->next;
@@ -299,24 +299,24 @@ static ir_value *make_part(cut *c, ir_value *v, unsigned axis, unsigned depth)
 	const ir_op *o = v->def;
 	ir_type t = shortened(v->type, axis, c->count);
 	switch (o ? o->kind : IR_YIELD) {
-	case IR_CONST: return ir_constant(&c->b, t, (uint64_t)o->attr[0]);
+	case IR_CONST: return ir_constant(&c->b, t, ir_get_value(o));
 	case IR_SPLAT: return ir_splat(&c->b, ir_arg(o, 0), t);
 	case IR_ARANGE: return of_arange(c, v);
-	case IR_EXPAND_DIMS: return of_parts(c, v, axis, axis > o->attr[0] ? axis - 1 : axis, depth);
+	case IR_EXPAND_DIMS: return of_parts(c, v, axis, axis > ir_get_axis(o) ? axis - 1 : axis, depth);
 	case IR_BROADCAST: return of_broadcast(c, v, axis, depth);
 	case IR_RESHAPE: return of_reshape(c, v, axis, depth);
-	case IR_PERMUTE: return of_parts(c, v, axis, ir_unpack(o->attr[0], axis), depth);
+	case IR_PERMUTE: return of_parts(c, v, axis, ir_unpack(ir_get_order(o), axis), depth);
 	case IR_HINT: return of_hint(c, v, axis, depth);
 	case IR_LOAD: return may_move(c, o, axis) ? of_parts(c, v, axis, axis, depth) : NULL;
 	case IR_JOIN: return axis + 1u < v->type.rank ? of_parts(c, v, axis, axis, depth) : NULL;
 	case IR_SPLIT: return of_parts(c, v, axis, axis, depth);
 	case IR_DOT: return of_product(c, v, axis, depth);
-	case IR_REDUCE: return of_parts(c, v, axis, without(axis, (unsigned)o->attr[0]), depth);
+	case IR_REDUCE: return of_parts(c, v, axis, without(axis, ir_get_axis(o)), depth);
 	case IR_SCAN:
 	case IR_SORT:
 	case IR_FLIP:
 	case IR_GATHER:
-		if (axis == o->attr[0]) return refuse(c, "it is made by an operation that needs all of it");
+		if (axis == ir_get_axis(o)) return refuse(c, "it is made by an operation that needs all of it");
 		return of_parts(c, v, axis, axis, depth);
 	default:
 		if (o && ir_has(o, IR_ELEMENTWISE)) return of_parts(c, v, axis, axis, depth);
@@ -404,7 +404,9 @@ static ir_op *open_loop(cut *c, uint32_t first, unsigned n, ir_value *const *ini
 	ir_type types[MOST_OPERANDS];
 	for (unsigned i = 0; i < n; i++) args[3 + i] = inits[i], types[i] = inits[i]->type;
 	ir_op *loop = ir_build(&c->b, IR_FOR, 3 + n, args, n, types, 1);
-	loop->attr[0] = loop->attr[1] = loop->attr[3] = 1; /* no stages, not unrolled, at least once */
+	ir_set_num_stages(loop, 1);
+	ir_set_unroll(loop, 1);
+	ir_set_once(loop, true);
 	c->b.block = loop->regions[0];
 	c->b.before = NULL;
 	c->number = ir_block_arg(c->b.block, ir_scalar_type(SCALAR_I32), "part");
@@ -457,14 +459,14 @@ static void combine_pairs(cut *c, const ir_op *reduce, ir_value *const *left, ir
 		pair[i] = ir_build1(&c->b, IR_JOIN, t, 2, both);
 	}
 	ir_op *o = again(c, reduce, pair);
-	o->attr[0] = left[0]->type.rank;
+	ir_set_axis(o, left[0]->type.rank);
 	for (unsigned i = 0; i < reduce->nargs; i++) out[i] = o->results[i];
 }
 
 /* Along its own axis; there is no value to begin with but that of the first part. */
 static bool cut_custom(cut *c)
 {
-	unsigned axis = (unsigned)c->taker->attr[0], n = c->taker->nargs;
+	unsigned axis = ir_get_axis(c->taker), n = c->taker->nargs;
 	ir_value *next[MOST_OPERANDS];
 	if (c->taker->results[0]->type.rank == IR_MAX_RANK) return false;
 	c->number = number(c, 0);
@@ -481,9 +483,9 @@ static bool cut_custom(cut *c)
 /* Along its own axis: what the parts come to is combined. */
 static bool cut_along(cut *c)
 {
-	ir_combine how = (ir_combine)c->taker->attr[1];
+	ir_combine how = ir_get_combine(c->taker);
 	ir_value *sofar, *init = identity(c, c->taker->results[0]->type, how), *next;
-	ir_op *loop = open_loop(c, 0, 1, &init), *part = take_part(c, (unsigned)c->taker->attr[0]);
+	ir_op *loop = open_loop(c, 0, 1, &init), *part = take_part(c, ir_get_axis(c->taker));
 	if (!part) return drop_loop(loop);
 	sofar = loop->regions[0]->args[1];
 	next = ir_binary(&c->b, ir_combines_by(how), sofar, part->results[0]);
@@ -510,7 +512,7 @@ static ir_value *put_into(cut *c, ir_value *all, ir_value *part, unsigned axis)
 /* Along another axis: parts of the result. */
 static bool cut_across(cut *c, unsigned axis)
 {
-	unsigned n = c->taker->nresults, to = axis > c->taker->attr[0] ? axis - 1 : axis;
+	unsigned n = c->taker->nresults, to = axis > ir_get_axis(c->taker) ? axis - 1 : axis;
 	ir_value *v[MOST_OPERANDS];
 	for (unsigned i = 0; i < n; i++) {
 		ir_type t = c->taker->results[i]->type;
@@ -542,7 +544,7 @@ static bool cut_product(cut *c)
 	unsigned k = ir_arg(o, 0)->type.rank - 1u;
 	ir_value *sum = o->nargs > 2 ? ir_arg(o, 2) : ir_constant(&c->b, o->results[0]->type, 0), *args[3];
 	ir_op *loop = open_loop(c, 0, 1, &sum);
-	loop->attr[0] = 0; /* its loads may run ahead */
+	ir_set_num_stages(loop, 0); /* its loads may run ahead */
 	args[0] = part_of(c, ir_arg(o, 0), k, 0);
 	args[1] = args[0] ? part_of(c, ir_arg(o, 1), k - 1, 0) : NULL;
 	args[2] = loop->regions[0]->args[1];
@@ -557,8 +559,8 @@ static bool cut_taker(cut *c, unsigned axis)
 	switch (c->taker->kind) {
 	case IR_HISTOGRAM: return cut_histogram(c);
 	case IR_REDUCE:
-		if (axis != c->taker->attr[0]) return cut_across(c, axis);
-		return c->taker->attr[1] == IR_CUSTOM ? cut_custom(c) : cut_along(c);
+		if (axis != ir_get_axis(c->taker)) return cut_across(c, axis);
+		return ir_get_combine(c->taker) == IR_CUSTOM ? cut_custom(c) : cut_along(c);
 	default: return cut_effect(c, axis);
 	}
 }
@@ -609,7 +611,7 @@ static bool is_long_product(const parts *p, const ir_op *o)
 {
 	ir_type a = ir_arg(o, 0)->type;
 	uint64_t fused = per_thread(p, o->results[0]->type) * a.dim[a.rank - 1];
-	bool fuses = o->attr[0] == IR_IEEE && a.elem == SCALAR_F32 && fused > MOST_FUSED;
+	bool fuses = ir_get_precision(o) == IR_IEEE && a.elem == SCALAR_F32 && fused > MOST_FUSED;
 	return fuses || is_long(p, ir_arg(o, 0)) || is_long(p, ir_arg(o, 1));
 }
 

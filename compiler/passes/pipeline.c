@@ -54,17 +54,17 @@ static ir_value *widened(ir_builder *b, ir_value *v)
 void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value **map)
 {
 	ir_value *expect[] = {p->barriers, slot};
-	ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0)->attr[0] = p->expected;
+	ir_set_bytes(ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0), p->expected);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
 		ir_value *args[5 + IR_MAX_RANK] = {s->ring, slot, p->barriers};
 		unsigned n = 3;
-		int64_t shares = s->load->attr[0];
 		if (!s->bulk) continue;
+		unsigned shares = ir_get_shares(s->load);
 		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = mapped(map, ir_arg(s->load, k));
 		b->at = s->load->at;
 		if (shares > 1) args[n++] = p->cluster ? s->together : constant(b, SCALAR_BOOL, 0);
-		ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0)->attr[0] = shares;
+		ir_set_shares(ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0), shares);
 	}
 }
 
@@ -75,7 +75,7 @@ void pipeline_give_back(pipeline *p, ir_builder *b, ir_value *slot, ir_value *on
 	if (p->cluster && !only_if) only_if = constant(b, SCALAR_BOOL, 1);
 	if (only_if) args[n++] = only_if;
 	if (p->cluster) args[n++] = p->in_step;
-	ir_build(b, IR_MBARRIER_ARRIVE, n, args, 0, NULL, 0)->attr[0] = p->cluster;
+	ir_set_programs(ir_build(b, IR_MBARRIER_ARRIVE, n, args, 0, NULL, 0), p->cluster);
 }
 
 /* Copies of one round into a slot, if there is such a round: counter + distance * step < hi. */
@@ -93,7 +93,7 @@ static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t di
 		if (s->load->nargs > 1) args[3] = mapped(map, ir_arg(s->load, 1));
 		inside.at = s->load->at;
 		ir_op *copy = ir_build(&inside, IR_ASYNC_COPY, args[3] ? 4 : 3, args, 0, NULL, 0);
-		copy->attr[0] = s->width;
+		ir_set_width(copy, s->width);
 	}
 	ir_yield(&inside, 0, NULL);
 	inside.block = guard->regions[1];
@@ -105,8 +105,8 @@ static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t di
 static void wait(ir_builder *b, unsigned pending, bool proxy)
 {
 	ir_op *o = ir_build(b, IR_ASYNC_WAIT, 0, NULL, 0, NULL, 0);
-	o->attr[0] = pending;
-	o->attr[1] = proxy;
+	ir_set_pending(o, pending);
+	ir_set_proxy(o, proxy);
 }
 
 ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
@@ -159,9 +159,9 @@ void pipeline_make_rings(pipeline *p, ir_builder *b)
 		staged *s = &p->loads[i];
 		b->at = s->load->at;
 		s->ring = ir_build1(b, IR_RING, s->load->results[0]->type, 0, NULL);
-		s->ring->def->attr[0] = p->stages;
-		s->ring->def->attr[1] = s->swizzle;
-		s->ring->def->attr[2] = s->fast;
+		ir_set_stages(s->ring->def, p->stages);
+		ir_set_swizzle(s->ring->def, s->swizzle);
+		ir_set_fast(s->ring->def, s->fast);
 		s->ring->layout = s->load->results[0]->layout;
 		hand_on_note(p->context, s);
 		if (s->unshared)
@@ -170,13 +170,13 @@ void pipeline_make_rings(pipeline *p, ir_builder *b)
 	}
 	if (p->nbulk) {
 		p->barriers = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
-		p->barriers->def->attr[0] = p->stages;
-		p->barriers->def->attr[1] = 1;
+		ir_set_count(p->barriers->def, p->stages);
+		ir_set_arrivals(p->barriers->def, 1);
 	}
 	if (p->roles) {
 		p->empty = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
-		p->empty->def->attr[0] = p->stages;
-		p->empty->def->attr[1] = p->func->num_warps * (p->cluster ? p->cluster : 1);
+		ir_set_count(p->empty->def, p->stages);
+		ir_set_arrivals(p->empty->def, p->func->num_warps * (p->cluster ? p->cluster : 1));
 	}
 	for (unsigned i = 0; p->nbulk && p->alone && i < p->nloads; i++)
 		vec_push(p->context->arena, &p->context->notes,
@@ -241,11 +241,11 @@ static void read_ring(pipeline *p, staged *s, ir_value *slot)
 	while (n-- > 0) { /* the permutations again, on what was read */
 		const ir_op *o = order[n];
 		uint8_t turned[IR_MAX_RANK];
-		for (unsigned d = 0; d < IR_MAX_RANK; d++) turned[d] = (uint8_t)ir_unpack(o->attr[0], d);
+		for (unsigned d = 0; d < IR_MAX_RANK; d++) turned[d] = (uint8_t)ir_unpack(ir_get_order(o), d);
 		layout *m = ARENA_NEW(p->context->arena, layout);
 		*m = layout_permute(result->layout, turned);
 		result = ir_build1(&b, IR_PERMUTE, o->results[0]->type, 1, &result);
-		result->def->attr[0] = o->attr[0];
+		ir_set_order(result->def, ir_get_order(o));
 		result->layout = m;
 	}
 	ir_replace(b.before->results[0], result);
@@ -270,8 +270,8 @@ static void take_from_ring(pipeline *p, const staged *s, const taker *t, ir_valu
 	}
 	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
 	result->layout = old->results[0]->layout;
-	result->def->attr[0] = old->attr[0];
-	if (t->turned) result->def->attr[0] |= t->arg ? WGMMA_TURNED_B : WGMMA_TURNED_A;
+	unsigned turned = t->turned ? t->arg ? WGMMA_TURNED_B : WGMMA_TURNED_A : 0;
+	ir_set_turned(result->def, ir_get_turned(old) | turned);
 	ir_replace(old->results[0], result);
 	ir_erase(old);
 	erase_chain(source, s->load);
@@ -352,7 +352,7 @@ static void rewrite(pipeline *p)
 	if (!all_bulk)
 		wait(&top, distance - 1, products != NULL);
 	else { /* the products of one round ago are done, for all threads: their slot is free */
-		if (p->nwaits) ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->nwaits;
+		if (p->nwaits) ir_set_pending(ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->nwaits);
 		ir_build(p->nwaits ? &filling : &top, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	}
 	map[counter->id] =
@@ -361,7 +361,7 @@ static void rewrite(pipeline *p)
 	filling.at = p->loop->at;
 	copy_round(p, &filling, counter, distance, fill, map);
 	if (p->nwaits && !all_bulk)
-		ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->overlaps ? p->nwaits : 0;
+		ir_set_pending(ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->overlaps ? p->nwaits : 0);
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, fill));
 	for (unsigned k = 0; k < ncarried; k++)

@@ -52,7 +52,7 @@ static sameness same_argument(neighbours *n, const ir_value *v)
 
 static sameness same_result(neighbours *n, const ir_op *o)
 {
-	if (o->kind == IR_PROGRAM_ID) return o->attr[0] == 0 ? DIFFERS : SAME;
+	if (o->kind == IR_PROGRAM_ID) return ir_get_axis(o) == 0 ? DIFFERS : SAME;
 	if (o->nresults != 1 || !ir_is_repeatable(o)) return UNKNOWN;
 	return same_operands(n, o);
 }
@@ -153,7 +153,7 @@ static const char *load_unshared(neighbours *n, const staged *s)
 {
 	pipeline *p = n->p;
 	if (!s->nby || s->by[0].op->kind != IR_WGMMA) return "threads read it from shared memory themselves";
-	if (s->load->attr[0] != p->func->num_ctas) return "the block has no such parts";
+	if (ir_get_shares(s->load) != p->func->num_ctas) return "the block has no such parts";
 	leaves l = leaves_of(p, s->load);
 	for (uint32_t i = 0; i < l.all.n; i++)
 		if (same_value(n, l.all.at[i]) == UNKNOWN) return "where it lies depends on more than arithmetic";

@@ -36,7 +36,7 @@ static bool reads_plainly(const ir_op *o)
 {
 	uint64_t bits;
 	return o->kind == IR_LOAD && !ir_is_scalar(ir_arg(o, 0)) && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER &&
-	       o->attr[0] == IR_CACHE_NONE && o->attr[1] == IR_EVICT_NONE && !o->attr[2] &&
+	       ir_get_cache(o) == IR_CACHE_NONE && ir_get_evict(o) == IR_EVICT_NONE && !ir_get_volatile(o) &&
 	       (o->nargs < 3 || (ir_is_const(ir_arg(o, 2), &bits) && bits == 0));
 }
 
@@ -46,7 +46,7 @@ layout pipeline_read_layout(const staged *s)
 	layout l = *t->op->results[0]->layout;
 	uint8_t order[IR_MAX_RANK];
 	for (const ir_op *o = t->tile->def; o != s->load; o = ir_arg(o, 0)->def) {
-		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(o->attr[0], i);
+		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(o), i);
 		l = layout_unpermute(&l, order);
 	}
 	return l;
@@ -139,7 +139,8 @@ static bool find_takers(const pipeline *p, staged *s, const ir_value *v, bool tu
 		ir_op *o = u->user;
 		if (o->block != p->body) return false;
 		if (o->kind == IR_PERMUTE) {
-			if (!find_takers(p, s, o->results[0], turned ^ (ir_unpack(o->attr[0], 0) == 1))) return false;
+			if (!find_takers(p, s, o->results[0], turned ^ (ir_unpack(ir_get_order(o), 0) == 1)))
+				return false;
 			continue;
 		}
 		if (s->nby == MOST_PRODUCTS) return false;
@@ -314,7 +315,7 @@ static void add_scratch(ir_op *o, void *context)
 /* As many as stand beside the scratch of what `around` holds. */
 static void fill_shared(pipeline *p, ir_block *around)
 {
-	uint32_t wanted = p->loop->attr[0] ? (uint32_t)p->loop->attr[0] : p->func->num_stages, bytes = 0;
+	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages, bytes = 0;
 	uint32_t most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
 	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
@@ -331,12 +332,12 @@ static void fill_shared(pipeline *p, ir_block *around)
 /* The user's own number is not lowered behind his back, but for a producer's sake. */
 static void check_stages(pipeline *p)
 {
-	uint32_t wanted = p->loop->attr[0] ? (uint32_t)p->loop->attr[0] : p->func->num_stages, bytes = 0;
+	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages, bytes = 0;
 	uint32_t most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
 	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
 	fill_shared(p, p->body);
-	if (p->stages >= wanted || !(p->loop->attr[0] || p->func->stages_given)) return;
+	if (p->stages >= wanted || !(ir_get_num_stages(p->loop) || p->func->stages_given)) return;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
 	uint32_t others = p->used + p->beside;
 	diag *d = diag_error(p->context->diags, 722, p->loop->at,
@@ -368,7 +369,7 @@ static bool choose_stages(pipeline *p)
 bool pipeline_fits(pipeline *p)
 {
 	const char *why = NULL;
-	if ((p->loop->attr[0] ? p->loop->attr[0] : p->func->num_stages) < 2)
+	if ((ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages) < 2)
 		why = "the loop has one stage";
 	else if (!counts_upwards(p))
 		why = "the loop does not count upwards in i32 by a constant";
@@ -398,6 +399,6 @@ unsigned pipeline_lowered(const ir_func *f, const ir_op *ring)
 	if (!loop &&
 		ring->results[0]->uses) /* for a producer it stands in front of everything, and is used in its loop */
 		for (loop = ring->results[0]->uses->user; loop && loop->kind != IR_FOR;) loop = loop->block->parent;
-	unsigned wanted = !loop ? 0 : loop->attr[0] ? (unsigned)loop->attr[0] : f->num_stages;
-	return wanted > ring->attr[0] ? wanted : 0;
+	unsigned wanted = !loop ? 0 : ir_get_num_stages(loop) ? ir_get_num_stages(loop) : f->num_stages;
+	return wanted > ir_get_stages(ring) ? wanted : 0;
 }

@@ -119,7 +119,7 @@ void pipeline_run_once(pipeline *p)
 	ir_builder b = {.func = p->func, .block = loop->block, .before = loop, .at = loop->at};
 	ir_value *lo = ir_arg(loop, 0), *hi = ir_arg(loop, 1), *any = ir_binary(&b, IR_LT, lo, hi);
 	int64_t first, last;
-	loop->attr[3] = 1;
+	ir_set_once(loop, true);
 	if (ir_is_const_int(lo, &first) && ir_is_const_int(hi, &last) && first < last) return;
 	ir_set_arg(loop, 0, choose(&b, any, lo, 0));
 	ir_set_arg(loop, 1, choose(&b, any, hi, p->step));

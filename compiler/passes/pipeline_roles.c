@@ -243,11 +243,11 @@ void pipeline_rewrite_for_roles(pipeline *p)
 	ir_build(&top, IR_MBARRIER_WAIT, 3, come, 0, NULL, 0);
 
 	if (p->nwaits) {
-		ir_build(&behind, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0)->attr[0] = p->nwaits;
+		ir_set_pending(ir_build(&behind, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->nwaits);
 		ir_value *later = ir_binary(&behind, IR_NE, p->body->args[0], ir_arg(p->loop, 0));
 		pipeline_give_back(p, &behind, previous_slot(p, &behind, slot), later);
 		if (inside_a_loop(p->loop) || p->cluster) { /* else nobody takes it any more, or waits for it */
-			bool once = p->loop->attr[3];
+			bool once = ir_get_once(p->loop);
 			ir_value *any = once ? NULL : ir_binary(&after, IR_LT, ir_arg(p->loop, 0), ir_arg(p->loop, 1));
 			pipeline_give_back(p, &after, previous_slot(p, &after, last), any);
 		}

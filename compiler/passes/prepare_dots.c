@@ -27,7 +27,7 @@ static void prepare(ir_op *o, void *context)
 	ir_type narrow = result->type;
 	ir_value *args[3] = {ir_arg(o, 0), ir_arg(o, 1), o->nargs > 2 ? ir_arg(o, 2) : NULL};
 	ir_value *sum = ir_build1(&b, IR_DOT, ir_with_elem(narrow, SCALAR_F32), o->nargs, args);
-	sum->def->attr[0] = o->attr[0];
+	ir_set_precision(sum->def, ir_get_precision(o));
 	ir_replace(result, converted(&b, sum, SCALAR_F16));
 }
 

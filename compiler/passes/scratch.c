@@ -78,9 +78,9 @@ static void size_steps(reduce_plan *p, const layout *l, const ir_op *reduce)
 
 static void make_plan(const ir_op *reduce, const layout *l, reduce_plan *p)
 {
-	uint32_t axis = layout_dim_bits(l, (unsigned)reduce->attr[0]);
+	uint32_t axis = layout_dim_bits(l, ir_get_axis(reduce));
 	memset(p, 0, sizeof *p);
-	if (reduce->attr[1] == IR_CUSTOM || reduce->kind == IR_SCAN)
+	if (ir_get_combine(reduce) == IR_CUSTOM || reduce->kind == IR_SCAN)
 		add_in_order(p, l, axis, LAYOUT_INPUTS);
 	else
 		for (unsigned in = LAYOUT_REG; in <= LAYOUT_WARP; in++) add_in_order(p, l, axis, (layout_in)in);
@@ -114,7 +114,7 @@ static uint64_t exchanged(const ir_op *reduce, const layout *l, uint64_t *bytes)
 
 bool scan_wants_lines(const ir_op *scan, const layout *l, unsigned num_warps)
 {
-	layout lines = layout_lines(ir_arg(scan, 0)->type, (unsigned)scan->attr[0], num_warps);
+	layout lines = layout_lines(ir_arg(scan, 0)->type, ir_get_axis(scan), num_warps);
 	uint64_t there_and_back = 4 * (uint64_t)layout_registers(l), bytes, unused;
 	uint64_t as_it_lies = exchanged(scan, l, &bytes);
 	if (bytes <= LAYOUT_SCRATCH_LIMIT) return false;
@@ -150,7 +150,7 @@ void exchange_plan_make(const ir_func *f, const ir_op *o, exchange_plan *p)
 	uint32_t element = ir_element_bytes(ir_arg(o, 0)->type);
 	if (o->kind == IR_SORT && element < 4) element = 4; /* keys */
 	*p = (exchange_plan){.registers = layout_registers(l), .buffers = o->kind == IR_SORT ? 2 : 1};
-	if (!exchange_bits(l, (unsigned)o->attr[0], LAYOUT_WARP)) return;
+	if (!exchange_bits(l, ir_get_axis(o), LAYOUT_WARP)) return;
 	p->bytes = p->registers * element * 32 * f->num_warps;
 	for (; p->bytes > LIMIT && p->registers > 1; p->bytes /= 2) {
 		p->registers /= 2;
@@ -162,10 +162,10 @@ void exchange_plan_make(const ir_func *f, const ir_op *o, exchange_plan *p)
  */
 static uint32_t warp_steps(const layout *l, const ir_op *sort)
 {
-	unsigned axis = (unsigned)sort->attr[0], bits = l->lg[axis], sorted = bits;
+	unsigned axis = ir_get_axis(sort), bits = l->lg[axis], sorted = bits;
 	unsigned near = bits - (unsigned)__builtin_popcount(exchange_bits(l, axis, LAYOUT_WARP));
 	uint32_t n = 0;
-	if (sort->attr[2]) sorted = (unsigned)__builtin_ctzll((uint64_t)sort->attr[2]);
+	if (ir_get_k(sort)) sorted = (unsigned)__builtin_ctz(ir_get_k(sort));
 	for (unsigned s = near + 1; s <= sorted; s++) n += s - near;
 	for (unsigned j = sorted > near ? sorted : near; j < bits; j++) n += 1 + (sorted > near ? sorted - near : 0);
 	return n;
@@ -198,7 +198,7 @@ bool scalar_load_needs_broadcast(const ir_op *o)
 
 bool tile_load_needs_sharing(const ir_op *o)
 {
-	if (o->kind != IR_LOAD || !o->attr[2]) return false;
+	if (o->kind != IR_LOAD || !ir_get_volatile(o)) return false;
 	const layout *l = ir_arg(o, 0)->layout;
 	return l && (layout_free_mask(l, LAYOUT_LANE) || layout_free_mask(l, LAYOUT_WARP));
 }
@@ -241,9 +241,9 @@ bool ring_plan(const ir_op *ring, layout_plan *plan)
 {
 	const ir_value *tile = ring->results[0];
 	if (ring_is_bulk(ring)) return bulk_ring_plan(ring, plan);
-	if (ring->attr[1]) {
-		unsigned fast = (unsigned)ring->attr[2];
-		wgmma_tile t = wgmma_tile_known(tile->type, fast, fast, (unsigned)ring->attr[1]);
+	if (ir_get_swizzle(ring)) {
+		unsigned fast = ir_get_fast(ring);
+		wgmma_tile t = wgmma_tile_known(tile->type, fast, fast, ir_get_swizzle(ring));
 		layout shared = wgmma_tile_layout(&t);
 		layout_plan_store(tile->layout, &shared, ir_element_bytes(tile->type), plan);
 		plan->bytes = t.bytes;
@@ -270,21 +270,21 @@ uint32_t scratch_align(const ir_op *o)
 {
 	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) return BULK_ALIGN;
 	if (o->kind == IR_RING && ring_is_bulk(o)) return BULK_ALIGN;
-	return o->kind == IR_WGMMA || (o->kind == IR_RING && o->attr[1]) ? WGMMA_ALIGN : SCRATCH_ALIGN;
+	return o->kind == IR_WGMMA || (o->kind == IR_RING && ir_get_swizzle(o)) ? WGMMA_ALIGN : SCRATCH_ALIGN;
 }
 
 uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
 {
-	if (o->kind == IR_MBARRIERS) return 8 * (uint32_t)o->attr[0];
+	if (o->kind == IR_MBARRIERS) return 8 * ir_get_count(o);
 	if (o->kind == IR_RING) {
 		layout_plan plan;
-		return ring_plan(o, &plan) ? plan.bytes * (uint32_t)o->attr[0] : 0;
+		return ring_plan(o, &plan) ? plan.bytes * ir_get_stages(o) : 0;
 	}
 	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) {
 		bulk_shape s;
 		bulk_parts parts;
 		bool load = o->kind == IR_BULK_LOAD;
-		if (!load && o->attr[0] && bulk_parts_of(ir_arg(o, 1), &parts))
+		if (!load && ir_get_by_warps(o) && bulk_parts_of(ir_arg(o, 1), &parts))
 			return f->num_warps * parts.buffers * parts.copy_bytes;
 		if (!bulk_shape_of(load ? o->results[0]->type : ir_arg(o, 1)->type, &s)) return 0;
 		return s.bytes + (load ? BULK_BARRIER_BYTES : 0);

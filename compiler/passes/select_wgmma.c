@@ -22,7 +22,8 @@ static uint32_t most_registers(const ir_func *f)
 static const ir_op *loaded(const pass_context *p, const ir_value *v, unsigned *fast)
 {
 	unsigned turns = 0;
-	for (; v->def && v->def->kind == IR_PERMUTE; v = ir_arg(v->def, 0)) turns ^= ir_unpack(v->def->attr[0], 0) == 1;
+	for (; v->def && v->def->kind == IR_PERMUTE; v = ir_arg(v->def, 0))
+		turns ^= ir_unpack(ir_get_order(v->def), 0) == 1;
 	if (v->def && v->def->kind == IR_BULK_LOAD) return *fast = 1 ^ turns, v->def;
 	if (!v->def || v->def->kind != IR_LOAD) return NULL;
 	const axis_info *info = axis_get(p, ir_arg(v->def, 0));
@@ -55,7 +56,7 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 	wgmma_tile tile[2];
 	unsigned fast = 0;
 	if (!p->target->wgmma) return "the target has no wgmma";
-	if (!form || (a.elem == SCALAR_F32 && dot->attr[0] != IR_TF32))
+	if (!form || (a.elem == SCALAR_F32 && ir_get_precision(dot) != IR_TF32))
 		return "wgmma does not multiply this type in this precision";
 	if (sum.rank != 2) return "wgmma is used for two dimensions only";
 	if (num_warps < 4) return "wgmma takes four warps together";

@@ -42,7 +42,7 @@ static bool lasts(const ir_value *barriers)
 /* Barriers whose phases are not ended by bytes: arrivals give slots back. */
 static bool gives_back(const ir_value *barriers)
 {
-	return barriers->def->attr[1] > 1;
+	return ir_get_arrivals(barriers->def) > 1;
 }
 
 /* Barriers in front of the roles.  Another loop may make its copies by itself, at barriers that end with it. */

@@ -36,7 +36,7 @@ static bool begins_with_it(const blk_target *t, const ir_op *dot)
 {
 	scalar s = ir_arg(dot, 0)->type.elem;
 	if (!scalar_is_float(s)) return false;
-	return t->kind != TARGET_NVPTX || s == SCALAR_F64 || (s == SCALAR_F32 && dot->attr[0] == IR_IEEE);
+	return t->kind != TARGET_NVPTX || s == SCALAR_F64 || (s == SCALAR_F32 && ir_get_precision(dot) == IR_IEEE);
 }
 
 static void start(ir_op *o, void *context)

@@ -248,7 +248,7 @@ static ir_value *turned(ir_builder *b, ir_value *v, const unsigned *order)
 	}
 	if (!moves) return v;
 	v = ir_build1(b, IR_PERMUTE, type, 1, &v);
-	v->def->attr[0] = ir_pack(type.rank, packed);
+	ir_set_order(v->def, ir_pack(type.rank, packed));
 	return v;
 }
 
@@ -281,7 +281,7 @@ static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map, u
 		ir_build(&b, IR_BULK_STORE, n, args, 0, NULL, 0);
 	else {
 		ir_value *v = ir_build1(&b, IR_BULK_LOAD, t->block, n, args);
-		v->def->attr[0] = shares;
+		ir_set_shares(v->def, shares);
 		v->name = o->results[0]->name;
 		ir_replace(o->results[0], tensor_reshape(&b, turned(&b, v, back), o->results[0]->type));
 	}
@@ -304,7 +304,7 @@ bool bulk_runs_ahead(const ir_func *f, const ir_op *o)
 	int64_t step;
 	return loop->kind == IR_FOR && o->block->parent == loop && ir_arg(loop, 0)->type.elem == SCALAR_I32 &&
 	       ir_is_const_int(ir_arg(loop, 2), &step) && step > 0 &&
-	       (loop->attr[0] ? loop->attr[0] : f->num_stages) > 1;
+	       (ir_get_num_stages(loop) ? ir_get_num_stages(loop) : f->num_stages) > 1;
 }
 
 bool bulk_possible(const pass_context *p)

@@ -147,9 +147,9 @@ bool wgmma_plan_make(const ir_op *o, unsigned num_warps, wgmma_plan *p)
 		ir_type t = x->value->type;
 		unsigned k = i == 0 ? 1 : 0;
 		if (x->place == WGMMA_RING) {
-			if (o->attr[0] & (i ? WGMMA_TURNED_B : WGMMA_TURNED_A)) k = 1 - k;
+			if (ir_get_turned(o) & (i ? WGMMA_TURNED_B : WGMMA_TURNED_A)) k = 1 - k;
 			const ir_op *ring = x->value->def;
-			x->tile = wgmma_tile_known(t, (unsigned)ring->attr[2], k, (unsigned)ring->attr[1]);
+			x->tile = wgmma_tile_known(t, ir_get_fast(ring), k, ir_get_swizzle(ring));
 		} else {
 			const layout *l = x->value->layout;
 			layout registers = wgmma_register_layout(t, num_warps);

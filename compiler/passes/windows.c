@@ -206,7 +206,8 @@ static const char *reads_otherwise(const ir_op *o)
 {
 	uint64_t bits;
 	if (ir_arg(o, 0)->type.pointer != IR_CONST_POINTER) return "it is not through *const";
-	if (o->attr[0] != IR_CACHE_NONE || o->attr[1] != IR_EVICT_NONE || o->attr[2]) return "it has hints";
+	if (ir_get_cache(o) != IR_CACHE_NONE || ir_get_evict(o) != IR_EVICT_NONE || ir_get_volatile(o))
+		return "it has hints";
 	if (o->nargs > 2 && !(ir_is_const(ir_arg(o, 2), &bits) && bits == 0)) return "it has an other";
 	return NULL;
 }

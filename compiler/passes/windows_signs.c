@@ -15,7 +15,8 @@ static bool below(window *w, const affine_term *t, int64_t most)
 	if (t->natoms != 1 || t->factor < 0) return false;
 	ir_value *v = t->atom[0];
 	const ir_op *loop = v->def ? NULL : v->block->parent;
-	if (v->def && v->def->kind == IR_PROGRAM_ID) return v->def->attr[0] > 0 && t->factor <= most / MOST_PROGRAMS;
+	if (v->def && v->def->kind == IR_PROGRAM_ID)
+		return ir_get_axis(v->def) > 0 && t->factor <= most / MOST_PROGRAMS;
 	if (!loop || loop->kind != IR_FOR || v->index > 0) return false;
 	ir_value *end = ir_arg(loop, 1);
 	if (ir_is_const_int(end, &hi)) return hi <= 0 || t->factor <= most / hi;

@@ -18,7 +18,7 @@ static sval builtin_program(sema *s, const builtin_call *c)
 	}
 	ir_type t = ir_scalar_type(SCALAR_I32);
 	ir_op *o = ir_build(&s->b, (ir_kind)c->builtin->which, 0, NULL, 1, &t, 0);
-	o->attr[0] = axis;
+	ir_set_axis(o, axis);
 	return sval_value(ir_result(o), c->at);
 }
 
@@ -48,7 +48,7 @@ static sval builtin_arange(sema *s, const builtin_call *c)
 	ir_type t = ir_tile_type(SCALAR_I32, 1, &extent);
 	if (!sema_check_tile(s, t, span_join(c->arg_at[0], c->arg_at[1]))) return sval_poison(c->at);
 	ir_op *o = ir_build(&s->b, IR_ARANGE, 0, NULL, 1, &t, 0);
-	o->attr[0] = lo;
+	ir_set_lo(o, lo);
 	return sval_value(ir_result(o), c->at);
 }
 
@@ -322,7 +322,7 @@ static sval builtin_flip(sema *s, const builtin_call *c)
 	if (!sval_is_none(c->args[1]) && !sema_as_axis(s, c->args[1], x->type.rank, &axis, "axis"))
 		return sval_poison(c->at);
 	ir_op *o = ir_build(&s->b, IR_FLIP, 1, &x, 1, &x->type, 0);
-	o->attr[0] = axis;
+	ir_set_axis(o, axis);
 	return sval_value(ir_result(o), c->at);
 }
 

@@ -69,9 +69,9 @@ static sval builtin_load(sema *s, const builtin_call *c)
 		!builtin_flag(s, c, VOLATILE, "volatile", &is_volatile))
 		return sval_poison(c->at);
 	ir_op *o = ir_build(&s->b, IR_LOAD, n, args, 1, &t, 0);
-	o->attr[0] = sval_is_none(c->args[CACHE]) ? IR_CACHE_NONE : load_cache_values[cache];
-	o->attr[1] = evict;
-	o->attr[2] = is_volatile;
+	ir_set_cache(o, sval_is_none(c->args[CACHE]) ? IR_CACHE_NONE : load_cache_values[cache]);
+	ir_set_evict(o, evict);
+	ir_set_volatile(o, is_volatile);
 	return sval_value(ir_result(o), c->at);
 }
 
@@ -91,8 +91,8 @@ static sval builtin_store(sema *s, const builtin_call *c)
 	if (!builtin_choice(s, c, CACHE, store_caches, 4, "'cache'", &cache) || !evict_option(s, c, EVICT, &evict))
 		return sval_poison(c->at);
 	ir_op *o = ir_build(&s->b, IR_STORE, n, args, 0, NULL, 0);
-	o->attr[0] = sval_is_none(c->args[CACHE]) ? IR_CACHE_NONE : store_cache_values[cache];
-	o->attr[1] = evict;
+	ir_set_cache(o, sval_is_none(c->args[CACHE]) ? IR_CACHE_NONE : store_cache_values[cache]);
+	ir_set_evict(o, evict);
 	return sval_void(c->at);
 }
 
@@ -157,9 +157,9 @@ static sval builtin_atomic(sema *s, const builtin_call *c)
 		return sval_poison(c->at);
 	if (!ordering(s, c, ORDER, &order, &scope)) return sval_poison(c->at);
 	ir_op *o = ir_build(&s->b, IR_ATOMIC_RMW, n, args, 1, &t, 0);
-	o->attr[0] = c->builtin->which;
-	o->attr[1] = order;
-	o->attr[2] = scope;
+	ir_set_rmw(o, c->builtin->which);
+	ir_set_sem(o, order);
+	ir_set_scope(o, scope);
 	return sval_value(ir_result(o), c->at);
 }
 
@@ -178,8 +178,8 @@ static sval builtin_atomic_cas(sema *s, const builtin_call *c)
 		return sval_poison(c->at);
 	if (!ordering(s, c, ORDER, &order, &scope)) return sval_poison(c->at);
 	ir_op *o = ir_build(&s->b, IR_ATOMIC_CAS, n, args, 1, &t, 0);
-	o->attr[0] = order;
-	o->attr[1] = scope;
+	ir_set_sem(o, order);
+	ir_set_scope(o, scope);
 	return sval_value(ir_result(o), c->at);
 }
 

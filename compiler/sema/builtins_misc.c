@@ -83,7 +83,7 @@ static sval builtin_dot(sema *s, const builtin_call *c)
 		return sval_poison(c->at);
 	if (!builtin_choice(s, c, PRECISION, precisions, 3, "'precision'", &precision)) return sval_poison(c->at);
 	ir_op *o = ir_build(&s->b, IR_DOT, n, args, 1, &t, 0);
-	o->attr[0] = precision;
+	ir_set_precision(o, precision);
 	return sval_value(ir_result(o), c->at);
 }
 
@@ -127,8 +127,8 @@ static sval builtin_hint(sema *s, const builtin_call *c)
 	ir_value *x = sema_value(s, c->args[0], "the value");
 	if (!x) return sval_poison(c->at);
 	ir_op *o = ir_build(&s->b, IR_HINT, 1, &x, 1, &x->type, 0);
-	o->attr[0] = c->builtin->which;
-	o->attr[1] = ir_pack(rank, values);
+	ir_set_kind(o, c->builtin->which);
+	ir_set_values(o, ir_pack(rank, values));
 	return sval_value(ir_result(o), c->at);
 }
 
@@ -220,7 +220,7 @@ static sval builtin_inline_asm(sema *s, const builtin_call *c)
 	ir_asm_fault fault = ir_asm_parse(both, (unsigned)pack, nresults, results, nargs, types_in, &parsed, &why);
 	if (fault) return sema_error(s, 514, c->arg_at[fault == IR_ASM_CODE ? TEXT : CONSTRAINTS], "%s", why.at);
 	ir_op *o = ir_build(&s->b, IR_INLINE_ASM, nargs, args, nresults, results, 0);
-	o->attr[0] = pack;
+	ir_set_pack(o, pack);
 	o->text = both;
 	sval out[MAX];
 	for (uint32_t i = 0; i < nresults; i++) out[i] = sval_value(o->results[i], c->at);

@@ -32,8 +32,8 @@ static ir_op *reduce_op(sema *s, unsigned n, ir_value *const *x, unsigned axis, 
 	ir_type results[MAX_REDUCED];
 	for (unsigned i = 0; i < n; i++) results[i] = builtin_without_axis(x[i]->type, axis);
 	ir_op *o = ir_build(&s->b, IR_REDUCE, n, x, n, results, combine == IR_CUSTOM);
-	o->attr[0] = axis;
-	o->attr[1] = combine;
+	ir_set_axis(o, axis);
+	ir_set_combine(o, combine);
 	return o;
 }
 
@@ -366,9 +366,9 @@ static ir_op *scan_op(sema *s, unsigned n, ir_value *const *x, unsigned axis, ir
 	ir_type results[MAX_REDUCED];
 	for (unsigned i = 0; i < n; i++) results[i] = x[i]->type;
 	ir_op *o = ir_build(&s->b, IR_SCAN, n, x, n, results, combine == IR_CUSTOM);
-	o->attr[0] = axis;
-	o->attr[1] = combine;
-	o->attr[2] = reverse;
+	ir_set_axis(o, axis);
+	ir_set_combine(o, combine);
+	ir_set_reverse(o, reverse);
 	return o;
 }
 
@@ -411,8 +411,8 @@ static sval builtin_sort(sema *s, const builtin_call *c)
 		!builtin_flag(s, c, 2, "descending", &descending))
 		return sval_poison(c->at);
 	ir_op *o = ir_build(&s->b, IR_SORT, 1, &x, 1, &x->type, 0);
-	o->attr[0] = axis;
-	o->attr[1] = descending;
+	ir_set_axis(o, axis);
+	ir_set_descending(o, descending);
 	return sval_value(ir_result(o), c->at);
 }
 
@@ -433,9 +433,9 @@ static sval builtin_topk(sema *s, const builtin_call *c)
 	ir_type t = x->type;
 	t.dim[axis] = (uint32_t)k;
 	ir_op *o = ir_build(&s->b, IR_SORT, 1, &x, 1, &t, 0);
-	o->attr[0] = axis;
-	o->attr[1] = 1;
-	o->attr[2] = k;
+	ir_set_axis(o, axis);
+	ir_set_descending(o, true);
+	ir_set_k(o, k);
 	return sval_value(ir_result(o), c->at);
 }
 
@@ -477,7 +477,7 @@ static sval builtin_gather(sema *s, const builtin_call *c)
 			sema_type_text(s, c->args[1]), sema_type_text(s, c->args[0]), axis);
 	ir_type t = ir_with_elem(index, (scalar)x.elem);
 	ir_op *o = ir_build(&s->b, IR_GATHER, 2, args, 1, &t, 0);
-	o->attr[0] = axis;
+	ir_set_axis(o, axis);
 	return sval_value(ir_result(o), c->at);
 }
 

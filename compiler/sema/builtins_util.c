@@ -46,7 +46,7 @@ ir_value *builtin_permute(sema *s, ir_value *v, const uint16_t *order)
 	ir_type t = v->type;
 	for (unsigned i = 0; i < t.rank; i++) t.dim[i] = v->type.dim[order[i]];
 	ir_op *o = ir_build(&s->b, IR_PERMUTE, 1, &v, 1, &t, 0);
-	o->attr[0] = ir_pack(t.rank, order);
+	ir_set_order(o, ir_pack(t.rank, order));
 	return ir_result(o);
 }
 
@@ -55,7 +55,7 @@ ir_value *builtin_expand(sema *s, ir_value *v, unsigned axis)
 	ir_type t = builtin_with_axis(v->type, axis, 1);
 	if (v->type.rank == 0) return ir_splat(&s->b, v, t);
 	ir_op *o = ir_build(&s->b, IR_EXPAND_DIMS, 1, &v, 1, &t, 0);
-	o->attr[0] = axis;
+	ir_set_axis(o, axis);
 	return ir_result(o);
 }
 

@@ -337,7 +337,7 @@ static sval insert_axes(sema *s, const ast *n, sval object)
 			continue;
 		}
 		v = ir_build1(&s->b, IR_EXPAND_DIMS, t, 1, &v);
-		v->def->attr[0] = i;
+		ir_set_axis(v->def, i);
 	}
 	return sval_value(v, n->at);
 }

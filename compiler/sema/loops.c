@@ -293,9 +293,9 @@ static flow run_time_for(sema *s, const ast *n, const range *r)
 	}
 	s->b.at = n->at;
 	ir_op *op = ir_build(&s->b, IR_FOR, args.n, args.at, b.inits.n, types.at, 1);
-	op->attr[0] = r->num_stages;
-	op->attr[1] = r->unroll;
-	op->attr[2] = r->flatten;
+	ir_set_num_stages(op, r->num_stages);
+	ir_set_unroll(op, r->unroll);
+	ir_set_flatten(op, r->flatten);
 	ir_builder saved = s->b;
 	s->b.block = op->regions[0];
 	s->b.before = NULL;

@@ -88,9 +88,9 @@ static reached of(const evaluation *e, const ir_op *o)
 	int64_t n;
 	switch (o->kind) {
 	case IR_CONST: return ir_is_const_int(o->results[0], &n) ? known(n) : unknown;
-	case IR_ARANGE: return known((sema_int)o->attr[0] + o->results[0]->type.dim[0] - 1);
-	case IR_PROGRAM_ID: return e->grid[o->attr[0]] > 0 ? known((sema_int)e->grid[o->attr[0]] - 1) : unknown;
-	case IR_NUM_PROGRAMS: return e->grid[o->attr[0]] > 0 ? known(e->grid[o->attr[0]]) : unknown;
+	case IR_ARANGE: return known((sema_int)ir_get_lo(o) + o->results[0]->type.dim[0] - 1);
+	case IR_PROGRAM_ID: return e->grid[ir_get_axis(o)] > 0 ? known((sema_int)e->grid[ir_get_axis(o)] - 1) : unknown;
+	case IR_NUM_PROGRAMS: return e->grid[ir_get_axis(o)] > 0 ? known(e->grid[ir_get_axis(o)]) : unknown;
 	case IR_CONVERT:
 	case IR_SPLAT:
 	case IR_EXPAND_DIMS:

@@ -32,8 +32,8 @@ static uint64_t source_index(const ir_op *o, uint64_t i)
 	uint64_t at[IR_MAX_RANK] = {0}, from[IR_MAX_RANK] = {0}, index = 0;
 	for (unsigned d = r.rank; d-- > 0; i /= r.dim[d]) at[d] = i % r.dim[d];
 	for (unsigned d = 0, k = 0; d < r.rank; d++) {
-		if (o->kind == IR_PERMUTE) from[ir_unpack(o->attr[0], d)] = at[d];
-		if (o->kind == IR_EXPAND_DIMS && (int64_t)d != o->attr[0]) from[k++] = at[d];
+		if (o->kind == IR_PERMUTE) from[ir_unpack(ir_get_order(o), d)] = at[d];
+		if (o->kind == IR_EXPAND_DIMS && d != ir_get_axis(o)) from[k++] = at[d];
 		if (o->kind == IR_BROADCAST) from[d] = at[d] % a.dim[d];
 	}
 	for (unsigned d = 0; d < a.rank; d++) index = index * a.dim[d] + from[d];
@@ -45,9 +45,9 @@ static uint64_t element_of(const machine *m, const ir_op *o, uint64_t i)
 	uint64_t args[3] = {0}, out;
 	scalar to = (scalar)o->results[0]->type.elem;
 	switch (o->kind) {
-	case IR_CONST: return (uint64_t)o->attr[0];
+	case IR_CONST: return ir_get_value(o);
 	case IR_PROGRAM_ID: return m->program;
-	case IR_ARANGE: return scalar_truncate(SCALAR_I32, (uint64_t)o->attr[0] + i);
+	case IR_ARANGE: return scalar_truncate(SCALAR_I32, (uint64_t)ir_get_lo(o) + i);
 	case IR_SPLAT: return elements(m, ir_arg(o, 0))[0];
 	case IR_RESHAPE: return elements(m, ir_arg(o, 0))[i];
 	case IR_EXPAND_DIMS:
@@ -109,13 +109,13 @@ static ir_value *random_value(ir_builder *b, ir_value **pool, unsigned n)
 		r.dim[axis] = 1;
 		r.rank++;
 		y = ir_build1(b, IR_EXPAND_DIMS, r, 1, &x);
-		y->def->attr[0] = axis;
+		ir_set_axis(y->def, axis);
 		r.dim[axis] = 1u << random_below(5);
 		return ir_build1(b, IR_BROADCAST, r, 1, &y);
 	case 12:
 		if (t.rank != 2) return NULL;
 		y = ir_build1(b, IR_PERMUTE, ir_tile_type(s, 2, (uint32_t[]){t.dim[1], t.dim[0]}), 1, &x);
-		y->def->attr[0] = ir_pack(2, (uint16_t[]){1, 0});
+		ir_set_order(y->def, ir_pack(2, (uint16_t[]){1, 0}));
 		return y;
 	case 13:
 		if (t.rank == 0) return NULL;
@@ -195,7 +195,7 @@ static random_function random_program(uint64_t seed)
 	for (unsigned i = 0; i < 3; i++) {
 		ir_type t = ir_tile_type(SCALAR_I32, 1, (uint32_t[]){1u << random_below(6)});
 		ir_value *v = r.pool[r.n++] = ir_build1(&b, IR_ARANGE, t, 0, NULL);
-		v->def->attr[0] = random_below(3) ? 0 : random_below(40);
+		ir_set_lo(v->def, random_below(3) ? 0 : random_below(40));
 	}
 	ir_op *done = NULL;
 	while (r.n < RANDOM_VALUES && f->nvalues < RANDOM_ROOM - 100) {

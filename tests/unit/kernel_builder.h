@@ -100,8 +100,8 @@ static inline ir_value *reduce(kernel *k, ir_value *v, unsigned axis, ir_combine
 	for (unsigned d = axis; d + 1u < t.rank; d++) t.dim[d] = t.dim[d + 1];
 	t.dim[--t.rank] = 0;
 	ir_op *o = ir_build(&k->at, IR_REDUCE, 1, &v, 1, &t, 0);
-	o->attr[0] = axis;
-	o->attr[1] = combine;
+	ir_set_axis(o, axis);
+	ir_set_combine(o, combine);
 	return o->results[0];
 }
 
@@ -111,7 +111,7 @@ static inline ir_value *expand(kernel *k, ir_value *v, unsigned axis)
 	for (unsigned d = t.rank++; d > axis; d--) t.dim[d] = t.dim[d - 1];
 	t.dim[axis] = 1;
 	ir_value *out = ir_build1(&k->at, IR_EXPAND_DIMS, t, 1, &v);
-	out->def->attr[0] = axis;
+	ir_set_axis(out->def, axis);
 	return out;
 }
 
@@ -126,7 +126,7 @@ static inline ir_value *transpose(kernel *k, ir_value *v)
 	t.dim[0] = v->type.dim[1];
 	t.dim[1] = v->type.dim[0];
 	ir_value *out = ir_build1(&k->at, IR_PERMUTE, t, 1, &v);
-	out->def->attr[0] = ir_pack(2, (uint16_t[]){1, 0});
+	ir_set_order(out->def, ir_pack(2, (uint16_t[]){1, 0}));
 	return out;
 }
 

@@ -38,7 +38,7 @@ static inline int64_t wrap(ir_type t, int64_t v)
 static inline int64_t compute(ir_op *o, const int64_t *a)
 {
 	switch (o->kind) {
-	case IR_CONST: return o->attr[0];
+	case IR_CONST: return (int64_t)ir_get_value(o);
 	case IR_ADD: return (int64_t)((uint64_t)a[0] + (uint64_t)a[1]);
 	case IR_SUB: return (int64_t)((uint64_t)a[0] - (uint64_t)a[1]);
 	case IR_MUL: return (int64_t)((uint64_t)a[0] * (uint64_t)a[1]);

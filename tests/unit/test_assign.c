@@ -31,14 +31,14 @@ static void check_source(const ir_op *o)
 	uint8_t order[IR_MAX_RANK];
 	if (ir_is_scalar(from) || ir_is_scalar(to)) return;
 	switch (o->kind) {
-	case IR_EXPAND_DIMS: l = layout_expand(from->layout, (unsigned)o->attr[0]); break;
+	case IR_EXPAND_DIMS: l = layout_expand(from->layout, ir_get_axis(o)); break;
 	case IR_BROADCAST:
 		l = layout_unbroadcast(to->layout, from->type);
 		assert_true(layout_equal(&l, from->layout));
 		return;
 	case IR_RESHAPE: l = layout_reshape(from->layout, to->type); break;
 	case IR_PERMUTE:
-		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(o->attr[0], i);
+		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(o), i);
 		l = layout_permute(from->layout, order);
 		break;
 	default: return;
@@ -60,7 +60,7 @@ static void check_op(ir_op *o, void *context)
 		for (unsigned i = 1; i < o->nargs; i++) check_equal(ir_arg(o, i), ir_arg(o, 0));
 	if (o->kind == IR_REDUCE)
 		for (unsigned i = 0; i < o->nargs; i++) {
-			layout l = layout_slice(ir_arg(o, i)->layout, (unsigned)o->attr[0]);
+			layout l = layout_slice(ir_arg(o, i)->layout, ir_get_axis(o));
 			check_equal(ir_arg(o, i), ir_arg(o, 0));
 			if (!ir_is_scalar(o->results[i])) assert_true(layout_equal(&l, o->results[i]->layout));
 		}
@@ -638,29 +638,29 @@ static void evaluate_op(evaluation *e, const ir_op *o)
 	for (uint32_t i = 0; i < ir_elements(t); i++) {
 		coordinates(t, i, at);
 		switch (o->kind) {
-		case IR_CONST: out[i] = (uint64_t)o->attr[0]; break;
-		case IR_ARANGE: out[i] = (uint64_t)o->attr[0] + i; break;
+		case IR_CONST: out[i] = ir_get_value(o); break;
+		case IR_ARANGE: out[i] = (uint64_t)ir_get_lo(o) + i; break;
 		case IR_SPLAT: out[i] = a[0]; break;
 		case IR_BROADCAST: out[i] = a[flatten(from, at)]; break;
 		case IR_EXPAND_DIMS:
 		case IR_RESHAPE:
 		case IR_CONVERT_LAYOUT: out[i] = a[i]; break;
 		case IR_PERMUTE:
-			for (unsigned d = 0; d < t.rank; d++) to[ir_unpack(o->attr[0], d)] = at[d];
+			for (unsigned d = 0; d < t.rank; d++) to[ir_unpack(ir_get_order(o), d)] = at[d];
 			out[i] = a[flatten(from, to)];
 			break;
 		case IR_LOAD: out[i] = mix(a[i], e->trace); break;
 		case IR_REDUCE:
 			out[i] = 0;
 			for (unsigned d = 0, k = 0; d < from.rank; d++)
-				if (d != (unsigned)o->attr[0]) to[d] = at[k++];
-			for (uint32_t k = 0; k < from.dim[o->attr[0]]; k++) {
-				to[o->attr[0]] = k;
+				if (d != ir_get_axis(o)) to[d] = at[k++];
+			for (uint32_t k = 0; k < from.dim[ir_get_axis(o)]; k++) {
+				to[ir_get_axis(o)] = k;
 				out[i] += mix(a[flatten(from, to)], 3);
 			}
 			break;
 		default:
-			out[i] = mix((uint64_t)o->kind, (uint64_t)o->attr[0]);
+			out[i] = mix((uint64_t)o->kind, ir_has_attribute(o, IR_ATTR_axis) ? ir_get_axis(o) : 0);
 			for (unsigned k = 0; k < o->nargs; k++) out[i] = mix(out[i], e->value[ir_arg(o, k)->id][i]);
 		}
 	}

@@ -281,7 +281,7 @@ static void test_expansion(void **state)
 	       "  %c = arange {lo=0} : i32[64]\n"
 	       "  %p = splat %y : (*f32)[64]\n"
 	       "  %q = ptr_add %p, %c : (*f32)[64]\n"
-	       "  store %q, %v {cache=none evict=none}\n"
+	       "  store %q, %v\n"
 	       "  return\n"
 	       "}\n",
 		"func @f(%x: *const f32, %y: *f32) num_warps=4 num_stages=3 num_ctas=1 {\n"
@@ -290,10 +290,10 @@ static void test_expansion(void **state)
 		"  %1 = ptr_add %x, %0 : *const f32\n"
 		"  %2 = splat %1 : (*const f32)[64]\n"
 		"  %3 = ptr_add %2, %c : (*const f32)[64]\n"
-		"  %v = load %3 {cache=none evict=none volatile=0} : f32[64]\n"
+		"  %v = load %3 : f32[64]\n"
 		"  %p = splat %y : (*f32)[64]\n"
 		"  %q = ptr_add %p, %c : (*f32)[64]\n"
-		"  store %q, %v {cache=none evict=none}\n"
+		"  store %q, %v\n"
 		"  return\n"
 		"}\n");
 	/* one more, and the last element may be outside; a negative extent is an empty array */
@@ -319,7 +319,7 @@ static void test_expansion(void **state)
 		"  %10 = bitcast %6 : u32\n"
 		"  %11 = splat %10 : u32[64]\n"
 		"  %12 = lt %9, %11 : bool[64]\n"
-		"  store %4, %t, %12 {cache=none evict=none}\n"
+		"  store %4, %t, %12\n"
 		"  return\n"
 		"}\n");
 }
@@ -373,14 +373,14 @@ static void test_verifier(void **state)
 {
 	(void)state;
 	static const char *const bad[] = {
-		"  %r = atomic_rmw %p, %v {kind=0 sem=0 scope=1} : f32\n", /* f32 into i32 */
-		"  %r = atomic_rmw %p, %n {kind=7 sem=0 scope=1} : i32\n",
-		"  %r = atomic_rmw %p, %n {kind=0 sem=4 scope=1} : i32\n",
-		"  %r = atomic_rmw %p, %n {kind=0 sem=0 scope=3} : i32\n",
-		"  %r = atomic_rmw %c, %n {kind=0 sem=0 scope=1} : i32\n", /* through *const */
-		"  %r = atomic_rmw %p, %n, %n {kind=0 sem=0 scope=1} : i32\n",
-		"  %r = atomic_cas %p, %n {sem=0 scope=1} : i32\n",
-		"  %r = atomic_cas %p, %v, %n {sem=0 scope=1} : i32\n",
+		"  %r = atomic_rmw %p, %v {rmw=add sem=relaxed scope=gpu} : f32\n", /* f32 into i32 */
+		"  %r = atomic_rmw %p, %n {rmw=7 sem=relaxed scope=gpu} : i32\n",
+		"  %r = atomic_rmw %p, %n {rmw=add sem=4 scope=gpu} : i32\n",
+		"  %r = atomic_rmw %p, %n {rmw=add sem=relaxed scope=3} : i32\n",
+		"  %r = atomic_rmw %c, %n {rmw=add sem=relaxed scope=gpu} : i32\n", /* through *const */
+		"  %r = atomic_rmw %p, %n, %n {rmw=add sem=relaxed scope=gpu} : i32\n",
+		"  %r = atomic_cas %p, %n {sem=relaxed scope=gpu} : i32\n",
+		"  %r = atomic_cas %p, %v, %n {sem=relaxed scope=gpu} : i32\n",
 		"  %r = tensor_load %p, %n, %n : i32[64]\n",
 		"  %r = tensor_load %p, %n, %n, %v : i32[64]\n",
 		"  %r = tensor_load %p, %n, %n, %n : f32[64]\n",

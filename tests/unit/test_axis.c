@@ -42,12 +42,11 @@ static void check_width(const char *params, const char *body, unsigned expected)
 		fail_msg("(%s) %s\n is %u wide (%s), not %u", params, body, width, axis_limit_text[why], expected);
 }
 
-#define POLICY "{cache=none evict=none volatile=0}"
 #define OFFSETS                                                                                                        \
 	"%pid = program_id {axis=0} : i32 %b = const {value=1024} : i32 %s = mul %pid, %b : i32 "                      \
 	"%s.1 = splat %s : i32[1024] %r = arange {lo=0} : i32[1024] %offs = add %s.1, %r : i32[1024] "
 #define POINTERS(T) "%p.1 = splat %p : (" T ")[1024] %p.2 = ptr_add %p.1, %offs : (" T ")[1024] "
-#define LOAD(T) "%v = load %p.2 " POLICY " : " T "[1024] "
+#define LOAD(T) "%v = load %p.2 : " T "[1024] "
 
 static void plain_offsets(void **state)
 {
@@ -64,7 +63,7 @@ static void plain_offsets(void **state)
 }
 
 #define MASK(op) "%n.1 = splat %n : i32[1024] %m = " op " %offs, %n.1 : bool[1024] "
-#define MASKED "%v = load %p.2, %m " POLICY " : f16[1024] "
+#define MASKED "%v = load %p.2, %m : f16[1024] "
 
 static void masks(void **state)
 {
@@ -84,7 +83,7 @@ static void masks(void **state)
 	check_width(div16,
 		OFFSETS POINTERS("*f16")
 			MASK("lt") "%m.1 = ge %offs, %n.1 : bool[1024] %m.2 = or %m, %m.1 : bool[1024] "
-				   "%v = load %p.2, %m.2 " POLICY " : f16[1024] ",
+				   "%v = load %p.2, %m.2 : f16[1024] ",
 		8);
 	axis_limit why;
 	width_of(any, OFFSETS POINTERS("*f16") MASK("lt") MASKED, &why);
@@ -97,7 +96,7 @@ static void masks(void **state)
 #define ROWS                                                                                                           \
 	"%row = program_id {axis=0} : i32 %s = mul %row, %stride : i32 %q = ptr_add %p, %s : *f32 "                    \
 	"%s.1 = splat %q : (*f32)[64] %r = arange {lo=0} : i32[64] "
-#define ROW_LOAD "%p.2 = ptr_add %s.1, %r : (*f32)[64] %v = load %p.2 " POLICY " : f32[64] "
+#define ROW_LOAD "%p.2 = ptr_add %s.1, %r : (*f32)[64] %v = load %p.2 : f32[64] "
 
 static void strides(void **state)
 {
@@ -108,7 +107,7 @@ static void strides(void **state)
 	/* columns * stride: adjacent only where the stride is the constant 1 */
 #define COLUMNS                                                                                                        \
 	"%r = arange {lo=0} : i32[64] %s = splat %stride : i32[64] %c = mul %r, %s : i32[64] "                         \
-	"%p.1 = splat %p : (*f32)[64] %p.2 = ptr_add %p.1, %c : (*f32)[64] %v = load %p.2 " POLICY " : f32[64] "
+	"%p.1 = splat %p : (*f32)[64] %p.2 = ptr_add %p.1, %c : (*f32)[64] %v = load %p.2 : f32[64] "
 	check_width("%p: *f32 {align=16}, %stride: i32", COLUMNS, 1);
 	check_width("%p: *f32 {align=16}", "%stride = const {value=1} : i32 " COLUMNS, 4);
 	check_width("%p: *f32 {align=16}, %stride: i32 {divisible=16}", COLUMNS, 1);
@@ -128,12 +127,11 @@ static void matrices(void **state)
 	"%j.1 = expand_dims %j {axis=0} : i32[1,64] %s = splat %stride : i32[32,1] %i.2 = mul %i.1, %s : i32[32,1] "   \
 	"%i.3 = broadcast %i.2 : i32[32,64] %j.2 = broadcast %j.1 : i32[32,64] %o = add %i.3, %j.2 : i32[32,64] "      \
 	"%p.1 = splat %p : (*f16)[32,64] %p.2 = ptr_add %p.1, %o : (*f16)[32,64] "
-	check_width(
-		"%p: *f16 {align=16}, %stride: i32 {divisible=16}", TILE "%v = load %p.2 " POLICY " : f16[32,64] ", 8);
-	check_width("%p: *f16 {align=16}, %stride: i32", TILE "%v = load %p.2 " POLICY " : f16[32,64] ", 1);
+	check_width("%p: *f16 {align=16}, %stride: i32 {divisible=16}", TILE "%v = load %p.2 : f16[32,64] ", 8);
+	check_width("%p: *f16 {align=16}, %stride: i32", TILE "%v = load %p.2 : f16[32,64] ", 1);
 	ir_func *f = read_text("func @f(%p: *f16 {align=16}, %stride: i32 {divisible=16}) { " TILE
 			       "%t = permute %p.2 {order=[1,0]} : (*f16)[64,32] "
-			       "%v = load %t " POLICY " : f16[64,32] return }");
+			       "%v = load %t : f16[64,32] return }");
 	pass_context p = analyse(f);
 	const ir_op *load = find(f->body, IR_LOAD);
 	assert_int_equal(
@@ -148,9 +146,9 @@ static void loops(void **state)
 #define LOOP(step)                                                                                                     \
 	"%z = const {value=0} : i32 %one = const {value=1} : i32 %r = arange {lo=0} : i32[64] "                        \
 	"%p.1 = splat %p : (*f32)[64] %p.2 = ptr_add %p.1, %r : (*f32)[64] "                                           \
-	"%e = for %z, %n, %one, %p.2 {num_stages=0 unroll=0 flatten=0 once=0} : (*f32)[64] (%k: i32, %q: (*f32)[64]) " \
+	"%e = for %z, %n, %one, %p.2 : (*f32)[64] (%k: i32, %q: (*f32)[64]) "                                          \
 	"{ "                                                                                                           \
-	"%v = load %q " POLICY " : f32[64] %st = splat " step " : i32[64] %q.1 = ptr_add %q, %st : (*f32)[64] "        \
+	"%v = load %q : f32[64] %st = splat " step " : i32[64] %q.1 = ptr_add %q, %st : (*f32)[64] "                   \
 	"yield %q.1 } "
 	check_width("%p: *f32 {align=16}, %n: i32 {divisible=16}", LOOP("%n"), 4);
 	check_width("%p: *f32 {align=16}, %n: i32 {divisible=2}", LOOP("%n"), 2);
@@ -160,9 +158,9 @@ static void loops(void **state)
 	/* the induction variable: what divides both the start and the step */
 #define LOOP(lo, step)                                                                                                 \
 	"%z = const {value=" lo "} : i32 %st = const {value=" step "} : i32 %r = arange {lo=0} : i32[64] "             \
-	"%p.1 = splat %p : (*f32)[64] for %z, %n, %st {num_stages=0 unroll=0 flatten=0 once=0} (%k: i32) { "           \
+	"%p.1 = splat %p : (*f32)[64] for %z, %n, %st (%k: i32) { "                                                    \
 	"%k.1 = splat %k : i32[64] %o = add %k.1, %r : i32[64] %q = ptr_add %p.1, %o : (*f32)[64] "                    \
-	"%v = load %q " POLICY " : f32[64] yield } "
+	"%v = load %q : f32[64] yield } "
 	check_width("%p: *f32 {align=16}, %n: i32", LOOP("0", "64"), 4);
 	check_width("%p: *f32 {align=16}, %n: i32", LOOP("2", "64"), 2);
 	check_width("%p: *f32 {align=16}, %n: i32", LOOP("0", "3"), 1);
@@ -173,16 +171,16 @@ static void loops(void **state)
 		"%z = const {value=0} : i32 %one = const {value=1} : i32 %r = arange {lo=0} : i32[64] "
 		"%p.1 = splat %p : (*f32)[64] %p.2 = ptr_add %p.1, %r : (*f32)[64] "
 		"%q.1 = splat %q : (*f32)[64] %q.2 = ptr_add %q.1, %r : (*f32)[64] "
-		"%e, %g = for %z, %n, %one, %p.2, %q.2 {num_stages=0 unroll=0 flatten=0 once=0} : (*f32)[64], "
+		"%e, %g = for %z, %n, %one, %p.2, %q.2 : (*f32)[64], "
 		"(*f32)[64] "
-		"(%k: i32, %a: (*f32)[64], %b: (*f32)[64]) { %v = load %a " POLICY " : f32[64] yield %b, %a } ",
+		"(%k: i32, %a: (*f32)[64], %b: (*f32)[64]) { %v = load %a : f32[64] yield %b, %a } ",
 		1);
 	/* through a while and an if */
 	check_width("%p: *f32 {align=16}, %n: i32, %t: bool",
 		"%r = arange {lo=0} : i32[64] %p.1 = splat %p : (*f32)[64] %p.2 = ptr_add %p.1, %r : (*f32)[64] "
 		"%c = const {value=2} : i32[64] %w = while %p.2 : (*f32)[64] (%q: (*f32)[64]) { condition %t, %q } "
 		"do (%q.1: (*f32)[64]) { %q.2 = if %t : (*f32)[64] { %q.3 = ptr_add %q.1, %c : (*f32)[64] yield %q.3 } "
-		"else { yield %q.1 } yield %q.2 } %v = load %w " POLICY " : f32[64] ",
+		"else { yield %q.1 } yield %q.2 } %v = load %w : f32[64] ",
 		2);
 }
 
@@ -192,7 +190,7 @@ static void hints(void **state)
 #define HINTED(kind)                                                                                                   \
 	"%i.1 = splat %i : i32[64] %r = arange {lo=0} : i32[64] %o = " kind                                            \
 	" : i32[64] %p.1 = splat %p : (*f32)[64] %p.2 = ptr_add %p.1, %o : (*f32)[64] "                                \
-	"%v = load %p.2 " POLICY " : f32[64] "
+	"%v = load %p.2 : f32[64] "
 	check_width("%p: *f32 {align=16}, %i: i32", HINTED("add %i.1, %r"), 1);
 	check_width("%p: *f32 {align=16}, %i: i32",
 		"%i.2 = hint %i {kind=multiple_of values=[4]} : i32 %i.3 = splat %i.2 : i32[64] " HINTED(
@@ -202,7 +200,7 @@ static void hints(void **state)
 		"%l = arange {lo=0} : i32[64] %c = const {value=7} : i32[64] %l.1 = xor %l, %c : i32[64] "
 		"%h = hint %l.1 {kind=max_contiguous values=[2]} : i32[64] %h.1 = hint %h {kind=multiple_of "
 		"values=[8]} : i32[64] "
-		"%p.1 = splat %p : (*f32)[64] %p.2 = ptr_add %p.1, %h.1 : (*f32)[64] %v = load %p.2 " POLICY
+		"%p.1 = splat %p : (*f32)[64] %p.2 = ptr_add %p.1, %h.1 : (*f32)[64] %v = load %p.2"
 		" : f32[64] ",
 		2);
 #undef HINTED

@@ -229,8 +229,8 @@ static void reduce_shape(scalar s, ir_combine c, unsigned rank, const uint32_t *
 	ir_value *y = parameter(&t, "y", s, IR_POINTER), *x = parameter(&t, "x", s, IR_CONST_POINTER);
 	ir_value *v = load_tile(&t, x, type);
 	ir_op *o = ir_build(&t.b, IR_REDUCE, 1, &v, 1, &result, 0);
-	o->attr[0] = axis;
-	o->attr[1] = c;
+	ir_set_axis(o, axis);
+	ir_set_combine(o, c);
 	if (result.rank)
 		store_tile(&t, y, o->results[0]);
 	else

@@ -51,7 +51,7 @@ static uint64_t source_element(const ir_op *o, uint64_t linear)
 		if (o->kind == IR_BROADCAST)
 			inner[d] = from.dim[d] == 1 ? 0 : index[d];
 		else if (o->kind == IR_PERMUTE)
-			inner[ir_unpack(o->attr[0], d)] = index[d];
+			inner[ir_unpack(ir_get_order(o), d)] = index[d];
 	if (o->kind == IR_SPLAT) return 0;
 	return o->kind == IR_BROADCAST || o->kind == IR_PERMUTE ? flatten(from, inner) : linear;
 }
@@ -83,7 +83,7 @@ static uint64_t combine(ir_combine c, uint64_t x, uint64_t y)
 static void evaluate_reduce(machine *m, const ir_op *o)
 {
 	ir_type t = ir_arg(o, 0)->type;
-	unsigned axis = (unsigned)o->attr[0];
+	unsigned axis = ir_get_axis(o);
 	uint64_t inner = 1, n = t.dim[axis], count = ir_elements(t) / n;
 	for (unsigned d = axis + 1; d < t.rank; d++) inner *= t.dim[d];
 	for (unsigned i = 0; i < o->nresults; i++) new_value(m, o->results[i]);
@@ -93,8 +93,8 @@ static void evaluate_reduce(machine *m, const ir_op *o)
 			for (unsigned i = 0; i < o->nargs; i++) next[i] = m->value[ir_arg(o, i)->id][first + k * inner];
 			if (k == 0) {
 				memcpy(acc, next, sizeof acc);
-			} else if (o->attr[1] != IR_CUSTOM) {
-				acc[0] = combine((ir_combine)o->attr[1], acc[0], next[0]);
+			} else if (ir_get_combine(o) != IR_CUSTOM) {
+				acc[0] = combine(ir_get_combine(o), acc[0], next[0]);
 			} else {
 				ir_block *r = o->regions[0];
 				for (unsigned i = 0; i < 2; i++) {
@@ -184,9 +184,9 @@ static void evaluate(machine *m, const ir_op *o)
 		const uint64_t *a[3] = {NULL};
 		for (unsigned k = 0; k < o->nargs; k++) a[k] = m->value[ir_arg(o, k)->id];
 		if (o->kind == IR_CONST)
-			r[i] = (uint64_t)o->attr[0];
+			r[i] = ir_get_value(o);
 		else if (o->kind == IR_ARANGE)
-			r[i] = (uint32_t)(o->attr[0] + (int64_t)i);
+			r[i] = (uint32_t)(ir_get_lo(o) + (int64_t)i);
 		else if (o->kind == IR_PROGRAM_ID)
 			r[i] = m->pid;
 		else if (ir_has(o, IR_SHAPE))
@@ -309,13 +309,13 @@ static void make_shape(generator *g)
 	} else if (which == 0 && t.rank == 2) {
 		ir_type p = tile2(SCALAR_I32, t.dim[1], t.dim[0]);
 		r = build(&g->t, IR_PERMUTE, p, 1, v);
-		r->def->attr[0] = ir_pack(2, (uint16_t[]){1, 0});
+		ir_set_order(r->def, ir_pack(2, (uint16_t[]){1, 0}));
 		add(g, r);
 	} else if (which == 1 && t.rank == 1) {
 		unsigned axis = pick(g, 2);
 		ir_type e = axis ? tile2(SCALAR_I32, t.dim[0], 1) : tile2(SCALAR_I32, 1, t.dim[0]);
 		r = build(&g->t, IR_EXPAND_DIMS, e, 1, v);
-		r->def->attr[0] = axis;
+		ir_set_axis(r->def, axis);
 		add(g, r);
 		e.dim[!axis ? 0 : 1] = 8;
 		if (t.dim[0] <= 8) add(g, build(&g->t, IR_BROADCAST, e, 1, r));
@@ -343,8 +343,8 @@ static void make_reduce(generator *g)
 	args[1] = custom ? any_of(g, v->type) : NULL;
 	ir_op *o = ir_build(&g->t.b, IR_REDUCE, 1 + custom, args, 1 + custom, results, custom);
 	static const ir_combine builtin[] = {IR_SUM, IR_MAXIMUM, IR_XOR_SUM};
-	o->attr[0] = axis;
-	o->attr[1] = custom ? IR_CUSTOM : builtin[pick(g, 3)];
+	ir_set_axis(o, axis);
+	ir_set_combine(o, custom ? IR_CUSTOM : builtin[pick(g, 3)]);
 	if (custom) { /* (a1, a2) then (b1, b2): maps x -> a1 x + a2 composed, which is associative and not commutative
 		       */
 		ir_value *a[4];

@@ -191,7 +191,7 @@ static void large_tiles(void **state)
 	for (int i = 0; i < CHAIN; i++) {
 		ir_value *e = ir_unary(&t.b, i % 4 ? IR_SQRT : IR_ABS, v);
 		ir_value *p = build(&t, IR_PERMUTE, e->type, 1, e);
-		p->def->attr[0] = ir_pack(2, (uint16_t[]){1, 0});
+		ir_set_order(p->def, ir_pack(2, (uint16_t[]){1, 0}));
 		v = ir_binary(&t.b, IR_ADD, ir_binary(&t.b, IR_ADD, e, p), v);
 	}
 	store_tile(&t, y, v);

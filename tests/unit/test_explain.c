@@ -46,7 +46,7 @@ static ir_func *schedule(pass_context *p, const char *s)
 }
 
 #define OPEN "func @k(%x: *f32 {align=16}, %y: *f32 {align=16}, %n: i32) num_warps=4 {\n"
-#define POLICY "{cache=none evict=none volatile=0}"
+#define POLICY ""
 #define POINTERS                                                                                                       \
 	"%i = arange {lo=0} : i32[1024]\n%a = splat %x : (*f32)[1024]\n%p = ptr_add %a, %i : (*f32)[1024]\n"           \
 	"%b = splat %y : (*f32)[1024]\n%q = ptr_add %b, %i : (*f32)[1024]\n"
@@ -70,7 +70,7 @@ static void registers_by_line(void **state)
 	ir_func *f =
 		schedule(&p, OPEN POINTERS "%v = load %p " POLICY " : f32[1024]\n%w = load %q " POLICY " : f32[1024]\n"
 					   "%s = add %v, %w : f32[1024]\n%e = sub %s, %v : f32[1024]\n"
-					   "store %q, %e {cache=none evict=none}\nreturn\n}\n");
+					   "store %q, %e\nreturn\n}\n");
 	source_file file = {.name = "k.blk", .text = "one line\n", .size = 9};
 	span at = {&file, 0, 3};
 	ir_walk(f->body, place_all, &at);
@@ -89,11 +89,11 @@ static void loops_keep_what_they_read(void **state)
 	pass_context p;
 	ir_func *f = schedule(&p, OPEN POINTERS
 		"%v = load %p " POLICY " : f32[1024]\n%zero = const {value=0} : i32\n%one = const {value=1} : i32\n"
-		"%r = for %zero, %n, %one, %v {num_stages=0 unroll=0 flatten=0 once=0} : f32[1024] (%k: i32, %c: "
+		"%r = for %zero, %n, %one, %v : f32[1024] (%k: i32, %c: "
 		"f32[1024]) "
 		"{\n"
 		"%d = add %c, %v : f32[1024]\n%g = mul %d, %d : f32[1024]\nyield %g\n}\n"
-		"store %q, %r {cache=none evict=none}\nreturn\n}\n");
+		"store %q, %r\nreturn\n}\n");
 	source_file file = {.name = "k.blk", .text = "one line\n", .size = 9};
 	span at = {&file, 0, 3};
 	ir_walk(f->body, place_all, &at);
@@ -111,7 +111,7 @@ static void not_assembled(void **state)
 	ir_func *f =
 		schedule(&p, READ_ONLY CONST_POINTERS "%m.0 = splat %n : i32[1024]\n%m = lt %i, %m.0 : bool[1024]\n"
 						      "%v = load %p, %m " POLICY " : f32[1024]\n"
-						      "store %q, %v, %m {cache=none evict=none}\nreturn\n}\n");
+						      "store %q, %v, %m\nreturn\n}\n");
 	nvptx_output code = {.ptx = "", .ptx_bytes = 1234};
 	explain_kernel *k = explain_make(&p, f, &code);
 	assert_int_equal(k->rows.n, 2);

@@ -24,8 +24,8 @@ static ir_func *in_function(const char *body)
 static const char *form_name(const char *target, const char *x, const char *type, const char *result, int precision)
 {
 	ir_func *f = in_function(arena_printf(&memory,
-		"%%a = splat %s : %s[16,16]\n%%r = dot %%a, %%a {precision=%d} : %s[16,16]\nprint %%r {text=\"\"}\n", x,
-		type, precision, result));
+		"%%a = splat %s : %s[16,16]\n%%r = dot %%a, %%a {precision=%s} : %s[16,16]\nprint %%r {text=\"\"}\n", x,
+		type, ir_precision_names[precision], result));
 	const mma_form *form = mma_form_of(target_find(target), find_dot(f, 0));
 	return !form ? "none" : form->name ? form->name : "fma";
 }
@@ -111,13 +111,13 @@ static void directions(void **state)
 	mma_layouts l;
 	const blk_target *target = target_find("sm_80");
 	ir_func *f = in_function("%a = splat %h : f16[128,32]\n%b = splat %h : f16[32,128]\n"
-				 "%r = dot %a, %b {precision=0} : f32[128,128]\nprint %r {text=\"\"}\n");
+				 "%r = dot %a, %b : f32[128,128]\nprint %r {text=\"\"}\n");
 	mma_layouts_of(find_dot(f, 0), mma_form_of(target, find_dot(f, 0)), 4, &l);
 	assert_int_equal(l.sum.col[LAYOUT_WARP][0], 16u << 7);
 	assert_int_equal(l.sum.col[LAYOUT_WARP][1], 8);
 	f = in_function("%a = splat %h : f16[128,32]\n%b = splat %h : f16[32,128]\n%c2 = splat %h : f16[128,64]\n"
-			"%r = dot %a, %b {precision=0} : f32[128,128]\n%s = exp %r : f32[128,128]\n"
-			"%p = convert %s : f16[128,128]\n%o = dot %p, %c2 {precision=0} : f32[128,64]\n"
+			"%r = dot %a, %b : f32[128,128]\n%s = exp %r : f32[128,128]\n"
+			"%p = convert %s : f16[128,128]\n%o = dot %p, %c2 : f32[128,64]\n"
 			"print %o {text=\"\"}\n");
 	for (unsigned i = 0; i < 2; i++) {
 		mma_layouts_of(find_dot(f, i), mma_form_of(target, find_dot(f, i)), 4, &l);
@@ -142,14 +142,14 @@ static void prepared(void **state)
 {
 	(void)state;
 #define FP8 "%a = splat %e : f8e4m3[16,32]\n%b = splat %w : f8e5m2[32,16]\n"
-#define DOT "%r = dot %a, %b {precision=0} : f32[16,16]\nprint %r {text=\"\"}\n"
+#define DOT "%r = dot %a, %b : f32[16,16]\nprint %r {text=\"\"}\n"
 	check_prepared("sm_89", FP8 DOT, FP8 DOT);
 	check_prepared("sm_86", FP8 DOT,
-		FP8 "%k = convert %a : f16[16,32]\n%l = convert %b : f16[32,16]\n%r = dot %k, %l {precision=0} : "
+		FP8 "%k = convert %a : f16[16,32]\n%l = convert %b : f16[32,16]\n%r = dot %k, %l : "
 		    "f32[16,16]\nprint %r {text=\"\"}\n");
 #define F16 "%a = splat %h : f16[16,32]\n%b = splat %h : f16[32,16]\n%z = splat %h : f16[16,16]\n"
-	check_prepared("sm_80", F16 "%r = dot %a, %b, %z {precision=0} : f16[16,16]\nprint %r {text=\"\"}\n",
-		F16 "%k = convert %z : f32[16,16]\n%l = dot %a, %b, %k {precision=0} : f32[16,16]\n%r = convert %l : "
+	check_prepared("sm_80", F16 "%r = dot %a, %b, %z : f16[16,16]\nprint %r {text=\"\"}\n",
+		F16 "%k = convert %z : f32[16,16]\n%l = dot %a, %b, %k : f32[16,16]\n%r = convert %l : "
 		    "f16[16,16]\nprint %r {text=\"\"}\n");
 }
 

@@ -89,8 +89,8 @@ static ir_value *reduce(kernel *k, ir_combine how, ir_value *v, unsigned axis)
 {
 	ir_type t = without_axis(v->type, axis);
 	ir_op *o = ir_build(&k->b, IR_REDUCE, 1, &v, 1, &t, 0);
-	o->attr[0] = axis;
-	o->attr[1] = how;
+	ir_set_axis(o, axis);
+	ir_set_combine(o, how);
 	return ir_result(o);
 }
 

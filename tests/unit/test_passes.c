@@ -361,24 +361,18 @@ static void shapes(void **state)
 #undef A
 }
 
-#define POLICY "{cache=none evict=none volatile=0}"
-#define STORE "{cache=none evict=none}"
-#define LOOP "{num_stages=0 unroll=0 flatten=0 once=0}"
-
 static void masks_that_are_known(void **state)
 {
 	(void)state;
-	check_simple("%t = const {value=true} : bool\n%r = load %p, %t, %x " POLICY " : f32\n",
-		"%r = load %p " POLICY " : f32\n");
-	ir_func *f = read_text(
-		in_function("%t = const {value=false} : bool\n%r = load %p, %t, %x " POLICY " : f32\n"
-			    "%s = load %p, %t " POLICY " : f32\n"
-			    "%z = add %r, %s : f32\nstore %p, %z, %b " STORE "\nstore %p, %x, %t " STORE "\n"));
+	check_simple("%t = const {value=true} : bool\n%r = load %p, %t, %x : f32\n", "%r = load %p : f32\n");
+	ir_func *f = read_text(in_function("%t = const {value=false} : bool\n%r = load %p, %t, %x : f32\n"
+					   "%s = load %p, %t : f32\n"
+					   "%z = add %r, %s : f32\nstore %p, %z, %b\nstore %p, %x, %t\n"));
 	run(pass_dce, run(pass_canonicalise, f));
 	assert_string_equal(print(f), in_function("  %s = const {value=0.0} : f32\n  %z = add %x, %s : f32\n"
-						  "  store %p, %z, %b " STORE "\n"));
-	check_pass(pass_canonicalise, "  %t = const {value=true} : bool\n  store %p, %x, %t " STORE "\n",
-		"  %t = const {value=true} : bool\n  store %p, %x " STORE "\n");
+						  "  store %p, %z, %b\n"));
+	check_pass(pass_canonicalise, "  %t = const {value=true} : bool\n  store %p, %x, %t\n",
+		"  %t = const {value=true} : bool\n  store %p, %x\n");
 	check_pass(pass_canonicalise,
 		"  %t = const {value=true} : bool\n  assume %t\n  assert %t {text=\"\"}\n  assert %b {text=\"\"}\n",
 		"  %t = const {value=true} : bool\n  assert %b {text=\"\"}\n");
@@ -390,14 +384,13 @@ static void decided_control_flow(void **state)
 	check_simple("%t = const {value=true} : bool\n%r = if %t : f32 {\n  %y = add %x, %x : f32\n  yield %y\n} else "
 		     "{\n  yield %x\n}\n",
 		"%r = add %x, %x : f32\n");
-	check_simple("%t = const {value=false} : bool\n%r = if %t : i32 {\n  store %p, %x " STORE
-		     "\n  yield %i\n} else {\n"
+	check_simple("%t = const {value=false} : bool\n%r = if %t : i32 {\n  store %p, %x\n  yield %i\n} else {\n"
 		     "  %u.1 = if %t : i32 { yield %i } else { %z = add %j, %j : i32 yield %z }\n  yield %u.1\n}\n",
 		"%r = add %j, %j : i32\n");
 #define BOUNDS(lo, hi, step)                                                                                           \
 	"%lo = const {value=" lo "} : i32\n%hi = const {value=" hi "} : i32\n%st = const {value=" step "} : i32\n"
 #define BODY                                                                                                           \
-	"%r = for %lo, %hi, %st, %j " LOOP " : i32 (%k: i32, %a: i32) {\n  %y = add %a, %k : i32\n"                    \
+	"%r = for %lo, %hi, %st, %j : i32 (%k: i32, %a: i32) {\n  %y = add %a, %k : i32\n"                             \
 	"  %z = mul %y, %i : i32\n  yield %z\n}\n"
 	static const char none[] = "  print %j {text=\"\"}\n";
 	static const char *const zero[] = {BOUNDS("5", "5", "1"), BOUNDS("6", "5", "1"), BOUNDS("5", "6", "-1"),
@@ -407,8 +400,7 @@ static void decided_control_flow(void **state)
 			read_text(in_function(arena_printf(&memory, "%s%sprint %%r {text=\"\"}\n", zero[i], BODY)));
 		assert_string_equal(print(run(pass_dce, run(pass_canonicalise, f))), in_function(none));
 	}
-	check_simple("%k = for %i, %i, %j, %j " LOOP
-		     " : i32 (%a: i32, %c: i32) {\n  yield %a\n}\n%r = add %k, %k : i32\n",
+	check_simple("%k = for %i, %i, %j, %j : i32 (%a: i32, %c: i32) {\n  yield %a\n}\n%r = add %k, %k : i32\n",
 		"%r = add %j, %j : i32\n");
 	static const char *const once[] = {BOUNDS("5", "6", "1"), BOUNDS("5", "9", "4"), BOUNDS("5", "4", "-1"),
 		BOUNDS("5", "-2147483643", "-2147483648"), BOUNDS("5", "2147483647", "2147483647")};
@@ -422,10 +414,9 @@ static void decided_control_flow(void **state)
 		check_simple(s, s);
 	}
 	/* a carried value that never changes is no carried value */
-	check_simple("%r, %s = for %i, %j, %i, %x, %x " LOOP " : f32, f32 (%k: i32, %a: f32, %c: f32) {\n"
+	check_simple("%r, %s = for %i, %j, %i, %x, %x : f32, f32 (%k: i32, %a: f32, %c: f32) {\n"
 		     "  %y = add %a, %c : f32\n  yield %y, %c\n}\n",
-		"%r = for %i, %j, %i, %x " LOOP
-		" : f32 (%k: i32, %a: f32) {\n  %y = add %a, %x : f32\n  yield %y\n}\n");
+		"%r = for %i, %j, %i, %x : f32 (%k: i32, %a: f32) {\n  %y = add %a, %x : f32\n  yield %y\n}\n");
 	check_simple("%f = const {value=false} : bool\n%r = while %x : f32 (%a: f32) {\n  %y = add %a, %a : f32\n"
 		     "  condition %f, %y\n} do (%z: f32) {\n  yield %z\n}\n",
 		"%r = add %x, %x : f32\n");
@@ -445,15 +436,13 @@ static void equal_operations_become_one(void **state)
 		"  print %a, %a, %d.1, %e, %k, %m, %k {text=\"\"}\n");
 	/* loads: only of memory that nothing writes, and not volatile ones */
 	check_pass(pass_cse,
-		"  %a = load %q " POLICY " : f32\n  store %p, %a " STORE "\n  %c = load %q " POLICY " : f32\n"
-		"  %e = load %p " POLICY " : f32\n  %g = load %p " POLICY " : f32\n"
-		"  %h = load %q {cache=none evict=none volatile=1} : f32\n  %k = load %q {cache=none evict=none "
-		"volatile=1} : f32\n"
+		"  %a = load %q : f32\n  store %p, %a\n  %c = load %q : f32\n"
+		"  %e = load %p : f32\n  %g = load %p : f32\n"
+		"  %h = load %q {volatile=1} : f32\n  %k = load %q {volatile=1} : f32\n"
 		"  print %a, %c, %e, %g, %h, %k {text=\"\"}\n",
-		"  %a = load %q " POLICY " : f32\n  store %p, %a " STORE "\n"
-		"  %e = load %p " POLICY " : f32\n  %g = load %p " POLICY " : f32\n"
-		"  %h = load %q {cache=none evict=none volatile=1} : f32\n  %k = load %q {cache=none evict=none "
-		"volatile=1} : f32\n"
+		"  %a = load %q : f32\n  store %p, %a\n"
+		"  %e = load %p : f32\n  %g = load %p : f32\n"
+		"  %h = load %q {volatile=1} : f32\n  %k = load %q {volatile=1} : f32\n"
 		"  print %a, %a, %e, %g, %h, %k {text=\"\"}\n");
 	/* a value of one arm is not seen in the other, or afterwards */
 	check_pass(pass_cse,
@@ -472,20 +461,20 @@ static void invariants_leave_loops(void **state)
 {
 	(void)state;
 	check_pass(pass_licm,
-		"  for %i, %j, %i " LOOP " (%k: i32) {\n"
-		"    for %i, %j, %i " LOOP " (%m: i32) {\n"
+		"  for %i, %j, %i (%k: i32) {\n"
+		"    for %i, %j, %i (%m: i32) {\n"
 		"      %a = add %i, %j : i32\n      %c = add %a, %k : i32\n      %e = add %c, %m : i32\n"
-		"      %v = load %q " POLICY " : f32\n"
+		"      %v = load %q : f32\n"
 		"      print %e, %v {text=\"\"}\n      yield\n    }\n"
 		"    if %b {\n      %g = add %i, %i : i32\n      print %g {text=\"\"}\n      yield\n    } else {\n     "
 		" yield\n    }\n"
 		"    yield\n  }\n",
 		"  %a = add %i, %j : i32\n"
-		"  for %i, %j, %i " LOOP " (%k: i32) {\n"
+		"  for %i, %j, %i (%k: i32) {\n"
 		"    %c = add %a, %k : i32\n"
-		"    for %i, %j, %i " LOOP " (%m: i32) {\n"
+		"    for %i, %j, %i (%m: i32) {\n"
 		"      %e = add %c, %m : i32\n"
-		"      %v = load %q " POLICY " : f32\n"
+		"      %v = load %q : f32\n"
 		"      print %e, %v {text=\"\"}\n      yield\n    }\n"
 		"    if %b {\n      %g = add %i, %i : i32\n      print %g {text=\"\"}\n      yield\n    } else {\n     "
 		" yield\n    }\n"
@@ -502,10 +491,10 @@ static void dead_code_goes(void **state)
 {
 	(void)state;
 	check_pass(pass_dce,
-		"  %a = add %i, %j : i32\n  %c = neg %a : i32\n  %v = load %p " POLICY " : f32\n"
-		"  %w = load %p {cache=none evict=none volatile=1} : f32\n"
+		"  %a = add %i, %j : i32\n  %c = neg %a : i32\n  %v = load %p : f32\n"
+		"  %w = load %p {volatile=1} : f32\n"
 		"  if %b {\n    %e = neg %i : i32\n    yield\n  } else {\n    yield\n  }\n",
-		"  %w = load %p {cache=none evict=none volatile=1} : f32\n");
+		"  %w = load %p {volatile=1} : f32\n");
 	/* results of an if, one at a time */
 	check_pass(pass_dce,
 		"  %r, %s, %t = if %b : i32, i32, f32 {\n    %a = neg %i : i32\n    yield %a, %j, %x\n  } else {\n"
@@ -513,19 +502,17 @@ static void dead_code_goes(void **state)
 		"  %s = if %b : i32 {\n    yield %j\n  } else {\n    yield %j\n  }\n  print %s {text=\"\"}\n");
 	/* carried values that only keep each other alive */
 	check_pass(pass_dce,
-		"  %r, %s, %t = for %i, %j, %i, %i, %j, %x " LOOP
-		" : i32, i32, f32 (%k: i32, %a: i32, %c: i32, %e: f32) {\n"
+		"  %r, %s, %t = for %i, %j, %i, %i, %j, %x : i32, i32, f32 (%k: i32, %a: i32, %c: i32, %e: f32) {\n"
 		"    %g = add %c, %k : i32\n    %h = add %a, %k : i32\n    %m = add %e, %e : f32\n    yield %g, %h, "
 		"%m\n  }\n"
 		"  print %t {text=\"\"}\n",
-		"  %t = for %i, %j, %i, %x " LOOP
-		" : f32 (%k: i32, %e: f32) {\n    %m = add %e, %e : f32\n    yield %m\n  }\n"
+		"  %t = for %i, %j, %i, %x : f32 (%k: i32, %e: f32) {\n    %m = add %e, %e : f32\n    yield %m\n  }\n"
 		"  print %t {text=\"\"}\n");
 	/* a carried value that steers a store stays, its result goes with no harm */
 	check_pass(pass_dce,
-		"  %r = for %i, %j, %i, %p " LOOP " : *f32 (%k: i32, %a: *f32) {\n    store %a, %x " STORE "\n"
+		"  %r = for %i, %j, %i, %p : *f32 (%k: i32, %a: *f32) {\n    store %a, %x\n"
 		"    %c = ptr_add %a, %i : *f32\n    yield %c\n  }\n",
-		"  %r = for %i, %j, %i, %p " LOOP " : *f32 (%k: i32, %a: *f32) {\n    store %a, %x " STORE "\n"
+		"  %r = for %i, %j, %i, %p : *f32 (%k: i32, %a: *f32) {\n    store %a, %x\n"
 		"    %c = ptr_add %a, %i : *f32\n    yield %c\n  }\n");
 	check_pass(pass_dce,
 		"  %r, %s = while %i, %x : i32, f32 (%a: i32, %c: f32) {\n    %t = lt %a, %j : bool\n    condition %t, "
@@ -566,15 +553,15 @@ static void sums_of_products(void **state)
 #define AB                                                                                                             \
 	"%aa = arange {lo=0} : i32[16]\n%ar = reshape %aa : i32[4,4]\n%tt = convert %ar : f32[4,4]\n%uu = exp %tt : "  \
 	"f32[4,4]\n"
-	check_simple(AB "%pp = dot %tt, %uu {precision=1} : f32[4,4]\n%r = add %uu, %pp : f32[4,4]\n",
-		AB "%r = dot %tt, %uu, %uu {precision=1} : f32[4,4]\n");
-	check_simple(AB "%zz = const {value=0.0} : f32[4,4]\n%r = dot %tt, %uu, %zz {precision=0} : f32[4,4]\n",
-		AB "%r = dot %tt, %uu {precision=0} : f32[4,4]\n");
+	check_simple(AB "%pp = dot %tt, %uu {precision=tf32x3} : f32[4,4]\n%r = add %uu, %pp : f32[4,4]\n",
+		AB "%r = dot %tt, %uu, %uu {precision=tf32x3} : f32[4,4]\n");
+	check_simple(AB "%zz = const {value=0.0} : f32[4,4]\n%r = dot %tt, %uu, %zz : f32[4,4]\n",
+		AB "%r = dot %tt, %uu : f32[4,4]\n");
 	/* somebody else reads the product; the product is of another time */
-#define TWICE AB "%pp = dot %tt, %uu {precision=0} : f32[4,4]\nprint %pp {text=\"\"}\n%r = add %uu, %pp : f32[4,4]\n"
+#define TWICE AB "%pp = dot %tt, %uu : f32[4,4]\nprint %pp {text=\"\"}\n%r = add %uu, %pp : f32[4,4]\n"
 	check_simple(TWICE, TWICE);
 #define OUTSIDE                                                                                                        \
-	AB "%pp = dot %tt, %uu {precision=0} : f32[4,4]\n%r = if %b : f32[4,4] {\n%ss = add %uu, %pp : "               \
+	AB "%pp = dot %tt, %uu : f32[4,4]\n%r = if %b : f32[4,4] {\n%ss = add %uu, %pp : "                             \
 	   "f32[4,4]\nyield "                                                                                          \
 	   "%ss\n} else {\nyield %uu\n}\n"
 	check_simple(OUTSIDE, OUTSIDE);
@@ -639,14 +626,14 @@ static void long_tiles_become_loops(void **state)
 		"  %0 = splat %q : (*const f32)[131072]\n"
 		"  %1 = arange {lo=0} : i32[131072]\n"
 		"  %2 = ptr_add %0, %1 : (*const f32)[131072]\n"
-		"  %3 = load %2 {cache=none evict=none volatile=0} : f32[131072]\n"
+		"  %3 = load %2 : f32[131072]\n"
 		"  %4 = reduce %3 {axis=0 combine=sum} : f32\n"
-		"  store %p, %4 {cache=none evict=none}\n",
+		"  store %p, %4\n",
 		"  %0 = const {value=-0.0} : f32\n"
 		"  %1 = const {value=0} : i32\n"
 		"  %2 = const {value=32} : i32\n"
 		"  %3 = const {value=1} : i32\n"
-		"  %4 = for %1, %2, %3, %0 {num_stages=1 unroll=1 flatten=0 once=1} : f32 (%part: i32, %5: f32) {\n"
+		"  %4 = for %1, %2, %3, %0 {num_stages=1 unroll=1 once=1} : f32 (%part: i32, %5: f32) {\n"
 		"    %6 = splat %q : (*const f32)[4096]\n"
 		"    %7 = arange {lo=0} : i32[4096]\n"
 		"    %8 = const {value=4096} : i32\n"
@@ -654,12 +641,12 @@ static void long_tiles_become_loops(void **state)
 		"    %10 = splat %9 : i32[4096]\n"
 		"    %11 = add %7, %10 : i32[4096]\n"
 		"    %12 = ptr_add %6, %11 : (*const f32)[4096]\n"
-		"    %13 = load %12 {cache=none evict=none volatile=0} : f32[4096]\n"
+		"    %13 = load %12 : f32[4096]\n"
 		"    %14 = reduce %13 {axis=0 combine=sum} : f32\n"
 		"    %15 = add %5, %14 : f32\n"
 		"    yield %15\n"
 		"  }\n"
-		"  store %p, %4 {cache=none evict=none}\n");
+		"  store %p, %4\n");
 }
 
 /* 512 elements a thread are not long; a volatile load happens once; what is written in between is not loaded later. */
@@ -669,19 +656,19 @@ static void others_stay(void **state)
 	static const struct {
 		const char *root, *type, *elements, *once, *between;
 	} cases[] = {
-		{"%q", "*const f32", "65536", "0", ""},
-		{"%q", "*const f32", "131072", "1", ""},
-		{"%p", "*f32", "131072", "0", "  store %p, %x {cache=none evict=none}\n"},
-		{"%p", "*f32", "131072", "0", "  debug_barrier\n"},
+		{"%q", "*const f32", "65536", "", ""},
+		{"%q", "*const f32", "131072", " {volatile=1}", ""},
+		{"%p", "*f32", "131072", "", "  store %p, %x\n"},
+		{"%p", "*f32", "131072", "", "  debug_barrier\n"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		const char *n = cases[i].elements, *t = cases[i].type;
 		const char *all = arena_printf(&memory,
 			"  %%0 = splat %s : (%s)[%s]\n  %%1 = arange {lo=0} : i32[%s]\n"
 			"  %%2 = ptr_add %%0, %%1 : (%s)[%s]\n"
-			"  %%3 = load %%2 {cache=none evict=none volatile=%s} : f32[%s]\n%s"
+			"  %%3 = load %%2%s : f32[%s]\n%s"
 			"  %%4 = reduce %%3 {axis=0 combine=sum} : f32\n"
-			"  store %%p, %%4 {cache=none evict=none}\n",
+			"  store %%p, %%4\n",
 			cases[i].root, t, n, n, t, n, cases[i].once, n, cases[i].between);
 		ir_func *f = run(pass_dce, run(pass_parts, read_text(in_function(all))));
 		assert_string_equal(print(f), in_function(all));

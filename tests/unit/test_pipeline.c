@@ -34,10 +34,10 @@ static void loads_become_copies(void **state)
 {
 	(void)state;
 	const char *s = scheduled(product("", "*const f16", LOAD_A, LOAD_B, "0, n, 32"), "sm_80");
-	assert_int_equal(count(s, "ring {stages=3 "), 2);
+	assert_int_equal(count(s, "ring {stages=3}"), 2);
 	assert_int_equal(count(s, "async_copy"), 6); /* two rounds in front, one inside */
 	assert_int_equal(count(s, "async_commit"), 3);
-	assert_int_equal(count(s, "async_wait {pending=1 "), 1);
+	assert_int_equal(count(s, "async_wait {pending=1}"), 1);
 	assert_int_equal(count(s, "async_wait"), 1); /* the last round's is for all that there is */
 	assert_int_equal(count(s, "ring_end"), 1);
 	assert_int_equal(count(s, "ring_read"), 2);
@@ -48,11 +48,11 @@ static void loads_become_copies(void **state)
 	assert_non_null(loop);
 	assert_int_equal(count(loop, "ptr_add"), 4);
 	s = scheduled(product(", num_stages = 5", "*const f16", LOAD_A, LOAD_B, "0, n, 32"), "sm_90a");
-	assert_int_equal(count(s, "ring {stages=5 "), 2);
-	assert_int_equal(count(s, "async_wait {pending=3 "), 1);
+	assert_int_equal(count(s, "ring {stages=5}"), 2);
+	assert_int_equal(count(s, "async_wait {pending=3}"), 1);
 	s = scheduled(product(", num_stages = 5", "*const f16", LOAD_A, LOAD_B, "0, n, 32, num_stages = 2"), "sm_80");
-	assert_int_equal(count(s, "ring {stages=2 "), 2);
-	assert_int_equal(count(s, "async_wait {pending=0 "), 1);
+	assert_int_equal(count(s, "ring {stages=2}"), 2);
+	assert_int_equal(count(s, "async_wait {pending=0}"), 1);
 	/* a transposed operand is read across; other = 0.0 is what a copy leaves anyway */
 	s = scheduled(
 		product("", "*const f16", "trans(load(a + i[:, None] * 64 + k * 64 + i[None, :]))", LOAD_B, "0, n, 32"),
@@ -137,7 +137,7 @@ static void stages_that_fit(void **state)
 			"store(c + i[:, None] * 128 + j[None, :], s);\n}\n");
 		const char *s = scheduled(text, targets[pass]);
 		char word[32];
-		snprintf(word, sizeof word, "ring {stages=%d ", stages[pass]);
+		snprintf(word, sizeof word, "ring {stages=%d", stages[pass]);
 		assert_int_equal(count(s, "ring {"), stages[pass] ? 2 : 0);
 		if (stages[pass]) assert_int_equal(count(s, word), 2);
 	}

@@ -168,7 +168,7 @@ static void test_operands(void **state)
 		results[i] = ir_element(types[i]);
 	}
 	ir_op *o = ir_build(&k->at, IR_REDUCE, 3, v, 3, results, 1);
-	o->attr[1] = IR_CUSTOM;
+	ir_set_combine(o, IR_CUSTOM);
 	reduce_plan p;
 	reduce_plan_make(o, &p);
 	const reduce_step *s = &p.step[p.nsteps - 1];
@@ -206,7 +206,7 @@ static ir_op *sort_of(kernel *k, scalar t, uint32_t n, uint32_t kept)
 	v->layout = lines;
 	ir_op *o = ir_build(&k->at, IR_SORT, 1, &v, 1, &result, 0);
 	o->results[0]->layout = out;
-	if (kept != n) o->attr[1] = 1, o->attr[2] = kept;
+	if (kept != n) ir_set_descending(o, true), ir_set_k(o, kept);
 	return o;
 }
 

@@ -42,12 +42,12 @@ static void vector_add_becomes_tiles(void **state)
 		"  %7 = ptr_add %6, %i : (*f32)[1024]\n"
 		"  %8 = splat %x : (*const f32)[1024]\n"
 		"  %9 = ptr_add %8, %i : (*const f32)[1024]\n"
-		"  %10 = load %9, %m {cache=none evict=none volatile=0} : f32[1024]\n"
+		"  %10 = load %9, %m : f32[1024]\n"
 		"  %11 = splat %y : (*const f32)[1024]\n"
 		"  %12 = ptr_add %11, %i : (*const f32)[1024]\n"
-		"  %13 = load %12, %m {cache=none evict=none volatile=0} : f32[1024]\n"
+		"  %13 = load %12, %m : f32[1024]\n"
 		"  %14 = add %10, %13 : f32[1024]\n"
-		"  store %7, %14, %m {cache=none evict=none}\n"
+		"  store %7, %14, %m\n"
 		"  return\n"
 		"}\n");
 	assert_string_equal(c.signature.at,

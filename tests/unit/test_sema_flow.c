@@ -416,9 +416,9 @@ static void shapes_of_control_flow(void **state)
 			 "device_print(\"t\", i); } }");
 	for (ir_op *o = c.func->body->first; o; o = o->next)
 		if (o->kind == IR_FOR) {
-			assert_int_equal(o->attr[0], 2);
-			assert_int_equal(o->attr[1], 8);
-			assert_int_equal(o->attr[2], 1);
+			assert_int_equal(ir_get_num_stages(o), 2);
+			assert_int_equal(ir_get_unroll(o), 8);
+			assert_int_equal(ir_get_flatten(o), 1);
 		}
 	compiled_free(&c);
 }

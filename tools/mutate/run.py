@@ -30,6 +30,25 @@ SCRIPTS = ["golden/run.sh", "golden/counters.sh", "golden/ptx.sh", "run/sim.sh",
 # These watch the clock: a failure counts when it happens twice.
 CLOCK = {"test_tune", "test_bench", "run/tune.sh"}
 MEMORY, FILE = 8 << 30, 1 << 30  # what a mutant may take
+# A mutant that replaces files may replace the machine's devices, where it runs as root: it gets devices of its own.
+DEVICES = """mount -t tmpfs none /mnt && cd /mnt && mknod -m 666 null c 1 3 && mknod -m 666 zero c 1 5 && mknod -m 666 full c 1 7 &&
+mknod -m 666 random c 1 8 && mknod -m 666 urandom c 1 9 && mkdir shm && ln -s /proc/self/fd fd && cd "$OLDPWD" && mount --move /mnt /dev &&
+exec "$@" """
+
+
+def confined():
+    """What a command begins with so that its /dev is not the machine's; nothing where that is neither needed nor possible."""
+    words = ["unshare", "--mount", "sh", "-c", DEVICES, "sh"]
+    if os.geteuid() != 0:
+        return []
+    try:
+        subprocess.run(words + ["true"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
+        sys.exit("mutants may replace the machine's devices: run this without root's rights, or where unshare --mount works")
+    return words
+
+
+CONFINED = confined()
 
 
 def tests(tree):
@@ -64,7 +83,7 @@ def attempt(folder, command, mutant, wall, cpu=0, trace=None):
             resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
 
     start = time.time()
-    process = subprocess.Popen(command, cwd=f"{folder}/tree", env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    process = subprocess.Popen(CONFINED + command, cwd=f"{folder}/tree", env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limits)
     try:
         status = process.wait(wall)
