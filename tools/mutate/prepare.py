@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws mutants of the C sources and writes a tree in which all of them are compiled in; see docs/mutation.md.
+"""Draws mutants of the C sources and writes a tree in which all of them are compiled in; see docs/proof.md.
 
 usage: prepare.py --out=FOLDER [--mutants=2000] [--seed=1] [--list] [--print] [SOURCE...] -- CLANG'S FLAGS
 

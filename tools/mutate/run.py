@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the tests against each drawn mutant; see docs/proof.md.
 
-usage: run.py FOLDER [--jobs=N] [--seconds=N] [--first=N] [--slow=SECONDS] [--again] [--report]
+usage: run.py FOLDER [--jobs=N] [--seconds=N] [--first=N] [--slow=SECONDS] [--again] [--known] [--keep] [--report]
 --seconds: no new mutant is begun after so many; --first: only the first N of those drawn; --again: those that survived too, after new
-tests; --report: only the report.
+tests; --known: those that KILLERS names count as killed without a run; --keep: KILLERS is written; --report: only the report.
 
 In: what prepare.py wrote to FOLDER, built.
 Out: FOLDER/verdicts.jsonl, a line a mutant (a run goes on where an earlier one stopped), and the report on standard output.
@@ -24,6 +24,7 @@ import tempfile
 import threading
 import time
 
+KILLERS = "tools/mutate/killers.txt"  # which test failed on which mutant, of earlier runs: that one is tried first
 SLOW = 30  # tests of more seconds are left out, unless --slow says so
 # Scripts that judge what is compiled and run; the others run the same code through other doors, or much longer.
 SCRIPTS = ["golden/run.sh", "golden/counters.sh", "golden/ptx.sh", "run/sim.sh", "run/explain.sh", "run/cli.sh", "run/blkrun.sh", "run/tune.sh"]
@@ -125,10 +126,23 @@ def trace(folder, jobs):
     return out
 
 
-def judge(folder, commands, reached, slow, mutant):
+def killers():
+    """{mutant's id: test}."""
+    return dict(line.split() for line in open(KILLERS)) if os.path.exists(KILLERS) else {}
+
+
+def keep_killers(verdicts):
+    """Adds what is known now; ids of code that has changed since stay until `git rm`."""
+    known = {**killers(), **{v["id"]: v["by"] for v in verdicts.values() if v["verdict"] == "killed"}}
+    with open(KILLERS + ".new", "w") as f:
+        f.writelines(f"{i} {test}\n" for i, test in sorted(known.items()))
+    os.rename(KILLERS + ".new", KILLERS)
+
+
+def judge(folder, commands, reached, slow, first, mutant):
     number, start = mutant["n"], time.time()
     reaching = [t for t in commands if t in reached and not reached[t]["failed"] and reached[t]["seconds"] <= slow and number in reached[t]["set"]]
-    reaching.sort(key=lambda t: reached[t]["seconds"])
+    reaching.sort(key=lambda t: (t != first.get(mutant["id"]), reached[t]["seconds"]))
     for test in reaching:
         seconds = reached[test]["seconds"]
         for again in range(2 if test in CLOCK else 1):
@@ -169,6 +183,9 @@ def main(arguments):
     verdicts = {v["id"]: v for v in map(json.loads, open(path))} if os.path.exists(path) else {}
     if "--again" in arguments:
         verdicts = {i: v for i, v in verdicts.items() if v["verdict"] == "killed"}
+    first = killers()
+    if "--known" in arguments:
+        verdicts = {**{m["id"]: {"id": m["id"], "verdict": "killed", "by": first[m["id"]]} for m in mutants if m["id"] in first}, **verdicts}
     if "--report" not in arguments:
         reached = trace(folder, jobs)
         for what in reached.values():
@@ -178,12 +195,14 @@ def main(arguments):
 
             def one(mutant):
                 if time.time() < end:
-                    v = judge(folder, commands, reached, slow, mutant)
+                    v = judge(folder, commands, reached, slow, first, mutant)
                     with lock:
                         verdicts[v["id"]] = v
                         print(json.dumps(v), file=out, flush=True)
 
             list(pool.map(one, [m for m in mutants if m["id"] not in verdicts]))
+    if "--keep" in arguments:
+        keep_killers(verdicts)
     report(mutants, verdicts)
 
 
