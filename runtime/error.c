@@ -50,6 +50,7 @@ static thread_messages *messages(void)
 		free(m);
 		m = NULL;
 	}
+	if (m) memcpy(m->error.brief, spare.brief, sizeof spare.brief); /* what was said while there was no memory */
 	return mine = m;
 }
 

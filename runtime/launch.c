@@ -174,6 +174,7 @@ blk_status launch_without_maps(blk_kernel *k, blk_status first, char *why, varia
 	blk_status status = variant_get(k, 0, out);
 	if (!status && (*out)->maps) status = first;
 	if (!status) return BLK_OK;
+	if (!why) return error_memory(); /* there was none to keep the sentence either */
 	error_give(why);
 	return first;
 }

@@ -27,15 +27,15 @@ static size_t head_length(const char *record, size_t n)
 	return at;
 }
 
-static bool open_records(cache *base, cache *c)
+static blk_status open_records(cache *base, cache *c)
 {
+	errno = 0;
 	cache_open(base, NULL);
-	bool good = cache_beside(base, "tune", c);
-	if (!good) {
-		cache_close(base);
-		error_record("there is no cache: BLK_CACHE turns it off, or no folder is known");
-	}
-	return good;
+	if (cache_beside(base, "tune", c)) return BLK_OK;
+	bool no_memory = errno == ENOMEM;
+	cache_close(base);
+	if (no_memory) return error_memory();
+	return error_set(BLK_ERROR_NOT_FOUND, "there is no cache: BLK_CACHE turns it off, or no folder is known");
 }
 
 typedef struct exporting {
@@ -63,9 +63,9 @@ blk_status blk_tune_export(const char *path, uint32_t *records)
 	cache base, c;
 	if (records) *records = 0;
 	if (!path) return error_set(BLK_ERROR_ARGUMENT, "blk_tune_export: the path is null");
-	if (!open_records(&base, &c)) return BLK_ERROR_NOT_FOUND;
+	blk_status status = open_records(&base, &c);
+	if (status) return status;
 	exporting e = {.cache = &c};
-	blk_status status = BLK_OK;
 	e.good = output_open(&e.to, path);
 	if (e.good) cache_each(&c, export_one, &e);
 	if (!e.good || !output_commit(&e.to)) status = error_set(BLK_ERROR_IO, "%s: %s", path, strerror(errno));
@@ -102,10 +102,10 @@ blk_status blk_tune_import(const char *path, uint32_t *records)
 	cache base, c;
 	char *all = NULL;
 	size_t n = 0;
-	blk_status status;
 	if (records) *records = 0;
 	if (!path) return error_set(BLK_ERROR_ARGUMENT, "blk_tune_import: the path is null");
-	if (!open_records(&base, &c)) return BLK_ERROR_NOT_FOUND;
+	blk_status status = open_records(&base, &c);
+	if (status) return status;
 	if (!file_read(base.files, path, MOST, &all, &n))
 		status = error_set(
 			errno == ENOENT ? BLK_ERROR_NOT_FOUND : BLK_ERROR_IO, "%s: %s", path, file_refusal(errno));

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "fake_device.h"
+#include "faulty_malloc.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -342,6 +343,32 @@ static void test_unknown_errors(void **state)
 	}
 }
 
+/* The table of calls, then the device's own: without memory for either nothing stays open. */
+static void test_no_memory(void **state)
+{
+	(void)state;
+	if (!FAULTY_MALLOC) skip();
+	blk_device *d = NULL;
+	blk_device_sync(NULL); /* this thread's messages have their memory */
+	faulty.fail_at = 0;
+	for (blk_status s = BLK_ERROR_MEMORY; s;) {
+		long live = faulty.live;
+		faulty.calls = 0;
+		faulty.fail_at++;
+		faulty.armed = true;
+		s = device_open_with("cuda", &seams, &d);
+		faulty.armed = false;
+		if (!s) break;
+		assert_int_equal(s, BLK_ERROR_MEMORY);
+		assert_string_equal(blk_error(), "out of memory");
+		assert_int_equal(library.closed, library.opened);
+		assert_true(faulty.live <= live);
+		assert_null(d);
+	}
+	assert_in_range(faulty.fail_at, 3, 20);
+	blk_device_close(d);
+}
+
 /* Several devices, and which of them there are. */
 static void test_ordinals(void **state)
 {
@@ -415,6 +442,7 @@ int main(void)
 		T(test_why_no_maps),
 		T(test_each_call_is_named),
 		T(test_unknown_errors),
+		T(test_no_memory),
 		T(test_ordinals),
 		T(test_current_unknown),
 		T(test_bare_signatures),

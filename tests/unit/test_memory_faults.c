@@ -1,83 +1,19 @@
 /* libblk when memory runs out: each allocation of a whole life fails, once and from then on, with the cache and
- * without. The answer is a status or (where only the cache is concerned) success, and nothing leaks.
- *
- * The allocator is this program's own malloc in front of libc's, which sanitizers do not allow: there the test skips.
- */
+ * without. The answer is a status or (where only the cache is concerned) success, and nothing leaks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "fake_device.h"
+#include "faulty_malloc.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
-static struct {
-	bool armed, forever;
-	long calls, fail_at, live;
-} memory;
-
-#ifndef SANITIZED
-void *__libc_malloc(size_t);
-void *__libc_calloc(size_t, size_t);
-void *__libc_realloc(void *, size_t);
-void *__libc_memalign(size_t, size_t);
-void __libc_free(void *);
-
-static bool refused(void)
-{
-	if (!memory.armed) return false;
-	memory.calls++;
-	if (memory.fail_at && (memory.calls == memory.fail_at || (memory.forever && memory.calls > memory.fail_at))) {
-		errno = ENOMEM;
-		return true;
-	}
-	return false;
-}
-static void *counted(void *p)
-{
-	if (p) memory.live++;
-	return p;
-}
-void *malloc(size_t n)
-{
-	return refused() ? NULL : counted(__libc_malloc(n));
-}
-void *calloc(size_t a, size_t b)
-{
-	return refused() ? NULL : counted(__libc_calloc(a, b));
-}
-void *realloc(void *p, size_t n)
-{
-	if (refused()) return NULL;
-	void *q = __libc_realloc(p, n);
-	if (!p) counted(q);
-	return q;
-}
-int posix_memalign(void **out, size_t alignment, size_t n)
-{
-	if (refused()) return ENOMEM;
-	*out = counted(__libc_memalign(alignment, n));
-	return *out ? 0 : ENOMEM;
-}
-void free(void *p)
-{
-	if (p) memory.live--;
-	__libc_free(p);
-}
-#endif
 
 static char folder[64], packed[128]; /* a package there */
 
@@ -100,18 +36,18 @@ static void empty_cache(void)
 /* The fake compiler and driver take their memory without faults: this test is about libblk. */
 static blkc_result *patient_compile(const blkc_request *q)
 {
-	bool was = memory.armed;
-	memory.armed = false;
+	bool was = faulty.armed;
+	faulty.armed = false;
 	blkc_result *r = fake_compile(q);
-	memory.armed = was;
+	faulty.armed = was;
 	return r;
 }
 static CUresult patient_alloc(CUdeviceptr *p, size_t n)
 {
-	bool was = memory.armed;
-	memory.armed = false;
+	bool was = faulty.armed;
+	faulty.armed = false;
 	CUresult r = fake_cuMemAlloc_v2(p, n);
-	memory.armed = was;
+	faulty.armed = was;
 	return r;
 }
 
@@ -219,28 +155,86 @@ static blk_status life(const char *device)
 	return st;
 }
 
-static void faults(const char *device, bool forever, bool warm)
+/* PTX, code that takes tensor maps, and code that may not take them. */
+static blk_status life_of_maps(const char *device)
+{
+	static const char ptx[] = "// blk: kernel one\n// blk: param n i32\n// blk: grid 0 1\n// blk: kernel two\n";
+	static const compiler_api patient = {patient_compile, fake_result_free, fake_version};
+	const device_seams seams = {.cuda = &fake_api, .compiler = &patient};
+	blk_device *d = NULL;
+	blk_module *m = NULL;
+	blk_kernel *k = NULL;
+	blk_info info;
+	blk_status st = device_open_with(device, &seams, &d);
+	if (!st) st = blk_module_source(d, "one.ptx", ptx, NULL, 0, &m);
+	if (!st) st = blk_kernel_find(m, "one", &k);
+	if (!st) st = blk_kernel_info(k, BLK_ARGS(blk_i32(1)), &info);
+	if (!st)
+		st = blk_module_source(d, "maps.blk",
+			"kernel maps\nparam x *f32\nparam n i32\ngrid 0 p1\nmap f32 0 8 8 ; p0 ; 100 ; p1 ; 512\n",
+			NULL, 0, &m);
+	if (!st) st = blk_kernel_find(m, "maps", &k);
+	if (!st) st = blk_kernel_info(k, BLK_ARGS(blk_ptr((void *)4096), blk_i32(16)), &info);
+	if (!st && info.tensor_maps != 1) st = error_set(BLK_ERROR_INTERNAL, "the code has no map");
+	fake.refuse_maps = 1;
+	if (!st) st = blk_kernel_info(k, BLK_ARGS(blk_ptr((void *)8192), blk_i32(16)), &info);
+	if (!st &&
+		!strstr(info.fallback, info.fallback[0] == 'n' ? "no tensor map could be made" : "cuTensorMapEncode"))
+		st = error_set(BLK_ERROR_INTERNAL, "%s", info.fallback);
+	/* where there is no memory for other code, the map's failure is what one is told */
+	if (st == BLK_ERROR_DRIVER && strstr(blk_error(), "cuTensorMapEncode"))
+		st = error_set(BLK_ERROR_MEMORY, "no memory");
+	blk_device_close(d);
+	return st;
+}
+
+static int count_entry(void *context, const blk_cache_entry *e)
+{
+	*(int *)context += e->valid != 0;
+	return 0;
+}
+
+/* The records of life(): listed, out into a file, and in again. */
+static blk_status life_of_records(const char *unused)
+{
+	char path[128];
+	uint32_t n;
+	int entries = 0;
+	(void)unused;
+	snprintf(path, sizeof path, "%s/records", folder);
+	blk_status st = blk_cache_list(count_entry, &entries);
+	if (!st) st = blk_tune_export(path, &n);
+	if (!st) st = blk_tune_import(path, &n);
+	const char *at = blk_cache_folder();
+	if (!st && at && strcmp(at, folder) != 0) st = error_set(BLK_ERROR_INTERNAL, "the folder is %s", at);
+	unlink(path);
+	return st;
+}
+
+static void faults(blk_status (*live_once)(const char *), const char *device, bool forever, bool warm)
 {
 	for (long at = 1;; at++) {
 		fake_reset();
 		if (!warm) empty_cache();
-		memory.calls = 0;
-		memory.fail_at = at;
-		memory.forever = forever;
+		faulty.calls = 0;
+		faulty.fail_at = at;
+		faulty.forever = forever;
 		blk_error(); /* the thread's own text is made before counting */
 		error_set(BLK_ERROR_ARGUMENT, "%300s", "room for what comes");
 		note_clear();
 		note_add("%300s", "room for what comes");
 		note_clear();
-		long live = memory.live;
-		memory.armed = true;
-		blk_status st = life(device);
-		memory.armed = false;
-		bool hit = memory.calls >= at;
-		if (memory.live > live)
-			fail_msg("%s: allocation %ld failing leaks %ld", device, at, memory.live - live);
+		blk_cache_folder(); /* the thread keeps it */
+		long live = faulty.live;
+		faulty.armed = true;
+		blk_status st = live_once(device);
+		faulty.armed = false;
+		bool hit = faulty.calls >= at;
+		if (faulty.live > live)
+			fail_msg("%s: allocation %ld failing %s leaks %ld", device, at,
+				forever ? "and all after it" : "alone", faulty.live - live);
 		if (fake_leak()) fail_msg("%s: allocation %ld failing leaves %s", device, at, fake_leak());
-		if (st != BLK_OK && st != BLK_ERROR_MEMORY)
+		if (st != BLK_OK && st != BLK_ERROR_MEMORY && st != BLK_ERROR_IO)
 			fail_msg("%s: allocation %ld failing gives %s: %s", device, at, blk_status_text(st),
 				blk_error());
 		if (st != BLK_OK && !strstr(blk_error(), "memory"))
@@ -256,19 +250,77 @@ static void faults(const char *device, bool forever, bool warm)
 static void test_every_allocation(void **state)
 {
 	(void)state;
-#ifdef SANITIZED
-	skip();
-#endif
+	if (!FAULTY_MALLOC) skip();
 	static const char *const devices[] = {"cuda", "cpu"};
 	for (int d = 0; d < 2; d++)
 		for (int forever = 0; forever < 2; forever++) {
 			setenv("BLK_CACHE", "off", 1);
-			faults(devices[d], forever, false);
+			faults(life, devices[d], forever, false);
 			unsetenv("BLK_CACHE");
-			faults(devices[d], forever, false);
+			faults(life, devices[d], forever, false);
 			assert_int_equal(life(devices[d]), BLK_OK); /* whatever was left in the cache */
-			faults(devices[d], forever, true);
+			faults(life, devices[d], forever, true);
 		}
+}
+
+static void test_maps(void **state)
+{
+	(void)state;
+	if (!FAULTY_MALLOC) skip();
+	setenv("BLK_CACHE", "off", 1);
+	for (int forever = 0; forever < 2; forever++) faults(life_of_maps, "cuda", forever, false);
+	unsetenv("BLK_CACHE");
+}
+
+static void test_records(void **state)
+{
+	(void)state;
+	if (!FAULTY_MALLOC) skip();
+	empty_cache();
+	fake_reset();
+	assert_int_equal(life("cuda"), BLK_OK);
+	for (int forever = 0; forever < 2; forever++) faults(life_of_records, "cuda", forever, true);
+	int entries = 0;
+	uint64_t removed;
+	assert_int_equal(blk_cache_list(count_entry, &entries), BLK_OK);
+	assert_true(entries > 5); /* none was taken for damaged, and lost */
+	assert_int_equal(blk_cache_clear(&removed), BLK_OK);
+	assert_int_equal(removed, entries);
+}
+
+/* A thread whose first message finds no memory: it is there all the same. */
+static void *first_error(void *said)
+{
+	faulty.calls = 0;
+	faulty.armed = true;
+	blk_device_sync(NULL);
+	note_add("a note");
+	faulty.armed = false;
+	snprintf(said, 64, "%s", blk_error());
+	error_give(error_take());
+	note_clear();
+	if (!blk_note()[0]) return NULL;
+	return said;
+}
+static void test_first_messages(void **state)
+{
+	(void)state;
+	if (!FAULTY_MALLOC) skip();
+	for (int forever = 0; forever < 2; forever++)
+		for (long at = 1; at <= 4; at++) {
+			pthread_t t;
+			char said[64];
+			void *left;
+			faulty.fail_at = at;
+			faulty.forever = forever;
+			long live = faulty.live;
+			assert_int_equal(pthread_create(&t, NULL, first_error, said), 0);
+			assert_int_equal(pthread_join(t, &left), 0);
+			assert_string_equal(said, "the device is null");
+			assert_null(left);
+			assert_true(faulty.live <= live + 1); /* the thread's own stack may be kept */
+		}
+	faulty.fail_at = 0;
 }
 
 int main(void)
@@ -284,7 +336,8 @@ int main(void)
 	if (!mkdtemp(folder)) return 1;
 	setenv("BLK_CACHE_DIR", folder, 1);
 	write_package();
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_allocation)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_allocation), cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_records), cmocka_unit_test(test_first_messages)};
 	int status = cmocka_run_group_tests(tests, NULL, NULL);
 	char path[128];
 	empty_cache();
