@@ -76,9 +76,15 @@ static double evaluate(int which, double x)
 static bool takes_float(sema *s, const builtin_call *c, unsigned arg)
 {
 	ir_type t;
-	bool is_float = sval_type_of(c->args[arg], &t) && !t.pointer && scalar_is_float((scalar)t.elem);
-	if (is_float && !scalar_is_fp8((scalar)t.elem)) return true;
-	return sema_check_math(s, c->args[arg], arena_printf(s->arena, "'%s'", c->builtin->name));
+	sval x = c->args[arg];
+	if (!sval_type_of(x, &t)) {
+		sema_value(s, x, arena_printf(s->arena, "'%s'", c->builtin->name));
+		return false;
+	}
+	if (!t.pointer && scalar_is_float((scalar)t.elem) && !scalar_is_fp8((scalar)t.elem)) return true;
+	diag *d = sema_diag(s, 206, x.at, "'%s' needs floats, found %s", c->builtin->name, sema_type_text(s, x));
+	if (!t.pointer) diag_set_hint(s->diags, d, "convert first: %s.to(f32)", sema_postfix_text(s, x.at));
+	return false;
 }
 
 static sval builtin_elementary(sema *s, const builtin_call *c)
@@ -88,8 +94,7 @@ static sval builtin_elementary(sema *s, const builtin_call *c)
 		sema_number n = c->args[0].number;
 		return fold_float(n, evaluate(c->builtin->which, n.f), c->at);
 	}
-	ir_value *x = sema_value(s, c->args[0], "the argument");
-	if (!x) return sval_poison(c->at);
+	ir_value *x = c->args[0].value;
 	/* sqrt_rn in f32 rounds correctly after a second rounding to 16 bits too: 24 >= 2 * 11 + 2 bits. */
 	scalar own = (scalar)x->type.elem;
 	if (c->builtin->which == IR_SQRT_RN) x = builtin_widen(s, x);
@@ -104,8 +109,7 @@ static sval builtin_sigmoid(sema *s, const builtin_call *c)
 		sema_number n = c->args[0].number;
 		return fold_float(n, 1 / (1 + exp(-n.f)), c->at);
 	}
-	ir_value *x = sema_value(s, c->args[0], "the argument");
-	if (!x) return sval_poison(c->at);
+	ir_value *x = c->args[0].value;
 	scalar own = (scalar)x->type.elem;
 	x = builtin_widen(s, x);
 	ir_value *one = builtin_float_constant(s, x->type, 1);
@@ -132,9 +136,9 @@ static sval builtin_abs(sema *s, const builtin_call *c)
 		return n.untyped ? sval_int(i, c->at)
 				 : sval_number_bits(n.type, scalar_truncate(n.type, (uint64_t)i), c->at);
 	}
-	ir_value *x = sema_value(s, c->args[0], "the argument");
-	if (x && !scalar_is_float((scalar)t.elem) && !scalar_is_signed((scalar)t.elem)) return sval_value(x, c->at);
-	return x ? sval_value(ir_unary(&s->b, IR_ABS, x), c->at) : sval_poison(c->at);
+	ir_value *x = c->args[0].value;
+	if (!scalar_is_float((scalar)t.elem) && !scalar_is_signed((scalar)t.elem)) return sval_value(x, c->at);
+	return sval_value(ir_unary(&s->b, IR_ABS, x), c->at);
 }
 
 static sval builtin_classify(sema *s, const builtin_call *c)
@@ -145,8 +149,7 @@ static sval builtin_classify(sema *s, const builtin_call *c)
 		double x = c->args[0].number.f;
 		return sval_bool(nan ? isnan(x) : isinf(x), c->at);
 	}
-	ir_value *x = sema_value(s, c->args[0], "the argument");
-	if (!x) return sval_poison(c->at);
+	ir_value *x = c->args[0].value;
 	if (nan) return sval_value(ir_binary(&s->b, IR_NE, x, x), c->at);
 	ir_value *infinity = builtin_float_constant(s, x->type, INFINITY);
 	return sval_value(ir_binary(&s->b, IR_EQ, ir_unary(&s->b, IR_ABS, x), infinity), c->at);
@@ -181,7 +184,8 @@ static bool floats(sema *s, const builtin_call *c, unsigned n)
 		if (is_float) nfloats++;
 		if ((is_float || !sval_is_int(c->args[i])) && !takes_float(s, c, i)) return false;
 	}
-	return nfloats || takes_float(s, c, 0);
+	if (nfloats) return true;
+	return takes_float(s, c, 0); /* which it does not */
 }
 
 static double extremum(bool max, double a, double b)
@@ -268,7 +272,7 @@ static sval builtin_pow(sema *s, const builtin_call *c)
 /* where(c, a, b): a and b take one type, then all three one shape. */
 static sval builtin_where(sema *s, const builtin_call *c)
 {
-	ir_type t, u;
+	ir_type t;
 	if (!is_bool(c->args[0])) {
 		diag *d = builtin_needs(s, c, 0, "a bool condition");
 		if (sval_type_of(c->args[0], &t) && !t.pointer) diag_set_hint(s->diags, d, "compare first: x != 0");
@@ -287,15 +291,10 @@ static sval builtin_where(sema *s, const builtin_call *c)
 		return pick;
 	}
 	ir_value *x[3];
-	bool pointers = sval_type_of(v[0], &t) && sval_type_of(v[1], &u) && t.pointer && u.pointer;
-	if (pointers && t.elem == u.elem && t.pointer == u.pointer) {
-		if (!sema_broadcast_pair(s, v[0], v[1], c->at, &x[1], &x[2])) return sval_poison(c->at);
-	} else if (!sema_unify(s, v, 2, c->at, &x[1])) {
-		return sval_poison(c->at);
-	}
+	if (!sema_unify(s, v, 2, c->at, &x[1])) return sval_poison(c->at);
 	sval first = sval_value(x[1], c->args[1].at);
 	if (!sema_broadcast_pair(s, c->args[0], first, c->at, &x[0], &x[1])) return sval_poison(c->at);
-	if (!(x[2] = sema_broadcast_to(s, x[2], x[1]->type, c->at))) return sval_poison(c->at);
+	x[2] = sema_broadcast_to(s, x[2], x[1]->type, c->at);
 	return sval_value(ir_build1(&s->b, IR_SELECT, x[1]->type, 3, x), c->at);
 }
 

@@ -124,8 +124,7 @@ static sval builtin_hint(sema *s, const builtin_call *c)
 		values[n == 1 ? rank - 1 : i] = power_of_two_in(v);
 	}
 	if (c->args[0].kind == SVAL_NUMBER) return c->args[0];
-	ir_value *x = sema_value(s, c->args[0], "the value");
-	if (!x) return sval_poison(c->at);
+	ir_value *x = c->args[0].value;
 	ir_op *o = ir_build(&s->b, IR_HINT, 1, &x, 1, &x->type, 0);
 	ir_set_kind(o, c->builtin->which);
 	ir_set_values(o, ir_pack(rank, values));
@@ -144,8 +143,7 @@ static sval builtin_assume(sema *s, const builtin_call *c)
 		if (c->args[0].number.i) return sval_void(c->at);
 		return sema_error(s, 513, c->arg_at[0], "this assumption is false");
 	}
-	ir_value *condition = sema_value(s, c->args[0], "the assumption");
-	if (condition) ir_build(&s->b, IR_ASSUME, 1, &condition, 0, NULL, 0);
+	ir_build(&s->b, IR_ASSUME, 1, &c->args[0].value, 0, NULL, 0);
 	return sval_void(c->at);
 }
 
@@ -176,8 +174,7 @@ static bool asm_arguments(sema *s, const builtin_call *c, const sval *items, uns
 		args[0] = x;
 		args[i] = y;
 	}
-	for (unsigned i = 1; i < n; i++)
-		if (!(args[i] = sema_broadcast_to(s, args[i], args[0]->type, items[i].at))) return false;
+	for (unsigned i = 1; i < n; i++) args[i] = sema_broadcast_to(s, args[i], args[0]->type, items[i].at);
 	return true;
 }
 

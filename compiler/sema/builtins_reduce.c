@@ -202,7 +202,7 @@ static bool tiles(sema *s, const builtin_call *c, ir_value **x, unsigned *n)
 				sema_type_text(s, items[i]));
 			return false;
 		}
-		if (!(x[i] = sema_value(s, items[i], "the tile"))) return false;
+		x[i] = items[i].value;
 		if (i && !ir_same_shape(x[i]->type, x[0]->type)) {
 			sema_error(s, 509, items[i].at,
 				"the tiles of one '%s' have one shape: this one is %s, the first is %s",
@@ -221,8 +221,11 @@ typedef struct region_check {
 static void check_region_op(ir_op *o, void *context)
 {
 	region_check *r = context;
-	if (ir_has(o, IR_READS | IR_WRITES) && o->kind != IR_ASSUME)
-		r->problem = "accesses memory or has another effect";
+	if (o->kind == IR_ASSUME) { /* a promise may be forgotten; an effect may not stand there */
+		ir_erase(o);
+		return;
+	}
+	if (ir_has(o, IR_READS | IR_WRITES)) r->problem = "accesses memory or has another effect";
 	for (unsigned i = 0; i < o->nresults; i++)
 		if (o->results[i]->type.rank) r->problem = "makes tiles of its own";
 }

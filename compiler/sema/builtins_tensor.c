@@ -48,9 +48,8 @@ static sval builtin_tensor(sema *s, const builtin_call *c)
 	}
 	sema_tensor a = {
 		.shape = ARENA_ARRAY(s->arena, sval, IR_MAX_RANK), .strides = ARENA_ARRAY(s->arena, sval, IR_MAX_RANK)};
-	if (!(a.base = sema_value(s, c->args[0], "the base")) ||
-		!integers(s, c->args[1], &a.rank, "shape of a tensor", a.shape))
-		return sval_poison(c->at);
+	a.base = c->args[0].value;
+	if (!integers(s, c->args[1], &a.rank, "shape of a tensor", a.shape)) return sval_poison(c->at);
 	if (!sval_is_none(c->args[2])) {
 		if (!integers(s, c->args[2], &a.rank, "strides of a tensor", a.strides)) return sval_poison(c->at);
 		return sval_tensor(s, &a, c->at);
@@ -61,11 +60,11 @@ static sval builtin_tensor(sema *s, const builtin_call *c)
 	for (uint32_t i = a.rank - 1; i-- > 0;) {
 		sval extent = sema_cast(s, a.shape[i + 1], wide, false, c->at);
 		a.strides[i] = sema_emit_binary(s, AST_OP_MUL, a.strides[i + 1], extent, c->at, c->name);
-		if (sval_is_poison(a.strides[i])) return sval_poison(c->at);
 	}
 	return sval_tensor(s, &a, c->at);
 }
 
+/* A method's row is taken when the first argument in the text is a tensor; by name that may be another parameter. */
 static const sema_tensor *tensor_argument(sema *s, const builtin_call *c)
 {
 	if (c->args[0].kind == SVAL_TENSOR) return c->args[0].tensor;
@@ -93,8 +92,7 @@ static ir_op *access(
 	if (value) args[n++] = value;
 	const sval *const lists[] = {index, a->shape, a->strides};
 	for (unsigned l = 0; l < 3; l++)
-		for (uint32_t i = 0; i < a->rank; i++)
-			if (!(args[n++] = sema_value(s, lists[l][i], "a number of the tensor"))) return NULL;
+		for (uint32_t i = 0; i < a->rank; i++) args[n++] = sema_value(s, lists[l][i], "a number of the tensor");
 	return ir_build(&s->b, kind, n, args, result ? 1 : 0, result, 0);
 }
 
@@ -116,8 +114,7 @@ static sval builtin_tensor_load(sema *s, const builtin_call *c)
 	ir_type t;
 	if (!a || !integers(s, c->args[1], &rank, "index of a block", index) || !block_type(s, a, c->args[2], &t))
 		return sval_poison(c->at);
-	ir_op *o = access(s, IR_TENSOR_LOAD, a, index, NULL, &t);
-	return o ? sval_value(ir_result(o), c->at) : sval_poison(c->at);
+	return sval_value(ir_result(access(s, IR_TENSOR_LOAD, a, index, NULL, &t)), c->at);
 }
 
 /* A tile of the tensor's rank, converted to its element type. */
@@ -148,7 +145,8 @@ static sval builtin_tensor_store(sema *s, const builtin_call *c)
 		return sval_poison(c->at);
 	}
 	ir_value *v = block_value(s, c->args[2], a);
-	if (!v || !access(s, (ir_kind)c->builtin->which, a, index, v, NULL)) return sval_poison(c->at);
+	if (!v) return sval_poison(c->at);
+	access(s, (ir_kind)c->builtin->which, a, index, v, NULL);
 	return sval_void(c->at);
 }
 
@@ -200,8 +198,7 @@ sval builtin_load_block(sema *s, const builtin_call *c)
 {
 	const sema_block_ptr *p = c->args[0].block_ptr;
 	if (!plain(s, c, 1, 6)) return sval_poison(c->at);
-	ir_op *o = access(s, IR_TENSOR_LOAD, p->tensor, p->index, NULL, &p->block);
-	return o ? sval_value(ir_result(o), c->at) : sval_poison(c->at);
+	return sval_value(ir_result(access(s, IR_TENSOR_LOAD, p->tensor, p->index, NULL, &p->block)), c->at);
 }
 
 sval builtin_store_block(sema *s, const builtin_call *c)
@@ -209,7 +206,8 @@ sval builtin_store_block(sema *s, const builtin_call *c)
 	const sema_block_ptr *p = c->args[0].block_ptr;
 	if (!plain(s, c, 2, 5) || !writable(s, c, p->tensor)) return sval_poison(c->at);
 	ir_value *v = sema_store_value(s, c->args[1], (scalar)p->block.elem, p->block, "the stored value");
-	if (!v || !access(s, IR_TENSOR_STORE, p->tensor, p->index, v, NULL)) return sval_poison(c->at);
+	if (!v) return sval_poison(c->at);
+	access(s, IR_TENSOR_STORE, p->tensor, p->index, v, NULL);
 	return sval_void(c->at);
 }
 

@@ -4,7 +4,7 @@
 ir_value *sema_convert(sema *s, ir_value *v, scalar to)
 {
 	uint64_t bits;
-	if (!v || v->type.elem == to) return v;
+	if (v->type.elem == to) return v;
 	ir_type t = ir_with_elem(v->type, to);
 	if (ir_is_const(v, &bits)) return ir_constant(&s->b, t, scalar_convert(to, (scalar)v->type.elem, bits));
 	return ir_build1(&s->b, IR_CONVERT, t, 1, &v);
@@ -25,8 +25,7 @@ static sval refuse(sema *s, sval x, ir_type to, span at, const char *hint)
 
 static sval cast_pointer(sema *s, sval x, ir_type to, span at)
 {
-	ir_value *v = sema_value(s, x, "the operand of a cast");
-	if (!v) return sval_poison(at);
+	ir_value *v = x.value;
 	ir_type t = ir_with_shape(to, v->type);
 	if (ir_type_equal(t, v->type)) return sval_value(v, at);
 	if (v->type.pointer && !to.pointer && !is_address((scalar)to.elem))
@@ -50,10 +49,8 @@ static void literal_of_width(sema_number literal, scalar to, ir_type *from)
 		}
 }
 
-static sval cast_bits(sema *s, sval x, scalar to, span at)
+static sval cast_bits(sema *s, sval x, ir_type from, scalar to, span at)
 {
-	ir_type from = {0};
-	if (!sval_type_of(x, &from)) return sval_poison(at);
 	if (x.kind == SVAL_NUMBER && x.number.untyped && scalar_is_integer(x.number.type))
 		literal_of_width(x.number, to, &from);
 	scalar e = (scalar)from.elem;
@@ -71,7 +68,7 @@ static sval cast_bits(sema *s, sval x, scalar to, span at)
 sval sema_cast(sema *s, sval x, sval type, bool bitcast, span at)
 {
 	ir_type to, from;
-	if (sval_is_poison(x) || !sema_as_type(s, type, &to, "the type of a cast")) return sval_poison(at);
+	if (!sema_as_type(s, type, &to, "the type of a cast")) return sval_poison(at);
 	if (!sval_type_of(x, &from)) {
 		sema_value(s, x, "the operand of a cast");
 		return sval_poison(at);
@@ -92,7 +89,7 @@ sval sema_cast(sema *s, sval x, sval type, bool bitcast, span at)
 		}
 		return cast_pointer(s, x, to, at);
 	}
-	if (bitcast) return cast_bits(s, x, (scalar)to.elem, at);
+	if (bitcast) return cast_bits(s, x, from, (scalar)to.elem, at);
 	if (x.kind == SVAL_NUMBER)
 		return sval_number_bits((scalar)to.elem, sema_number_bits(x.number, (scalar)to.elem), at);
 	return sval_value(sema_convert(s, x.value, (scalar)to.elem), at);

@@ -34,7 +34,7 @@ sval scope_constant(sema *s, declaration *d, span at)
 		return c->value;
 	}
 	if (!c) {
-		if (d->node->nkids < 3 || !sema_enter(s, at)) return sval_poison(at);
+		if (!sema_enter(s, at)) return sval_poison(at);
 		c = ARENA_NEW(s->arena, constant_state);
 		name_table_set(s->arena, table, d->name, c);
 		c->value = evaluate(s, d);

@@ -139,8 +139,7 @@ static sval fold_ints(sema *s, ast_op op, scalar type, bool untyped, sema_int x,
 	case AST_OP_GT: return sval_bool(x > y, at);
 	case AST_OP_GE: return sval_bool(x >= y, at);
 	case AST_OP_EQ: return sval_bool(x == y, at);
-	case AST_OP_NE: return sval_bool(x != y, at);
-	default: return sval_poison(at);
+	default: return sval_bool(x != y, at); /* NE; shifts do not come here */
 	}
 	return int_result(s, type, untyped, r, overflow, at);
 }
@@ -187,8 +186,8 @@ bool number_common_type(sema_number a, sema_number b, scalar *type, bool *untype
 	*untyped = a.untyped && b.untyped;
 	bool fa = scalar_is_float(a.type), fb = scalar_is_float(b.type);
 	if (*untyped) return *type = fa || fb ? SCALAR_F32 : SCALAR_I64, true;
-	if (a.untyped && (fb || !fa) && number_fits(a, b.type)) return *type = b.type, true;
-	if (b.untyped && (fa || !fb) && number_fits(b, a.type)) return *type = a.type, true;
+	if (a.untyped && (fb || !fa)) return *type = b.type, true;
+	if (b.untyped && (fa || !fb)) return *type = a.type, true;
 	if (promote(a.type, b.type, type)) return true;
 	if (number_fits(a, b.type)) return *type = b.type, true;
 	if (number_fits(b, a.type)) return *type = a.type, true;

@@ -33,8 +33,9 @@ static bool refused_by_library(sema *s, const char *why)
 static sval static_assert_(sema *s, const builtin_call *c)
 {
 	bool holds;
-	ir_type t;
-	if (c->args[0].kind == SVAL_VALUE && sval_type_of(c->args[0], &t) && !t.pointer && t.elem == SCALAR_BOOL) {
+	ir_type t = {0};
+	sval_type_of(c->args[0], &t);
+	if (c->args[0].kind == SVAL_VALUE && !t.pointer && t.elem == SCALAR_BOOL) {
 		diag *d = sema_diag(s, 301, c->arg_at[0],
 			"the condition of static_assert must be known at compile time, found a run-time %s",
 			sema_type_text(s, c->args[0]));
@@ -102,8 +103,7 @@ static bool one_shape(sema *s, const builtin_call *c, ir_value **v, uint32_t n)
 					       sval_value(v[i], c->rest[i].at), c->rest[i].at, &v[first], &v[i]))
 			return false;
 	for (uint32_t i = first + 1; i < n; i++)
-		if (v[i]->type.rank && !(v[i] = sema_broadcast_to(s, v[i], v[first]->type, c->rest[i].at)))
-			return false;
+		if (v[i]->type.rank) v[i] = sema_broadcast_to(s, v[i], v[first]->type, c->rest[i].at);
 	return true;
 }
 

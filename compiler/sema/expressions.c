@@ -196,7 +196,7 @@ static sval ternary(sema *s, const ast *n)
 
 static bool is_chain(const ast *n)
 {
-	return n->kind == AST_BINARY && n->nkids == 2 && n->kids[0] && n->kids[1];
+	return n->kind == AST_BINARY;
 }
 
 static sval binary(sema *s, const ast *n)
@@ -400,6 +400,15 @@ sval sema_member(sema *s, const ast *n, sval v, bool *known)
 	return sval_poison(n->at);
 }
 
+/* Whether x.name(..) would call something. */
+static bool names_function(sema *s, const char *name)
+{
+	const binding *b = scope_find(s, name);
+	const declaration *d = name_table_find(&s->private->program->user, name);
+	if (b) return b->value.kind == SVAL_FN || b->value.kind == SVAL_BUILTIN;
+	return d ? d->kind == DECLARES_FN : sema_builtin_find(name) != NULL;
+}
+
 static sval member(sema *s, const ast *n)
 {
 	static const char *const members[] = {"shape", "dtype", "elem", "bytes", "strides", "base"};
@@ -412,13 +421,11 @@ static sval member(sema *s, const ast *n)
 	diag *d = sema_diag(s, 209, at, "%s has no member '%s'", sema_type_text(s, v), n->text);
 	const char *near = sema_nearest(n->text, members, 4);
 	if (near && strcmp(near, n->text) == 0) near = NULL;
-	bool function = scope_find(s, n->text) || sema_builtin_find(n->text) ||
-			name_table_find(&s->private->program->user, n->text);
 	if (near)
 		diag_set_hint(s->diags, d, "did you mean '.%s'?", near);
 	else if (strcmp(n->text, "bytes") == 0)
 		diag_set_hint(s->diags, d, "a type has a size: .dtype.bytes");
-	else if (function)
+	else if (names_function(s, n->text))
 		diag_set_hint(s->diags, d, "to call the function, add parentheses: .%s()", n->text);
 	return sval_poison(n->at);
 }
@@ -442,12 +449,10 @@ static sval tuple(sema *s, const ast *n)
 
 static sval expression(sema *s, const ast *n)
 {
-	for (uint32_t i = 0; i < n->nkids; i++)
-		if (!n->kids[i]) return sval_poison(n->at); /* left by a syntax error */
 	switch (n->kind) {
 	case AST_INT: return sval_int((sema_int)n->u64, n->at);
 	case AST_FLOAT: return sval_float(n->f64, n->at);
-	case AST_STRING: return (sval){.kind = SVAL_STRING, .at = n->at, .string = {n->text ? n->text : "", n->ntext}};
+	case AST_STRING: return (sval){.kind = SVAL_STRING, .at = n->at, .string = {n->text, n->ntext}};
 	case AST_BOOL: return sval_bool(n->u64 != 0, n->at);
 	case AST_NONE: return sval_none(n->at);
 	case AST_INF: return sval_float(INFINITY, n->at);
@@ -465,14 +470,14 @@ static sval expression(sema *s, const ast *n)
 	case AST_MEMBER: return member(s, n);
 	case AST_INDEX: return sema_index(s, n, sema_expression(s, n->kids[0]));
 	case AST_TUPLE: return tuple(s, n);
-	case AST_SLICE: return sema_error(s, 210, n->at, "':' stands only in an index");
-	default: return sval_poison(n->at);
+	default:
+		return sval_poison(
+			n->at); /* not reached: the other kinds are statements or parts of an index or call */
 	}
 }
 
 sval sema_expression(sema *s, const ast *n)
 {
-	if (!n) return sval_poison((span){0});
 	if (n->nkids == 0) return expression(s, n); /* names and literals are no operations */
 	if (!sema_enter(s, n->at)) return sval_poison(n->at);
 	span at = s->b.at;
@@ -498,7 +503,6 @@ void scratch_close(sema *s, ir_builder saved)
 
 sval sema_constant_expression(sema *s, const ast *n, const char *what)
 {
-	if (!n) return sval_poison((span){0});
 	ir_builder saved = scratch_open(s, n->at);
 	sval v = sema_expression(s, n);
 	const char *found = sval_is_compile_time(v) ? "" : sema_type_text(s, v);

@@ -176,7 +176,8 @@ sval fold_unary(sema *, ast_op, sval a, span at, span mark);
 /* sema_unify(), the conversions of v[i] being made at where[i]. */
 bool sema_unify_at(sema *, const sval *v, unsigned n, span at, ir_builder *where, ir_value **out);
 bool number_fits(sema_number, scalar); /* in the type's range; a float is in no integer's, and inf in every float's */
-/* The type in which two numbers meet; false: signed and unsigned with no common type. */
+/* The type in which two numbers meet; false: signed and unsigned with no common type.  That a literal fits the other's
+ * type has been checked. */
 bool number_common_type(sema_number a, sema_number b, scalar *type, bool *untyped);
 /* May the number stand beside a `t`?  A literal that does not fit is an error, not a wider type. */
 bool sema_literal_fits(sema *, sval number, scalar t);

@@ -215,7 +215,7 @@ static bool merge_block_ptr(sema *s, sval *a, sval *b, const meeting *m)
 	sema_block_ptr *x = ARENA_NEW(s->arena, sema_block_ptr), *y = ARENA_NEW(s->arena, sema_block_ptr);
 	*x = *a->block_ptr;
 	*y = *b->block_ptr;
-	if (!ir_type_equal(x->block, y->block) || x->tensor->rank != y->tensor->rank) return disagree(s, *a, *b, m);
+	if (!ir_type_equal(x->block, y->block)) return disagree(s, *a, *b, m); /* which compares the ranks too */
 	const sval *xi = x->index, *yi = y->index;
 	if (!merge_items(s, &xi, &yi, x->tensor->rank, m) || !merge_tensor(s, &x->tensor, &y->tensor, m)) return false;
 	x->index = (sval *)xi;
@@ -229,8 +229,10 @@ static bool merge_numbers(sema *s, sval *a, sval *b, const meeting *m)
 {
 	scalar ta = a->kind == SVAL_VALUE ? (scalar)a->value->type.elem : a->number.type;
 	scalar tb = b->kind == SVAL_VALUE ? (scalar)b->value->type.elem : b->number.type, t;
-	if (a->kind == SVAL_VALUE && b->kind == SVAL_VALUE)
-		return ir_type_equal(a->value->type, b->value->type) || disagree(s, *a, *b, m);
+	if (a->kind == SVAL_VALUE && b->kind == SVAL_VALUE) {
+		if (ir_type_equal(a->value->type, b->value->type)) return true;
+		return disagree(s, *a, *b, m);
+	}
 	if (a->kind == SVAL_VALUE) {
 		bool adapts = b->number.untyped || scalar_is_integer(tb);
 		if (a->value->type.rank || a->value->type.pointer || !(tb == ta || adapts) ||
@@ -278,7 +280,6 @@ static sval zero_at(sema *s, sval v, ir_builder *b)
 static bool merge(sema *s, sval *a, sval *b, const meeting *m)
 {
 	bool na = a->kind == SVAL_NUMBER || a->kind == SVAL_VALUE, nb = b->kind == SVAL_NUMBER || b->kind == SVAL_VALUE;
-	if (a->kind == SVAL_UNDEFINED && b->kind == SVAL_UNDEFINED) return true;
 	if (a->kind == SVAL_UNDEFINED && sval_is_compile_time(*b)) return *a = *b, b->kind != SVAL_POISON;
 	if (b->kind == SVAL_UNDEFINED && sval_is_compile_time(*a)) return *b = *a, a->kind != SVAL_POISON;
 	if (a->kind == SVAL_UNDEFINED) {
@@ -302,7 +303,9 @@ static bool merge(sema *s, sval *a, sval *b, const meeting *m)
 			return disagree(s, *a, *b, m);
 		return merge_tensor(s, &a->tensor, &b->tensor, m);
 	case SVAL_BLOCK_PTR: return merge_block_ptr(s, a, b, m);
-	default: return sval_equal(*a, *b) || disagree(s, *a, *b, m);
+	default:
+		if (sval_equal(*a, *b)) return true;
+		return disagree(s, *a, *b, m);
 	}
 }
 

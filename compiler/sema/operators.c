@@ -32,8 +32,9 @@ bool promote(scalar a, scalar b, scalar *out)
 
 static bool is_integer_value(sval v)
 {
-	ir_type t;
-	return sval_type_of(v, &t) && !t.pointer && scalar_is_integer((scalar)t.elem);
+	ir_type t = {0};
+	sval_type_of(v, &t);
+	return !t.pointer && scalar_is_integer((scalar)t.elem);
 }
 
 static bool is_pointer_value(sval v)
@@ -44,7 +45,7 @@ static bool is_pointer_value(sval v)
 /* The operator between two operands, when the source shows one there. */
 static span between(span a, span b)
 {
-	if (!a.file || a.file != b.file || b.begin < a.end || b.begin > a.file->size) return (span){0};
+	if (!a.file || a.file != b.file || b.begin < a.end) return (span){0};
 	span m = {a.file, a.end, b.begin};
 	while (m.begin < m.end && strchr(") \t\n\r", a.file->text[m.begin])) m.begin++;
 	while (m.begin < m.end && strchr("( \t\n\r", a.file->text[m.end - 1])) m.end--;
@@ -68,11 +69,11 @@ void sema_hint_mix(sema *s, diag *d, sval a, scalar ta, sval b, scalar tb)
 {
 	bool first = scalar_is_signed(ta);
 	sval with_sign = first ? a : b, without = first ? b : a;
-	scalar s_type = first ? ta : tb, u_type = first ? tb : ta;
+	scalar u_type = first ? tb : ta; /* the other one is not wider, else they would mix */
 	static const scalar wider[] = {SCALAR_I16, SCALAR_I32, SCALAR_I64};
 	const char *u_text = sema_postfix_text(s, without.at);
 	for (unsigned i = 0; i < sizeof wider / sizeof *wider; i++)
-		if (scalar_bytes(wider[i]) > scalar_bytes(u_type) && scalar_bytes(wider[i]) >= scalar_bytes(s_type)) {
+		if (scalar_bytes(wider[i]) > scalar_bytes(u_type)) {
 			diag_set_hint(s->diags, d, "%s holds the values of both: %s.to(%s)", scalar_name(wider[i]),
 				u_text, scalar_name(wider[i]));
 			return;
@@ -146,7 +147,7 @@ static bool number_beside(sema *s, sval v, scalar t, scalar *out)
 	}
 	if (!sema_literal_fits(s, v, t)) return false;
 	bool adapts = n.untyped || (!promote(t, n.type, &common) && number_fits(n, t));
-	return *out = adapts && n.type != SCALAR_BOOL && t != SCALAR_BOOL ? t : n.type, true;
+	return *out = adapts && t != SCALAR_BOOL ? t : n.type, true;
 }
 
 /* Typed numbers meet in pairs, literals adapt to them as to run-time values; where all are literals, every one must
@@ -167,9 +168,9 @@ bool sema_numbers_type(sema *s, const sval *v, unsigned n, span at, scalar *out)
 		bool t_bool = t.type == SCALAR_BOOL, x_bool = x.type == SCALAR_BOOL;
 		if (t_bool && x_bool) continue;
 		if (!t.untyped && !t_bool && !sema_literal_fits(s, *w, t.type)) return false;
-		t.i = 0; /* only its type counts */
-		if (t_bool || x_bool || !number_common_type(t, x, &t.type, &t.untyped))
-			return report_mix(s, *first, first->number.type, *w, x.type, at);
+		if (t_bool || x_bool) return report_mix(s, *first, first->number.type, *w, x.type, at);
+		t.i = 0; /* only its type counts: as a 0, which fits all of them */
+		number_common_type(t, x, &t.type, &t.untyped);
 		if (t.untyped && !scalar_is_float(t.type)) t.type = SCALAR_I32;
 	}
 	if (scalar_is_float(t.type)) return *out = t.type, true;
@@ -258,8 +259,7 @@ static diag *report_shapes(sema *s, sval a, ir_type x, sval b, ir_type y, span a
 			s->diags, d, "shapes align at the right; an extent of 1 stretches, and [:, None] adds one");
 		return d;
 	}
-	bool both = a.kind == SVAL_VALUE && b.kind == SVAL_VALUE && made_from_arange(a.value, x.dim[0], 0) &&
-		    made_from_arange(b.value, y.dim[0], 0);
+	bool both = made_from_arange(a.value, x.dim[0], 0) && made_from_arange(b.value, y.dim[0], 0);
 	span m = between(a.at, b.at);
 	const char *op = m.file ? sema_source_text(s, m) : "and";
 	const char *ta = sema_postfix_text(s, a.at), *tb = sema_postfix_text(s, b.at);
@@ -287,7 +287,6 @@ static ir_value *stretch(sema *s, ir_value *v, ir_type shape)
 
 ir_value *sema_broadcast_to(sema *s, ir_value *v, ir_type shape, span at)
 {
-	if (!v) return NULL;
 	if (!sema_stretches(v->type, shape)) {
 		diag *d = sema_diag(s, 203, at, "shape %s does not broadcast to %s", sema_shape_text(s, v->type),
 			sema_shape_text(s, shape));
@@ -307,7 +306,6 @@ bool sema_broadcast_pair(sema *s, sval a, sval b, span at, ir_value **x, ir_valu
 	*x = sema_value(s, a, "the left operand");
 	*y = sema_value(s, b, "the right operand");
 	ir_type shape;
-	if (!*x || !*y) return false;
 	if (!common_shape((*x)->type, (*y)->type, &shape)) {
 		report_shapes(s, a, (*x)->type, b, (*y)->type, at);
 		return false;
@@ -327,11 +325,10 @@ static bool unify_shapes(sema *s, const sval *v, unsigned n, scalar elem, span a
 		ir_type next = {0}, joined;
 		if (v[i].kind == SVAL_VALUE) next = v[i].value->type;
 		if (!common_shape(shape, next, &joined)) {
-			unsigned other = 0;
-			while (other < i &&
-				(v[other].kind != SVAL_VALUE || common_shape(v[other].value->type, next, &joined)))
+			unsigned other = 0; /* the one that the extent in question is of */
+			while (v[other].kind != SVAL_VALUE || common_shape(v[other].value->type, next, &joined))
 				other++;
-			report_shapes(s, v[other < i ? other : 0], shape, v[i], next, at);
+			report_shapes(s, v[other], shape, v[i], next, at);
 			return false;
 		}
 		shape = joined;
@@ -387,13 +384,7 @@ static bool unify_pointers(sema *s, const sval *v, unsigned n, span at, ir_build
 bool sema_unify_at(sema *s, const sval *v, unsigned n, span at, ir_builder *where, ir_value **out)
 {
 	bool pointers = false;
-	for (unsigned i = 0; i < n; i++) {
-		if (v[i].kind != SVAL_VALUE && v[i].kind != SVAL_NUMBER) {
-			sema_value(s, v[i], "an operand");
-			return false;
-		}
-		pointers = pointers || is_pointer_value(v[i]);
-	}
+	for (unsigned i = 0; i < n; i++) pointers = pointers || is_pointer_value(v[i]);
 	if (pointers) return unify_pointers(s, v, n, at, where, out);
 	scalar elem;
 	return common_element(s, v, n, at, &elem) && unify_shapes(s, v, n, elem, at, where, out);
@@ -527,7 +518,8 @@ static ir_value *shift_count(sema *s, sval count, scalar type)
 static sval shift(sema *s, ast_op op, sval a, sval b, span at, span mark)
 {
 	ir_type ta = {0}, tb = {0};
-	if (!sval_type_of(a, &ta) || !sval_type_of(b, &tb)) return sval_poison(at);
+	sval_type_of(a, &ta);
+	sval_type_of(b, &tb);
 	scalar type = (scalar)ta.elem;
 	if (a.kind == SVAL_NUMBER && a.number.untyped && scalar_is_integer(type) &&
 		scalar_is_integer((scalar)tb.elem) && !number_beside(s, a, (scalar)tb.elem, &type))
@@ -573,12 +565,10 @@ sval sema_emit_binary(sema *s, ast_op op, sval a, sval b, span at, span mark)
 	const sval both[] = {a, b};
 	scalar elem;
 	if (!common_element(s, both, 2, at, &elem)) return sval_poison(at);
-	for (int i = 0; i < 2;
-		i++) { /* fp8 with f32 would be f32, but fp8 is converted by the user, not by promotion */
-		ir_type t;
-		if (sval_type_of(both[i], &t) && scalar_is_fp8((scalar)t.elem) &&
-			!check_element(s, op, (scalar)t.elem, at, mark))
-			return sval_poison(at);
+	for (int i = 1; i >= 0; i--) { /* fp8 is converted by the user, not by promotion to the other's f32 */
+		ir_type t = {0};
+		sval_type_of(both[i], &t);
+		if (scalar_is_fp8((scalar)t.elem)) elem = (scalar)t.elem;
 	}
 	if (!check_element(s, op, elem, at, mark)) return sval_poison(at);
 	if ((op == AST_OP_DIV || op == AST_OP_REM) && nb && scalar_is_integer(elem) && b.number.i == 0)
@@ -614,19 +604,4 @@ sval sema_emit_unary(sema *s, ast_op op, sval a, span at, span mark)
 		return sval_poison(at);
 	}
 	return sval_value(ir_unary(&s->b, op == AST_OP_TILDE ? IR_NOT : IR_NEG, a.value), at);
-}
-
-bool sema_check_math(sema *s, sval x, const char *what)
-{
-	ir_type t;
-	if (sval_is_poison(x)) return false;
-	if (!sval_type_of(x, &t)) {
-		sema_value(s, x, what);
-		return false;
-	}
-	scalar e = (scalar)t.elem;
-	if (!t.pointer && scalar_is_float(e) && !scalar_is_fp8(e)) return true;
-	diag *d = sema_diag(s, 206, x.at, "%s needs floats, found %s", what, sema_type_text(s, x));
-	if (!t.pointer) diag_set_hint(s->diags, d, "convert first: %s.to(f32)", sema_postfix_text(s, x.at));
-	return false;
 }

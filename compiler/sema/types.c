@@ -78,7 +78,6 @@ const stype *sema_stype_of(sema *s, sval v)
 	ir_type t;
 	if (sval_type_of(v, &t)) return stype_value(s, t);
 	if (v.kind == SVAL_TENSOR) return &type_tensor;
-	if (v.kind == SVAL_TYPE) return &type_type;
 	if (v.kind != SVAL_TUPLE) return NULL;
 	const stype **items = ARENA_ARRAY(s->arena, const stype *, v.tuple.n + 1);
 	for (uint32_t i = 0; i < v.tuple.n; i++)
@@ -198,8 +197,7 @@ ir_value *sema_store_value(sema *s, sval v, scalar elem, ir_type shape, const ch
 			s->diags, d, "an address in memory is an integer: %s.to(u64)", sema_postfix_text(s, v.at));
 		return NULL;
 	}
-	x = sema_convert(s, x, elem);
-	return x ? sema_broadcast_to(s, x, shape, v.at) : NULL;
+	return sema_broadcast_to(s, sema_convert(s, x, elem), shape, v.at);
 }
 
 ir_value *sema_as_mask(sema *s, sval v, ir_type shape, const char *what)
@@ -276,7 +274,7 @@ bool sema_as_choice(sema *s, sval v, const char *const *choices, unsigned n, uns
 		text_printf(&list, "%s\"%s\"", i ? ", " : "", choices[i]);
 	}
 	diag *d = sema_diag(s, 219, v.at, "%s cannot be \"%.40s\"", what, chosen);
-	diag_set_hint(s->diags, d, "one of %s", list.at ? list.at : "none");
+	diag_set_hint(s->diags, d, "one of %s", list.at);
 	return false;
 }
 
@@ -336,7 +334,7 @@ bool sema_as_axis(sema *s, sval v, unsigned rank, unsigned *axis, const char *wh
 	if (a < -(int64_t)rank || a >= (int64_t)rank) {
 		diag *d = sema_diag(s, 210, v.at, "%s %lld is out of range for %u dimension%s", what, (long long)a,
 			rank, rank == 1 ? "" : "s");
-		if (rank) diag_set_hint(s->diags, d, "%d to %u", -(int)rank, rank - 1);
+		diag_set_hint(s->diags, d, "%d to %u", -(int)rank, rank - 1);
 		return false;
 	}
 	*axis = (unsigned)(a < 0 ? a + rank : a);
@@ -348,7 +346,7 @@ bool sema_check_tile(sema *s, ir_type t, span at)
 	uint64_t elements = 1;
 	for (unsigned i = 0; i < t.rank; i++) {
 		uint32_t n = t.dim[i];
-		if (n == 0 || (n & (n - 1))) {
+		if (n & (n - 1)) {
 			uint64_t next = 1;
 			while (next < n) next *= 2;
 			diag *d = sema_diag(s, 207, at, "a tile's extents are powers of two, found %u", n);

@@ -29,8 +29,7 @@ sval sval_value(ir_value *v, span at)
 sval sval_int(sema_int i, span at)
 {
 	bool fits;
-	sval v = {.kind = SVAL_NUMBER, .at = at, .number = number_make_int(i, &fits)};
-	return fits ? v : sval_poison(at);
+	return (sval){.kind = SVAL_NUMBER, .at = at, .number = number_make_int(i, &fits)};
 }
 
 sval sval_typed_int(scalar type, sema_int i, span at)
@@ -130,8 +129,6 @@ bool sval_equal(sval a, sval b)
 		return true;
 	case SVAL_FN: return a.fn == b.fn;
 	case SVAL_BUILTIN: return a.builtin == b.builtin;
-	case SVAL_TENSOR: return a.tensor == b.tensor;
-	case SVAL_BLOCK_PTR: return a.block_ptr == b.block_ptr;
 	default: return true;
 	}
 }
@@ -162,7 +159,6 @@ void sema_items(sval *v, const sval **items, uint32_t *n)
 
 const char *sema_where_text(sema *s, span at)
 {
-	if (!at.file) return "the command line";
 	source_position p = source_locate(s->arena, at);
 	return arena_printf(s->arena, "%s:%u:%u", at.file->name, p.line, p.column);
 }
@@ -221,7 +217,6 @@ static const char *tuple_text(sema *s, sval v)
 const char *sema_type_text(sema *s, sval v)
 {
 	switch (v.kind) {
-	case SVAL_POISON: return "an error";
 	case SVAL_VOID: return "no value";
 	case SVAL_NONE: return "None";
 	case SVAL_NUMBER:
@@ -240,15 +235,15 @@ const char *sema_type_text(sema *s, sval v)
 			scalar_name(v.tensor->base->type.elem));
 	case SVAL_BLOCK_PTR:
 		return arena_printf(s->arena, "a block pointer to %s", ir_type_name(s->arena, v.block_ptr->block));
-	case SVAL_SLICE: return "':'";
-	case SVAL_UNDEFINED: return "nothing";
+	case SVAL_POISON:
+	case SVAL_UNDEFINED: break;
 	}
-	return "nothing";
+	return "an error";
 }
 
 const char *sema_source_text(sema *s, span at)
 {
-	if (!at.file || at.end <= at.begin || at.end > at.file->size || at.end - at.begin > 40) return "...";
+	if (!at.file || at.end - at.begin > 40) return "...";
 	const char *t = at.file->text + at.begin;
 	for (uint32_t i = 0; i < at.end - at.begin; i++)
 		if ((unsigned char)t[i] < ' ') return "...";
@@ -288,7 +283,7 @@ const char *sema_origin_text(sema *s, sval v)
 static const frame *library_call(const frame *f)
 {
 	const frame *inside = NULL;
-	for (; f && f->fn && f->library && f->call.file; f = f->up) inside = f;
+	for (; f && f->fn && f->library; f = f->up) inside = f;
 	return inside;
 }
 
@@ -303,7 +298,7 @@ static diag *error_in_library(sema *s, uint16_t code, const frame *inside, const
 static void label_calls(sema *s, diag *d, const frame *f)
 {
 	for (int depth = 0; f && depth < 3; f = f->up, depth++)
-		if (f->fn && f->call.file) diag_add_label(s->diags, d, f->call, "in this call of '%s'", f->fn->name);
+		if (f->fn) diag_add_label(s->diags, d, f->call, "in this call of '%s'", f->fn->name);
 }
 
 /* Inside an inlined function the call says which of its uses is meant; inside the library, whose source is not the
@@ -311,7 +306,7 @@ static void label_calls(sema *s, diag *d, const frame *f)
 static diag *report(sema *s, uint16_t code, span at, const char *fmt, va_list args)
 {
 	const char *message = arena_vprintf(s->arena, fmt, args);
-	const frame *f = s->private ? s->private->frame : NULL, *inside = library_call(f);
+	const frame *f = s->private->frame, *inside = library_call(f);
 	if (inside) {
 		diag *d = error_in_library(
 			s, code, inside, arena_printf(s->arena, "in '%s': %s", inside->fn->name, message));
@@ -394,7 +389,6 @@ const char *sema_nearest(const char *name, const char *const *candidates, size_t
 	unsigned best = length <= 2 ? 1 : length <= 4 ? 2 : length <= 7 ? 3 : 4; /* none, one, two or three edits */
 	const char *found = NULL;
 	for (size_t i = 0; i < n; i++) {
-		if (!candidates[i]) continue;
 		unsigned d = distance(name, candidates[i], best);
 		if (d < best) {
 			best = d;

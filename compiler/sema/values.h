@@ -31,7 +31,6 @@ typedef enum sval_kind {
 	SVAL_BUILTIN,   /* a built-in function */
 	SVAL_TENSOR,    /* tensor(base, shape, strides) */
 	SVAL_BLOCK_PTR, /* block_ptr(tensor, index, shape) */
-	SVAL_SLICE,     /* the : of an index */
 	SVAL_UNDEFINED, /* internal: a slot that nothing was assigned to yet */
 } sval_kind;
 
@@ -108,7 +107,7 @@ sval sval_poison(span);
 sval sval_void(span);
 sval sval_none(span);
 sval sval_value(ir_value *, span); /* null: poison */
-sval sval_int(sema_int, span);     /* untyped */
+sval sval_int(sema_int, span);     /* untyped; fits i64 or u64 */
 sval sval_typed_int(scalar, sema_int, span);
 sval sval_float(double, span); /* untyped */
 sval sval_number_bits(scalar, uint64_t bits, span);
@@ -131,7 +130,7 @@ static inline bool sval_is_int(sval v) /* a compile-time integer */
 	return v.kind == SVAL_NUMBER && scalar_is_integer(v.number.type);
 }
 bool sval_is_compile_time(sval); /* nothing in it is a run-time value */
-bool sval_equal(sval, sval);     /* of compile-time values */
+bool sval_equal(sval, sval);     /* of compile-time values, and of SVAL_VALUE */
 /* Scalar, tile or number: its type (an untyped number's when alone).  False for anything else, without an error. */
 bool sval_type_of(sval, ir_type *);
 uint64_t sema_number_bits(sema_number, scalar to); /* the number cast to that type: its container */
@@ -182,10 +181,10 @@ bool sema_check_tile(sema *, ir_type, span);
 bool sema_stretches(ir_type from, ir_type to); /* does the one shape broadcast to the other? */
 /* Stretches to the shape with EXPAND_DIMS, BROADCAST, SPLAT; error 203 when it does not stretch. */
 ir_value *sema_broadcast_to(sema *, ir_value *, ir_type shape, span);
-/* The common shape of two, null-safe; the error (203 with labels) points at `at` and at both operands. */
+/* The common shape of two; the error (203 with labels) points at `at` and at both operands. */
 bool sema_broadcast_pair(sema *, sval a, sval b, span at, ir_value **x, ir_value **y);
-/* Promotion and broadcasting of n values to one type and shape (as the arithmetic operators do): where, maximum, fma.
- * Compile-time numbers adapt to the others.  All compile-time: they become run-time constants. */
+/* Promotion and broadcasting of n values or numbers to one type and shape (as the arithmetic operators do): where,
+ * maximum, fma. Compile-time numbers adapt to the others.  All compile-time: they become run-time constants. */
 bool sema_unify(sema *, const sval *v, unsigned n, span at, ir_value **out);
 /* The type that numbers alone take beside each other; false after an error. */
 bool sema_numbers_type(sema *, const sval *, unsigned n, span at, scalar *out);
@@ -196,9 +195,6 @@ sval sema_cast(sema *, sval x, sval type, bool bitcast, span at);
 /* a OP b and OP a as the language's operators: folding, promotion, broadcasting, pointer arithmetic. */
 sval sema_emit_binary(sema *, ast_op, sval a, sval b, span at, span mark);
 sval sema_emit_unary(sema *, ast_op, sval a, span at, span mark);
-/* True and a call's `what` in the message when x is f16, bf16, f32 or f64 (fp8 and integers: error 206 naming the
- * cast). */
-bool sema_check_math(sema *, sval x, const char *what);
 /* Calls a function value (SVAL_FN or SVAL_BUILTIN) on positional arguments: for reduce(x, axis, f). */
 sval sema_call_fn(sema *, sval f, const sval *args, uint32_t n, span at);
 /* How many arguments such a value may be called with, for errors before the call; `at` is no place for a built-in. */

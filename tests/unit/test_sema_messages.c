@@ -3,6 +3,7 @@
 
 /* What the statements use.  The first line is one of functions for reduce() and its like. */
 static const char head[] =
+	"fn nil(a, b) { return None; }  fn four(a, b, c, d) { return a; }  fn takes_type(const T: type) { }\n"
 	"fn add(a, b) { return a + b; }  fn three(a, b) { return 3; }  fn none(a, b) { }\n"
 	"fn wide(a, b) { return (a + b).to(i64); }  fn less(a, b) { return a < b; }  fn bad(a, b) { return a + \"s\"; "
 	"}\n"
@@ -164,6 +165,8 @@ static const wrong shapes[] = {
 REPORTS(shapes)
 
 static const wrong mathematics[] = {
+	{"where(t, x, n);", 204, "pointers meet only pointers to the same type", NULL},
+	{"where(t, n, x);", 204, "pointers meet only pointers to the same type", NULL},
 	{"exp(\"x\");", 216, "'exp' must be a number or a tile, found a string", NULL},
 	{"exp(x);", 206, "'exp' needs floats, found *f32", NULL},
 	{"exp(q);", 206, "'exp' needs floats, found f8e4m3", "convert first: q.to(f32)"},
@@ -288,6 +291,8 @@ static const wrong memory[] = {
 REPORTS(memory)
 
 static const wrong tensors[] = {
+	{"load(shape = A, A = 3, index = [0]);", 501, "'tensor.load' needs a tensor, not the number 3", NULL},
+	{"store(v = A, A = x, index = [0]);", 501, "'tensor.store' needs a tensor, not *f32", NULL},
 	{"tensor(\"x\", [4]);", 501, "'tensor' needs a scalar pointer, not a string", NULL},
 	{"tensor(n, [4]);", 501, "'tensor' needs a scalar pointer, not i32", NULL},
 	{"tensor(x + i, [4]);", 501, "'tensor' needs a scalar pointer, not (*f32)[64]", NULL},
@@ -334,6 +339,8 @@ static const wrong tensors[] = {
 REPORTS(tensors)
 
 static const wrong reductions[] = {
+	{"reduce(i, 0, nil);", 204, "a result of the function must be i32, found None", NULL},
+	{"reduce((i, i), 0, four);", 509, "the function of this 'reduce' returns 2 values, not i32", NULL},
 	{"sum(\"x\");", 501, "'sum' needs a tile of numbers, not a string", NULL},
 	{"sum(x + i);", 501, "'sum' needs a tile of numbers, not (*f32)[64]", NULL},
 	{"sum(n);", 501, "'sum' needs a tile of numbers, not i32", NULL},
@@ -495,6 +502,15 @@ static const wrong others[] = {
 REPORTS(others)
 
 static const wrong operators[] = {
+	{"x - f;", 206, "'-' of *f32 and f32", "a pointer takes an integer offset, in elements: p + i"},
+	{"exp == exp;", 206, "'==' of the built-in function 'exp' and the built-in function 'exp'",
+		"a function is called with its arguments in parentheses"},
+	{"\"s\" * 2;", 206, "'*' of a string and the number 2", NULL},
+	{"fp8 == zeros([64], f8e5m2);", 206, "there is no arithmetic on f8e4m3", "convert first: x.to(f32)"},
+	{"n + (u + u + u + u + u + u + u + u + u + u + u + u);", 205, "signed i32 and unsigned u32 do not mix",
+		"i64 holds the values of both: ....to(i64)"},
+	{"var s = (n + 1, u + 1); for e in range(n) { s[0] + s[1]; s = (s[0], s[1]); }", 205,
+		"signed i32 and unsigned u32 do not mix", "i64 holds the values of both: s[1].to(i64)"},
 	{"n + \"s\";", 206, "'+' of i32 and a string", NULL},
 	{"f32 * 2;", 206, "'*' of a type", "a pointer type is written *f32, prefix"},
 	{"f32 < f16;", 206, "'<' of the type f32 and the type f16", NULL},
@@ -661,6 +677,22 @@ static const wrong casts[] = {
 REPORTS(casts)
 
 static const wrong types[] = {
+	{"let a: *f16 = x;", 204, "the value must be *f16, found *f32", "write the cast: x.to(*f16)"},
+	{"let a: u8 = (300).to(i32);", 204, "the value must be u8, found the i32 300",
+		"write the cast: ((300).to(i32)).to(u8)"},
+	{"takes_type(3);", 208, "const parameter 'T' must be a type, found the number 3",
+		"types are f32, *f16, f32[64, 64], (i32, f32) ..."},
+	{"n.n;", 209, "i32 has no member 'n'", NULL},
+	{"n.BYTE;", 209, "i32 has no member 'BYTE'", NULL},
+	{"n.k;", 209, "i32 has no member 'k'", NULL},
+	{"let twice = add; n.twice;", 209, "i32 has no member 'twice'",
+		"to call the function, add parentheses: .twice()"},
+	{"let root = sqrt; n.root;", 209, "i32 has no member 'root'", "to call the function, add parentheses: .root()"},
+	{"a_name_that_is_longer_than_any_that_the_compiler_compares_with_others_is_just_unknown;", 201,
+		"unknown name 'a_name_that_is_longer_than_any_that_the_compiler_compares_with_others_is_just_unknown'",
+		NULL},
+	{"let a_name_that_is_longer_than_any_that_the_compiler_compares_with_others_ = 1; oops;", 201,
+		"unknown name 'oops'", NULL},
 	{"let a: f32[8] = *f32[8];", 208, "a pointer points to a scalar type, not to f32[8]",
 		"a tile of pointers is written (*f32)[N]"},
 	{"**f32;", 208, "a pointer points to a scalar type, not to *f32",

@@ -415,6 +415,13 @@ static void test_becomes(void **state)
 			"const {value=8} : i32\ntensor_store"},
 		{"store(inner(t, n, bp, advance(bp, [8, n])), 1.0);",
 			"if %t : *f32, i32, i32, i64, i32, i32, i32, bool"},
+		/* calls */
+		{"device_print(\"v\", n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, l);",
+			"print %n, %n, %n, %n, %n, %n, %n, %n, %n, %n, %n, %n, %n, %n, %n, %l"},
+		{"device_print(\"v\", n, i, arange(0, 4)[:, None]);", "print %n, %\nbroadcast %\n : i32[4,64]"},
+		{"store(p, reduce(i, 0, assumes));", " = reduce\n = add %a, %b\n!assume"},
+		{"let (r, s) = inline_asm(\"x\", \"=r,=r,r,r\", [n, i], (i32, i32)); store(p + i, r);",
+			"inline_asm %\nsplat %n"},
 		/* tensors */
 		{"tensor(x, [u]).store([0], i);", "convert %u : i64\ntensor_store %x"},
 		{"tensor(x, [64]).store([b], i);", "convert %b : i64"},
@@ -426,6 +433,7 @@ static void test_becomes(void **state)
 		char source[1024], line[128];
 		compiled c;
 		snprintf(source, sizeof source,
+			"fn assumes(a, b) { assume(a > 0); return a + b; }\n"
 			"fn either(t, a, b) { if t { return a; } else { return b; } }  fn u8_(x) { return x.to(u8); }\n"
 			"fn inner(t, n, a, b) { if t { if n > 3 { return a; } } return b; }\n"
 			"kernel k(x: *f32, y: *f32, c: *const f32, p: *i32, n: i32, l: i64, b: u8, u: u32, h: f16, f: "
@@ -571,6 +579,34 @@ static void test_overflow(void **state)
 	assert_int_equal(failed, 0);
 }
 
+/* The label under an operand that was made elsewhere says where. */
+static void test_origins(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *body, *label;
+	} rows[] = {
+		{"let s = load(p); s + u;", "i32, loaded at t.blk:1:45"},
+		{"let s = sum(arange(0, 8)); s + u;", "i32, reduced at t.blk:1:45"},
+		{"let s = n * 2; s + u;", "i32, made at t.blk:1:45"},
+		{"n + u;", "i32 'n'"},
+		{"n * 2 + u;", "i32"},
+		{"(3).to(i32) + u * 0 + n;", "u32"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char source[256];
+		compiled c;
+		snprintf(source, sizeof source, "kernel k(p: *i32, n: i32, u: u32) { %s }", rows[i].body);
+		compile_text(&c, source);
+		const diag *d = c.ds.first;
+		assert_int_equal(c.ds.errors, 1);
+		assert_int_equal(d->code, 205);
+		if (strcmp(d->labels->text, rows[i].label) != 0)
+			fail_msg("%s: %s\n%s", rows[i].body, rows[i].label, c.rendered.at);
+		compiled_free(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -578,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_printed),
 		cmocka_unit_test(test_becomes),
 		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_origins),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
