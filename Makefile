@@ -95,6 +95,8 @@ $(BUILD)/tests/test_system_faults: WRAP = $(SYSTEM_CALLS:%=-Wl,--wrap=%)
 # Of those, and of others, what fails only around the process that tunes in isolation.
 ISOLATED_CALLS := fcntl mmap poll waitpid posix_spawn_file_actions_adddup2 posix_spawn_file_actions_addopen nanosleep
 $(BUILD)/tests/test_isolated: WRAP = $(ISOLATED_CALLS:%=-Wl,--wrap=%)
+RECORD_CALLS := flock pwrite ftruncate unlink
+$(BUILD)/tests/test_records: WRAP = $(RECORD_CALLS:%=-Wl,--wrap=%)
 
 $(BUILD)/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
