@@ -470,9 +470,7 @@ static sval expression(sema *s, const ast *n)
 	case AST_MEMBER: return member(s, n);
 	case AST_INDEX: return sema_index(s, n, sema_expression(s, n->kids[0]));
 	case AST_TUPLE: return tuple(s, n);
-	default:
-		return sval_poison(
-			n->at); /* not reached: the other kinds are statements or parts of an index or call */
+	default: return sval_poison(n->at); /* not reached: the rest are parts of expressions and statements */
 	}
 }
 

@@ -262,7 +262,7 @@ const char *sema_postfix_text(sema *s, span at)
 		plain = depth > 0 || strchr("._)]", *c) || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
 			(*c >= '0' && *c <= '9');
 	}
-	return plain || strcmp(t, "...") == 0 ? t : arena_printf(s->arena, "(%s)", t);
+	return plain ? t : arena_printf(s->arena, "(%s)", t);
 }
 
 /* How a value came to be, for the label under an operand: the type, and where it was made if that is elsewhere. */

@@ -334,6 +334,8 @@ static void test_becomes(void **state)
 		{"store(where(t, x, x.to(*f32)), 1.0);", "select %t, %x, %x : *f32"},
 		{"store((1024).to(*f32), 1.0);", "const {value=1024} : u64\nbitcast %3 : *f32"},
 		{"store((l + 8).to(*f32), 1.0);", " : *f32\nbitcast"},
+		{"store(p, n.to(i32, bitcast = true));", "store %p, %n"},
+		{"store(p, u.to(i32, bitcast = true));", "bitcast %u : i32"},
 		{"store(p, x.to(u64));", "bitcast %x : u64"},
 		{"store(reshape(x + i, [8, 8]), 1.0);", "reshape %\n(*f32)[8,8]"},
 		/* shifts: a count of a wider type keeps its upper bits */
@@ -499,6 +501,9 @@ static void test_overflow(void **state)
 		{"store(x + (pid.to(f32) * 70000.0).to(i32), 1.0);", 0},
 		/* what is known at the last place */
 		{"store(x + minimum(pid, 7) * 70000, 1.0);", 0},
+		{"store(x + maximum(pid, 7) * 70000, 1.0);", 1},
+		{"store(x + maximum(minimum(pid, 5), 7) * 70000, 1.0);", 0},
+		{"store(x + maximum(-pid, 7) * 70000, 1.0);", 0},
 		{"store(x + minimum(pid, 50000) * 70000, 1.0);", 1},
 		{"store(x + pid / 2 * 70000, 1.0);", 1},
 		{"store(x + pid / 4 * 70000, 1.0);", 0},
@@ -557,6 +562,7 @@ static void test_overflow(void **state)
 		{"assume(n >= 7); for i in range(0, n) { store(x + pid * 70000, 1.0); }", 0},
 		{"assume(n >= 7); for i in range(n, 70000) { store(x + pid * 70000, 1.0); }", 0},
 		{"assume(n >= 7); for i in range(0, 70000, n) { store(x + pid * 70000, 1.0); }", 0},
+		{"var s = 0; for i in range(0, 70000) { s += i; store(x + i * 70000, s); }", 1},
 		{"if t { store(x + pid * 70000, 1.0); }", 0},
 	};
 	unsigned failed = 0;
