@@ -74,7 +74,6 @@ static LLVMValueRef high_product(cpu_emitter *e, scalar s, LLVMValueRef x, LLVMV
 static LLVMValueRef integer_op(cpu_emitter *e, ir_kind kind, scalar s, LLVMValueRef *a)
 {
 	LLVMBuilderRef b = e->builder;
-	LLVMValueRef least_is_poison = flag(e, false);
 	switch (kind) {
 	case IR_ADD: return LLVMBuildAdd(b, a[0], a[1], "");
 	case IR_SUB: return LLVMBuildSub(b, a[0], a[1], "");
@@ -85,10 +84,11 @@ static LLVMValueRef integer_op(cpu_emitter *e, ir_kind kind, scalar s, LLVMValue
 	case IR_UMULHI: return high_product(e, s, a[0], a[1]);
 	case IR_SHL:
 	case IR_SHR: return shift(e, kind, s, a[0], a[1]);
-	default: break; /* abs */
+	case IR_ABS:
+		if (!scalar_is_signed(s)) return a[0];
+		return cpu_intrinsic(e, "llvm.abs", LLVMTypeOf(a[0]), 2, (LLVMValueRef[]){a[0], flag(e, false)});
+	default: return NULL; /* not reached: verify_types.c has refused it */
 	}
-	if (!scalar_is_signed(s)) return a[0];
-	return cpu_intrinsic(e, "llvm.abs", LLVMTypeOf(a[0]), 2, (LLVMValueRef[]){a[0], least_is_poison});
 }
 
 /* ---- floats ---- */

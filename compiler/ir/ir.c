@@ -15,12 +15,15 @@ enum { /* ops.def writes the flags without their prefix */
 	WRITES = IR_WRITES,
 	CONTROL = IR_CONTROL,
 	TERMINATOR = IR_TERMINATOR,
+	TILE = IR_TILE,
+	MAPPED = IR_MAPPED,
+	BUILTIN = IR_BUILTIN,
 	ANY = IR_ANY,
 };
 
 #define A(name) (UINT64_C(1) << IR_ATTR_##name)
 const ir_op_info ir_ops[IR_KIND_COUNT] = {
-#define OP(e, name, args, results, regions, flags, attributes, meaning)                                                \
+#define OP(e, name, args, results, regions, flags, types, attributes, meaning)                                         \
 	{name, args, results, regions, flags, attributes, meaning},
 #include "ops.def"
 #undef OP

@@ -68,6 +68,10 @@ enum {               /* ir_op_info.flags */
 	IR_WRITES = 128, /* writes memory or has another effect */
 	IR_CONTROL = 256,
 	IR_TERMINATOR = 512,
+	IR_TILE = 1024,   /* stands at the tile level only */
+	IR_MAPPED = 2048, /* stands at the mapped and the scheduled level only */
+	IR_BUILTIN =
+		4096, /* elementwise, and the language has a built-in function of its name that is no more than it */
 	IR_ANY = 255, /* in args, results, regions */
 };
 

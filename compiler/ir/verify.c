@@ -141,12 +141,10 @@ static bool check_shared_layouts(verifier *v, const ir_op *o)
 static bool check_level(verifier *v, const ir_block *b, const ir_op *o)
 {
 	const ir_func *f = v->func;
-	if (o->kind == IR_CONVERT_LAYOUT && f->level == IR_LEVEL_TILE) return fail_at(v, o, "stands at the tile level");
-	if (f->level == IR_LEVEL_TILE && o->kind >= IR_RING && o->kind <= IR_RING_READ)
-		return fail_at(v, o, "stands at the tile level");
-	if (o->kind == IR_ROLES && (f->level == IR_LEVEL_TILE || b->parent || !o->next || o->next->kind != IR_RETURN))
+	if (ir_has(o, IR_MAPPED) && f->level == IR_LEVEL_TILE) return fail_at(v, o, "stands at the tile level");
+	if (ir_has(o, IR_TILE) && f->level != IR_LEVEL_TILE) return fail_at(v, o, "stands behind the tile level");
+	if (o->kind == IR_ROLES && (b->parent || !o->next || o->next->kind != IR_RETURN))
 		return fail_at(v, o, "is not the last operation of a mapped function");
-	if (o->kind == IR_CTA_BARRIER && f->level == IR_LEVEL_TILE) return fail_at(v, o, "stands at the tile level");
 	if (f->level == IR_LEVEL_SCHEDULED && o->shared_bytes &&
 		(uint64_t)o->shared_offset + o->shared_bytes > f->shared_bytes)
 		return fail_at(v, o, "its scratch lies outside the shared memory");

@@ -1,7 +1,7 @@
 /* The verifier's rules, one operation at a time: what ops.def says in words, checked.
  *
  * In: an operation with sound structure.  Out: true, or half a sentence that names the operand and the types.
- * The one idea: a case per kind, most of them one call of a predicate that several kinds share. */
+ * The one idea: the column `types` of ops.def names a rule, a function rule_NAME here; most operations share one. */
 #include "attributes.h"
 #include "inline_asm.h"
 #include "verify.h"
@@ -108,13 +108,13 @@ static bool all_same(const ir_op *o, bool (*accepts)(ir_type), const char *wante
 	return accepts(t) || ir_verify_fail(why, "%s is not %s", name(why, t), wanted);
 }
 
-static bool comparison(const ir_op *o, text *why)
+static bool rule_comparison(const ir_op *o, text *why)
 {
 	return same(o, type(o, 0), type(o, 1), "operands", why) &&
 	       same(o, o->results[0]->type, ir_with_elem(type(o, 0), SCALAR_BOOL), "result", why);
 }
 
-static bool bitcast(const ir_op *o, text *why)
+static bool rule_bitcast(const ir_op *o, text *why)
 {
 	ir_type a = type(o, 0), r = o->results[0]->type;
 	bool address = (a.pointer || is_integer(a)) && (r.pointer || is_integer(r));
@@ -124,7 +124,7 @@ static bool bitcast(const ir_op *o, text *why)
 	return ir_verify_fail(why, "%s and %s differ in bits or shape", name(why, a), name(why, r));
 }
 
-static bool shape_op(const ir_op *o, text *why)
+static bool rule_shape(const ir_op *o, text *why)
 {
 	ir_type a = type(o, 0), r = o->results[0]->type;
 	bool ok = a.elem == r.elem && a.pointer == r.pointer;
@@ -151,21 +151,21 @@ static bool shape_op(const ir_op *o, text *why)
 	return ok || ir_verify_fail(why, "%s does not become %s", name(why, a), name(why, r));
 }
 
-static bool select_op(const ir_op *o, text *why)
+static bool rule_select(const ir_op *o, text *why)
 {
 	ir_type r = o->results[0]->type;
 	return same(o, type(o, 0), ir_with_elem(r, SCALAR_BOOL), "condition", why) &&
 	       same(o, type(o, 1), r, "first arm", why) && same(o, type(o, 2), r, "second arm", why);
 }
 
-static bool convert(const ir_op *o, text *why)
+static bool rule_convert(const ir_op *o, text *why)
 {
 	ir_type a = type(o, 0), r = o->results[0]->type;
 	if (is_number(a) && is_number(r) && ir_same_shape(a, r)) return true;
 	return ir_verify_fail(why, "%s does not convert to %s", name(why, a), name(why, r));
 }
 
-static bool ptr_add(const ir_op *o, text *why)
+static bool rule_ptr_add(const ir_op *o, text *why)
 {
 	ir_type p = type(o, 0), n = type(o, 1);
 	if (!p.pointer || !is_integer(n) || !ir_same_shape(p, n))
@@ -182,14 +182,14 @@ static bool access_op(const ir_op *o, ir_type value, unsigned mask, text *why)
 	return o->nargs <= mask || same(o, type(o, mask), ir_with_elem(p, SCALAR_BOOL), "mask", why);
 }
 
-static bool load(const ir_op *o, text *why)
+static bool rule_load(const ir_op *o, text *why)
 {
 	if (o->nargs < 1 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
 	ir_type r = o->results[0]->type;
 	return access_op(o, r, 1, why) && (o->nargs < 3 || same(o, type(o, 2), r, "other", why));
 }
 
-static bool store(const ir_op *o, text *why)
+static bool rule_store(const ir_op *o, text *why)
 {
 	if (o->nargs < 2 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
 	if (type(o, 0).pointer == IR_CONST_POINTER)
@@ -208,7 +208,7 @@ static bool atomic(const ir_op *o, unsigned values, text *why)
 }
 
 /* base [value] indices shape strides. */
-static bool tensor_access(const ir_op *o, text *why)
+static bool rule_tensor_access(const ir_op *o, text *why)
 {
 	unsigned first = o->kind == IR_TENSOR_LOAD ? 1 : 2;
 	if (o->nargs < first) return ir_verify_fail(why, "%u operands", o->nargs);
@@ -228,7 +228,7 @@ static bool tensor_access(const ir_op *o, text *why)
 }
 
 /* map [value] indices. */
-static bool bulk_access(const ir_op *o, text *why)
+static bool rule_bulk_access(const ir_op *o, text *why)
 {
 	unsigned first = o->kind == IR_BULK_LOAD ? 1 : 2;
 	if (o->nargs < first) return ir_verify_fail(why, "%u operands", o->nargs);
@@ -245,7 +245,7 @@ static bool bulk_access(const ir_op *o, text *why)
 	return true;
 }
 
-static bool tensor_map(const ir_op *o, text *why)
+static bool rule_tensor_map(const ir_op *o, text *why)
 {
 	const ir_value *base = ir_arg(o, 0);
 	if (base->def || base->block->parent || !base->type.pointer)
@@ -310,7 +310,7 @@ static bool combines(ir_combine c, ir_type t)
 }
 
 /* reduce, and scan, which keeps the shape. */
-static bool reduction(const ir_op *o, text *why)
+static bool rule_reduction(const ir_op *o, text *why)
 {
 	unsigned axis = ir_get_axis(o);
 	ir_combine c = ir_get_combine(o);
@@ -342,7 +342,7 @@ static bool halves(const ir_op *o, ir_type whole, ir_type half, text *why)
 	return same(o, whole, half, "joined", why);
 }
 
-static bool gather(const ir_op *o, text *why)
+static bool rule_gather(const ir_op *o, text *why)
 {
 	ir_type x = type(o, 0), index = type(o, 1);
 	unsigned axis = ir_get_axis(o);
@@ -355,7 +355,7 @@ static bool gather(const ir_op *o, text *why)
 	return same(o, o->results[0]->type, ir_with_elem(index, x.elem), "result", why);
 }
 
-static bool histogram(const ir_op *o, text *why)
+static bool rule_histogram(const ir_op *o, text *why)
 {
 	ir_type r = o->results[0]->type;
 	if (o->nargs < 1 || o->nargs > 2) return ir_verify_fail(why, "%u operands", o->nargs);
@@ -372,7 +372,7 @@ static scalar summed_in(scalar s)
 	return s == SCALAR_I8 ? SCALAR_I32 : s == SCALAR_F64 ? SCALAR_F64 : SCALAR_F32;
 }
 
-static bool dot(const ir_op *o, text *why)
+static bool rule_dot(const ir_op *o, text *why)
 {
 	if (o->nargs < 2 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
 	ir_type a = type(o, 0), b = type(o, 1), r = o->results[0]->type;
@@ -392,7 +392,7 @@ static bool dot(const ir_op *o, text *why)
 	return o->nargs < 3 || same(o, type(o, 2), r, "accumulator", why);
 }
 
-static bool inline_asm(const ir_op *o, text *why)
+static bool rule_inline_asm(const ir_op *o, text *why)
 {
 	enum { MAX = IR_ASM_MAX_REGISTERS };
 	ir_type results[MAX], args[MAX];
@@ -413,7 +413,7 @@ static bool inline_asm(const ir_op *o, text *why)
 	return ir_asm_parse(o->text, pack, o->nresults, results, o->nargs, args, &parsed, why) == IR_ASM_GOOD;
 }
 
-static bool sort(const ir_op *o, text *why)
+static bool rule_sort(const ir_op *o, text *why)
 {
 	unsigned axis = ir_get_axis(o), k = ir_get_k(o);
 	ir_type t = type(o, 0);
@@ -433,7 +433,7 @@ static bool ring_and_slot(const ir_op *o, text *why)
 	       ir_verify_fail(why, "the slot is %s", name(why, slot));
 }
 
-static bool print(const ir_op *o, text *why)
+static bool rule_print(const ir_op *o, text *why)
 {
 	const ir_value *tile = NULL;
 	if (!o->text) return ir_verify_fail(why, "no text");
@@ -446,7 +446,7 @@ static bool print(const ir_op *o, text *why)
 	return true;
 }
 
-static bool async_copy(const ir_op *o, text *why)
+static bool rule_async_copy(const ir_op *o, text *why)
 {
 	unsigned width = ir_get_width(o);
 	if (o->nargs < 3 || o->nargs > 4) return ir_verify_fail(why, "%u operands", o->nargs);
@@ -459,7 +459,7 @@ static bool async_copy(const ir_op *o, text *why)
 	return o->nargs < 4 || same(o, type(o, 3), ir_with_elem(tile, SCALAR_BOOL), "mask", why);
 }
 
-static bool ring(const ir_op *o, text *why)
+static bool rule_ring(const ir_op *o, text *why)
 {
 	ir_type t = o->results[0]->type;
 	unsigned swizzle = ir_get_swizzle(o), fast = ir_get_fast(o);
@@ -489,7 +489,7 @@ static bool conditions(const ir_op *o, unsigned first, text *why)
 }
 
 /* ring, slot, barriers, map, indices, perhaps a bool. */
-static bool bulk_copy(const ir_op *o, text *why)
+static bool rule_bulk_copy(const ir_op *o, text *why)
 {
 	unsigned indices_end = o->nargs - (ir_get_shares(o) > 1);
 	if (o->nargs < 5) return ir_verify_fail(why, "%u operands", o->nargs);
@@ -522,7 +522,7 @@ static bool wgmma_operand(const ir_op *o, unsigned *at, bool turned, ir_type *t,
 	return true;
 }
 
-static bool wgmma(const ir_op *o, text *why)
+static bool rule_wgmma(const ir_op *o, text *why)
 {
 	unsigned at = 0;
 	ir_type a, b, r = o->results[0]->type;
@@ -538,7 +538,7 @@ static bool wgmma(const ir_op *o, text *why)
 	return o->nargs == at || same(o, type(o, at), r, "sum", why);
 }
 
-static bool wgmma_wait(const ir_op *o, text *why)
+static bool rule_wgmma_wait(const ir_op *o, text *why)
 {
 	if (o->nargs != o->nresults) return ir_verify_fail(why, "%u results of %u operands", o->nresults, o->nargs);
 	for (unsigned i = 0; i < o->nargs; i++)
@@ -546,7 +546,7 @@ static bool wgmma_wait(const ir_op *o, text *why)
 	return true;
 }
 
-static bool hold(const ir_op *o, text *why)
+static bool rule_hold(const ir_op *o, text *why)
 {
 	if (o->nargs == 0) return ir_verify_fail(why, "no operands");
 	for (unsigned i = 0; i < o->nargs; i++)
@@ -554,7 +554,7 @@ static bool hold(const ir_op *o, text *why)
 	return true;
 }
 
-static bool if_op(const ir_op *o, text *why)
+static bool rule_if(const ir_op *o, text *why)
 {
 	if (!is_bool(type(o, 0)) || type(o, 0).rank)
 		return ir_verify_fail(why, "the condition is %s", name(why, type(o, 0)));
@@ -566,7 +566,7 @@ static bool if_op(const ir_op *o, text *why)
 	return true;
 }
 
-static bool for_op(const ir_op *o, text *why)
+static bool rule_for(const ir_op *o, text *why)
 {
 	if (o->nargs < 3) return ir_verify_fail(why, "%u operands", o->nargs);
 	ir_type i = type(o, 0);
@@ -580,7 +580,7 @@ static bool for_op(const ir_op *o, text *why)
 	       types_match(b->last->args, b->last->nargs, o->results, o->nresults, "yield", why);
 }
 
-static bool while_op(const ir_op *o, text *why)
+static bool rule_while(const ir_op *o, text *why)
 {
 	const ir_block *before = o->regions[0], *after = o->regions[1];
 	const ir_op *c = before->last;
@@ -594,7 +594,7 @@ static bool while_op(const ir_op *o, text *why)
 	       types_match(after->last->args, after->last->nargs, before->args, before->nargs, "yield", why);
 }
 
-static bool constant(const ir_op *o, text *why)
+static bool rule_constant(const ir_op *o, text *why)
 {
 	ir_type r = o->results[0]->type;
 	if (!is_number(r)) return ir_verify_fail(why, "%s is not a number", name(why, r));
@@ -603,7 +603,7 @@ static bool constant(const ir_op *o, text *why)
 	       ir_verify_fail(why, "0x%llx does not fit %s", (unsigned long long)bits, scalar_name(r.elem));
 }
 
-static bool source(const ir_op *o, text *why)
+static bool rule_source(const ir_op *o, text *why)
 {
 	ir_type r = o->results[0]->type;
 	if (!is_number(r) || r.elem != SCALAR_I32 || r.rank != (o->kind == IR_ARANGE))
@@ -640,134 +640,112 @@ static bool attributes(const ir_op *o, text *why)
 	return true;
 }
 
+/* ---- short rules ---- */
+
+/* Operands and results of one type. */
+#define ALL_SAME(rule, accepts, wanted)                                                                                \
+	static bool rule_##rule(const ir_op *o, text *why)                                                             \
+	{                                                                                                              \
+		return all_same(o, accepts, wanted, why);                                                              \
+	}
+ALL_SAME(arithmetic, is_arithmetic, "an integer or a float that computes")
+ALL_SAME(integer, is_integer, "an integer")
+ALL_SAME(ordered, is_ordered, "a number that computes, or bool")
+ALL_SAME(wide_float, is_wide_float, "f32 or f64")
+ALL_SAME(high_half, has_high_half, "a 32- or 64-bit integer")
+ALL_SAME(bits, is_bits, "an integer or bool")
+ALL_SAME(floating, is_float, "f16, bf16, f32 or f64")
+ALL_SAME(any, is_any, "")
+#undef ALL_SAME
+
+static bool rule_none(const ir_op *o, text *why)
+{
+	(void)o, (void)why;
+	return true;
+}
+
+/* Terminators: with the operation whose region they end. */
+#define rule_by_parent rule_none
+
+static bool rule_atomic_rmw(const ir_op *o, text *why)
+{
+	return atomic(o, 1, why);
+}
+
+static bool rule_atomic_cas(const ir_op *o, text *why)
+{
+	return atomic(o, 2, why);
+}
+
+static bool rule_flip(const ir_op *o, text *why)
+{
+	if (ir_get_axis(o) >= type(o, 0).rank)
+		return ir_verify_fail(why, "axis %u of %s", ir_get_axis(o), name(why, type(o, 0)));
+	return same(o, o->results[0]->type, type(o, 0), "result", why);
+}
+
+static bool rule_join(const ir_op *o, text *why)
+{
+	return same(o, type(o, 0), type(o, 1), "operands", why) && halves(o, o->results[0]->type, type(o, 0), why);
+}
+
+static bool rule_split(const ir_op *o, text *why)
+{
+	return same(o, o->results[0]->type, o->results[1]->type, "results", why) &&
+	       halves(o, type(o, 0), o->results[0]->type, why);
+}
+
+static bool rule_ring_read(const ir_op *o, text *why)
+{
+	return ring_and_slot(o, why) && same(o, o->results[0]->type, type(o, 0), "result", why);
+}
+
+static bool rule_mbarriers(const ir_op *o, text *why)
+{
+	return same(o, o->results[0]->type, ir_scalar_type(SCALAR_I32), "result", why);
+}
+
+static bool rule_mbarrier_expect(const ir_op *o, text *why)
+{
+	if (ir_get_bytes(o) < 1 || ir_get_bytes(o) >= 1 << 20) return ir_verify_fail(why, "bytes=%u", ir_get_bytes(o));
+	return barriers_and_slot(o, 0, why);
+}
+
+static bool rule_mbarrier_wait(const ir_op *o, text *why)
+{
+	return barriers_and_slot(o, 0, why) && same(o, type(o, 2), ir_scalar_type(SCALAR_I32), "parity", why);
+}
+
+static bool rule_mbarrier_arrive(const ir_op *o, text *why)
+{
+	if (ir_get_programs(o) > 1 ? o->nargs != 4 : o->nargs < 2 || o->nargs > 3)
+		return ir_verify_fail(why, "%u operands", o->nargs);
+	return conditions(o, 2, why) && barriers_and_slot(o, 0, why);
+}
+
+static bool rule_mbarriers_end(const ir_op *o, text *why)
+{
+	return barriers_and_slot(o, 0, why);
+}
+
+static bool rule_assume(const ir_op *o, text *why)
+{
+	return (is_bool(type(o, 0)) && type(o, 0).rank == 0) ||
+	       ir_verify_fail(why, "%s is not a bool scalar", name(why, type(o, 0)));
+}
+
+static bool rule_assert(const ir_op *o, text *why)
+{
+	if (!o->text) return ir_verify_fail(why, "no text");
+	return is_bool(type(o, 0)) || ir_verify_fail(why, "%s is not bool", name(why, type(o, 0)));
+}
+
 bool ir_verify_op(const ir_op *o, text *why)
 {
-	if (!counts(o, why) || !attributes(o, why)) return false;
-	switch (o->kind) {
-	case IR_CONST: return constant(o, why);
-	case IR_PROGRAM_ID:
-	case IR_NUM_PROGRAMS:
-	case IR_CLUSTER_SIZE:
-	case IR_ARANGE: return source(o, why);
-	case IR_SPLAT:
-	case IR_EXPAND_DIMS:
-	case IR_BROADCAST:
-	case IR_RESHAPE:
-	case IR_PERMUTE: return shape_op(o, why);
-	case IR_ADD:
-	case IR_SUB:
-	case IR_MUL:
-	case IR_DIV:
-	case IR_NEG:
-	case IR_ABS: return all_same(o, is_arithmetic, "an integer or a float that computes", why);
-	case IR_REM:
-	case IR_SHL:
-	case IR_SHR: return all_same(o, is_integer, "an integer", why);
-	case IR_MAX:
-	case IR_MIN: return all_same(o, is_ordered, "a number that computes, or bool", why);
-	case IR_DIV_RN:
-	case IR_SQRT_RN: return all_same(o, is_wide_float, "f32 or f64", why);
-	case IR_UMULHI: return all_same(o, has_high_half, "a 32- or 64-bit integer", why);
-	case IR_AND:
-	case IR_OR:
-	case IR_XOR:
-	case IR_NOT: return all_same(o, is_bits, "an integer or bool", why);
-	case IR_EQ:
-	case IR_NE:
-	case IR_LT:
-	case IR_LE:
-	case IR_GT:
-	case IR_GE: return comparison(o, why);
-	case IR_SELECT: return select_op(o, why);
-	case IR_CONVERT: return convert(o, why);
-	case IR_BITCAST: return bitcast(o, why);
-	case IR_PTR_ADD: return ptr_add(o, why);
-	case IR_FMA:
-	case IR_EXP:
-	case IR_EXP2:
-	case IR_EXPM1:
-	case IR_LOG:
-	case IR_LOG2:
-	case IR_LOG1P:
-	case IR_SQRT:
-	case IR_RSQRT:
-	case IR_SIN:
-	case IR_COS:
-	case IR_TANH:
-	case IR_ERF:
-	case IR_POW:
-	case IR_FLOOR:
-	case IR_CEIL:
-	case IR_ROUND: return all_same(o, is_float, "f16, bf16, f32 or f64", why);
-	case IR_LOAD: return load(o, why);
-	case IR_STORE: return store(o, why);
-	case IR_ATOMIC_RMW: return atomic(o, 1, why);
-	case IR_ATOMIC_CAS: return atomic(o, 2, why);
-	case IR_TENSOR_LOAD:
-	case IR_TENSOR_STORE:
-	case IR_TENSOR_ATOMIC_ADD: return tensor_access(o, why);
-	case IR_TENSOR_MAP: return tensor_map(o, why);
-	case IR_BULK_LOAD:
-	case IR_BULK_STORE: return bulk_access(o, why);
-	case IR_REDUCE:
-	case IR_SCAN: return reduction(o, why);
-	case IR_SORT: return sort(o, why);
-	case IR_FLIP:
-		if (ir_get_axis(o) >= type(o, 0).rank)
-			return ir_verify_fail(why, "axis %u of %s", ir_get_axis(o), name(why, type(o, 0)));
-		return same(o, o->results[0]->type, type(o, 0), "result", why);
-	case IR_JOIN:
-		return same(o, type(o, 0), type(o, 1), "operands", why) &&
-		       halves(o, o->results[0]->type, type(o, 0), why);
-	case IR_SPLIT:
-		return same(o, o->results[0]->type, o->results[1]->type, "results", why) &&
-		       halves(o, type(o, 0), o->results[0]->type, why);
-	case IR_DOT: return dot(o, why);
-	case IR_GATHER: return gather(o, why);
-	case IR_HISTOGRAM: return histogram(o, why);
-	case IR_INLINE_ASM: return inline_asm(o, why);
-	case IR_RING: return ring(o, why);
-	case IR_ASYNC_COPY: return async_copy(o, why);
-	case IR_WGMMA: return wgmma(o, why);
-	case IR_WGMMA_WAIT: return wgmma_wait(o, why);
-	case IR_HOLD: return hold(o, why);
-	case IR_RING_READ: return ring_and_slot(o, why) && same(o, o->results[0]->type, type(o, 0), "result", why);
-	case IR_MBARRIERS: return same(o, o->results[0]->type, ir_scalar_type(SCALAR_I32), "result", why);
-	case IR_MBARRIER_EXPECT:
-		if (ir_get_bytes(o) < 1 || ir_get_bytes(o) >= 1 << 20)
-			return ir_verify_fail(why, "bytes=%u", ir_get_bytes(o));
-		return barriers_and_slot(o, 0, why);
-	case IR_MBARRIER_WAIT:
-		return barriers_and_slot(o, 0, why) && same(o, type(o, 2), ir_scalar_type(SCALAR_I32), "parity", why);
-	case IR_MBARRIER_ARRIVE:
-		if (ir_get_programs(o) > 1 ? o->nargs != 4 : o->nargs < 2 || o->nargs > 3)
-			return ir_verify_fail(why, "%u operands", o->nargs);
-		return conditions(o, 2, why) && barriers_and_slot(o, 0, why);
-	case IR_MBARRIERS_END: return barriers_and_slot(o, 0, why);
-	case IR_BULK_COPY: return bulk_copy(o, why);
-	case IR_HINT:
-	case IR_CONVERT_LAYOUT: return all_same(o, is_any, "", why);
-	case IR_ASSUME:
-		return (is_bool(type(o, 0)) && type(o, 0).rank == 0) ||
-		       ir_verify_fail(why, "%s is not a bool scalar", name(why, type(o, 0)));
-	case IR_ASSERT:
-		if (!o->text) return ir_verify_fail(why, "no text");
-		return is_bool(type(o, 0)) || ir_verify_fail(why, "%s is not bool", name(why, type(o, 0)));
-	case IR_PRINT: return print(o, why);
-	case IR_IF: return if_op(o, why);
-	case IR_FOR: return for_op(o, why);
-	case IR_WHILE: return while_op(o, why);
-	case IR_BULK_WAIT:
-	case IR_DEBUG_BARRIER:
-	case IR_RING_END:
-	case IR_ASYNC_COMMIT:
-	case IR_ASYNC_WAIT:
-	case IR_CTA_BARRIER:
-	case IR_ROLES: return true;
-	case IR_YIELD: /* checked with their parents */
-	case IR_CONDITION:
-	case IR_RETURN: return true;
-	case IR_KIND_COUNT: break;
-	}
-	return ir_verify_fail(why, "has no rule");
+	static bool (*const rules[IR_KIND_COUNT])(const ir_op *, text *) = {
+#define OP(e, name, args, results, regions, flags, types, ...) rule_##types,
+#include "ops.def"
+#undef OP
+	};
+	return counts(o, why) && attributes(o, why) && rules[o->kind](o, why);
 }

@@ -18,7 +18,7 @@ const builtin *sema_builtin_find(const char *name)
 	for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
 		for (const builtin *b = groups[g]; b->name; b++)
 			if (strcmp(b->name, name) == 0) return b;
-	return NULL;
+	return sema_row_builtin(name);
 }
 
 const char *const *sema_builtin_names(arena *a, size_t *n)
@@ -27,6 +27,8 @@ const char *const *sema_builtin_names(arena *a, size_t *n)
 	for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
 		for (const builtin *b = groups[g]; b->name; b++)
 			if (!strchr(b->name, '.')) vec_push(a, &v, b->name);
+	for (unsigned k = 0; k < IR_KIND_COUNT; k++)
+		if (ir_ops[k].flags & IR_BUILTIN) vec_push(a, &v, ir_ops[k].name);
 	*n = v.n;
 	vec_push(a, &v, NULL);
 	return v.at;

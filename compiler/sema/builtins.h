@@ -53,6 +53,8 @@ extern const builtin sema_tensor_builtins[];
 extern const builtin sema_reduce_builtins[];
 extern const builtin sema_math_builtins[];
 extern const builtin sema_misc_builtins[];
+/* The function of an operation with the flag IR_BUILTIN, or null: builtins_rows.c. */
+const builtin *sema_row_builtin(const char *name);
 
 const builtin *sema_builtin_find(const char *name);
 /* All names, for "did you mean"; ends with null. */
