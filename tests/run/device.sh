@@ -6,7 +6,7 @@
 build=$1
 part() { # suite
 	case $1 in
-	elementwise) echo "cast div exp f16 umulhi" ;;
+	elementwise) echo "cast div exp .f16 .i16 umulhi" ;;
 	types) echo "bool constant.u meet chain.i32 chain.f8" ;;
 	scans) echo "sort histogram gather" ;;
 	shapes) echo "asm join gather" ;;
@@ -21,7 +21,7 @@ hopper() { # suite: its words, nothing for all of it, - for none
 	dot) echo "tile.f16.64x tile.f16.128 tile.f16.256x16 tile.bf16.64x tile.i8.128 tile.e4m3.128x64 tile.e5m2.128x64
 	pairs. batch. zeros. loop. stages. form." ;;
 	atomics) echo "tensor" ;;
-	elementwise) echo "umulhi" ;;
+	elementwise) echo ".i16 umulhi" ;;
 	types) echo "bool.f8 bool.i16 constant.u meet" ;;
 	parts) echo "product reduce.sum place" ;;
 	clusters | tensors | tuning | windows | instructions) ;;
