@@ -82,6 +82,7 @@ static LLVMValueRef integer_op(cpu_emitter *e, ir_kind kind, scalar s, LLVMValue
 	case IR_REM: return divide(e, kind == IR_REM, s, a[0], a[1]);
 	case IR_NEG: return LLVMBuildNeg(b, a[0], "");
 	case IR_UMULHI: return high_product(e, s, a[0], a[1]);
+	case IR_POPCOUNT: return cpu_intrinsic(e, "llvm.ctpop", LLVMTypeOf(a[0]), 1, a);
 	case IR_SHL:
 	case IR_SHR: return shift(e, kind, s, a[0], a[1]);
 	case IR_ABS:

@@ -214,6 +214,7 @@ static LLVMValueRef integer_unary(lower *l, ir_kind kind, scalar s, LLVMValueRef
 	switch (kind) {
 	case IR_NOT: return LLVMBuildNot(l->builder, a, "");
 	case IR_NEG: return LLVMBuildNeg(l->builder, a, "");
+	case IR_POPCOUNT: return unary_intrinsic(l, mangled(l, "llvm.ctpop", s), a);
 	case IR_ABS:
 		if (!scalar_is_signed(s)) return a;
 		if (s == SCALAR_I16) return abs_i16(l, a);

@@ -120,6 +120,22 @@ R either(ARGS)
 	UNUSED;
 	return integer(v[0] | v[1]);
 }
+static uint64_t count_ones(scalar t, uint64_t x)
+{
+	uint64_t n = 0;
+	for (unsigned i = 0; i < scalar_bits(t); i++) n += x >> i & 1;
+	return n;
+}
+R ones(ARGS)
+{
+	(void)f;
+	return integer(count_ones(t, v[0]));
+}
+R ones_of_difference(ARGS)
+{
+	(void)f;
+	return integer(count_ones(t, count_ones(t, v[0]) - v[1]));
+}
 R differ(ARGS)
 {
 	UNUSED;
@@ -274,6 +290,8 @@ static const row rows[] = {
 	{"not", "~a", 1, INTS | BOOLS, invert, 0, 0, 0},
 	{"shl", "a << b", 2, INTS, left, 0, 0, 0},
 	{"shr", "a >> b", 2, INTS, right, 0, 0, 0},
+	{"popcount", "popcount(a)", 1, INTS, ones, 0, 0, 0},
+	{"popcount_two", "popcount(popcount(a) - b)", 2, INTS, ones_of_difference, 0, 0, 0},
 	{"abs_shr", "abs(a) >> b", 2, INTS, absolute_right, 0, 0, 0},
 	{"umulhi", "umulhi(a, b)", 2, WIDE_INTS, high, 0, 0, 0},
 	{"umulhi_and_mul", "umulhi(a, b) ^ (a * b)", 2, WIDE_INTS, both_halves, 0, 0, 0},
