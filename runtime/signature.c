@@ -561,6 +561,7 @@ bool signature_integer(
 {
 	value stack[SIGNATURE_DEPTH + 1];
 	uint32_t n = 0;
+	stack[0] = (value){0, true}; /* of no words at all */
 	for (const signature_token *t = e->tokens, *end = t + e->ntokens; t < end; t++) {
 		uint8_t operands = ops[t->op].operands;
 		value result = {0, false};
@@ -581,8 +582,8 @@ bool signature_integer(
 		n -= operands;
 		stack[n++] = result;
 	}
-	*out = n ? stack[0].v : 0;
-	return n && !stack[0].bad;
+	*out = stack[0].v;
+	return !stack[0].bad;
 }
 
 static double apply_number(uint8_t op, double a, double b, double c)
@@ -622,6 +623,7 @@ double signature_number(const signature *s, const signature_expression *e, const
 {
 	double stack[SIGNATURE_DEPTH + 1];
 	uint32_t n = 0;
+	stack[0] = NAN; /* of no words at all */
 	for (const signature_token *t = e->tokens, *end = t + e->ntokens; t < end; t++) {
 		uint8_t operands = ops[t->op].operands;
 		double result;
@@ -639,7 +641,7 @@ double signature_number(const signature *s, const signature_expression *e, const
 		n -= operands;
 		stack[n++] = result;
 	}
-	return n ? stack[0] : NAN;
+	return stack[0];
 }
 
 /* ---- What a launch requires ---- */

@@ -49,7 +49,9 @@ static void test_tensor_maps(void **state)
 	} wrong[] = {{"map", "unknown type"}, {"map f99 128 64 64 ; p0", "unknown type"},
 		{"map f16 96 64 64 ; p0 ; 1 ; 1 ; 16", "unknown swizzle"}, {"map f16 128 ; p0", "without a box"},
 		{"map f16 128 64 257 ; p0 ; 1 ; 1 ; 16", "without a box"},
-		{"map f16 0 8 1 1 1 1 1 ; p0", "without a box"}, {"map f16 128 64 64", "lacks an expression"},
+		{"map f16 0 8 1 1 1 1 1 ; p0", "without a box"}, {"map f16 0 8 x ; p0", "without a box"},
+		{"map f16 0 0 ; p0", "without a box"}, {"map f16 ; p0", "unknown swizzle"},
+		{"map f16 x 8 ; p0", "unknown swizzle"}, {"map f16 128 64 64", "lacks an expression"},
 		{"map f16 128 64 64 ; p0 ; 1 ; 1", "lacks an expression"},
 		{"map f16 128 64 64 ; p0 ; 1 ; 1 ; 16 ; 1", "too many expressions"},
 		{"map f16 128 64 64 ; p0 ; p0 ; 1 ; 16", "no numeric parameter"},
@@ -169,6 +171,18 @@ static void test_requirements(void **state)
 		signature_misfit(s, 2, good, 7); /* a third, which the kernel does not name */
 	assert_true(other && other != &s->requirements[0] && other != &s->requirements[1]);
 	signature_free(s);
+	/* Escapes that are none stay as they are; what is no parameter's number stands for itself. */
+	s = parse("kernel k\nparam n i32\nparam f bool\n"
+		  "requires p0 ; loose n=p0 o=p9 q=px f=p1 long=a_word_of_many_letters ; \\x0g \\xg0 \\x00 \\x/0 \\x:0 "
+		  "\\x`0 \\y "
+		  "\\x7e\\x7E\n");
+	assert_non_null(s);
+	assert_string_equal(s->requirements[0].source, "\\x0g \\xg0 \\x00 \\x/0 \\x:0 \\x`0 \\y ~\\x7E");
+	assert_string_equal(s->requirements[0].text, "");
+	const uint64_t two[] = {(uint32_t)-2, 0};
+	signature_requirement_values(s, &s->requirements[0], two, 7, text, sizeof text);
+	assert_string_equal(text, "n = -2, o = p9, q = px, f = false, long = a_word_of_many_letters");
+	signature_free(s);
 	static const char *const wrong[][2] = {{"requires", "lacks a part"}, {"requires p0", "lacks a part"},
 		{"requires p0 ; n=p0", "lacks a part"}, {"requires p0 p0 ; n=p0 ; n", "no single value"},
 		{"requires p9 ;  ; n", "numeric parameter"}, {"fits 1", "no configuration"},
@@ -184,12 +198,21 @@ static void test_requirements(void **state)
 static void test_defaults(void **state)
 {
 	(void)state;
+	signature *tabs = parse("kernel\tk\t\nparam \t n\ti32\tone\ngrid 1\t2\ngrid 0 3\n");
+	assert_non_null(tabs);
+	assert_string_equal(tabs->kernel, "k");
+	assert_true(tabs->nparameters == 1 && tabs->parameters[0].is_one && tabs->ngrid == 2);
+	signature_free(tabs);
 	signature *s = parse("kernel k");
 	assert_non_null(s);
 	assert_string_equal(s->symbol, "k");
 	assert_int_equal(s->ngrid, 0);
 	assert_int_equal(s->nparameters, 0);
 	assert_int_equal(s->cost_bytes.ntokens, 0);
+	int64_t v;
+	assert_false(signature_integer(s, &s->cost_bytes, NULL, 1, &v));
+	assert_int_equal(v, 0);
+	assert_true(isnan(signature_number(s, &s->cost_bytes, NULL, 1)));
 	assert_true(s->max_registers == UINT32_MAX && s->max_shared == UINT32_MAX);
 	signature_free(s);
 }
@@ -226,6 +249,11 @@ static void test_refuses(void **state)
 		{"kernel k\nthreads\n", "number"},
 		{"kernel k\nshared 4294967296\n", "number"},
 		{"kernel k\nshared -1\n", "number"},
+		{"kernel k\nshared 99999999999999999999999\n", "number"},
+		{"kernel k\nshared 1x\n", "number"},
+		{"kernel k\ncost\n", "neither"},
+		{"kernel k\nwritten\n", "no such parameter"},
+		{"kernel k\ngrid\n", "axis"},
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		assert_null(parse(bad[i].text));
@@ -234,6 +262,22 @@ static void test_refuses(void **state)
 	signature *none;
 	assert_int_equal(signature_parse("kernel k\n\0grid", 14, &none), BLK_ERROR_FORMAT);
 	assert_null(none);
+	char *large = malloc((16u << 20) + 2);
+	memset(large, ' ', (16u << 20) + 1);
+	memcpy(large, "kernel k\n", 9);
+	assert_int_equal(signature_parse(large, (16u << 20) + 1, &none), BLK_ERROR_FORMAT);
+	assert_non_null(strstr(blk_error(), "no text"));
+	free(large);
+	char *many = calloc(257, 16);
+	strcpy(many, "kernel k\n");
+	for (int i = 0; i < 256; i++) strcat(many, "param n i32\n");
+	signature *most = parse(many);
+	assert_int_equal(most->nparameters, 256);
+	signature_free(most);
+	strcat(many, "param n i32\n");
+	assert_null(parse(many));
+	assert_non_null(strstr(blk_error(), "line 258 of a kernel's signature: more than 256 parameters"));
+	free(many);
 	char deep[4096] = "kernel k\ngrid 0";
 	for (int i = 0; i < 257; i++) strcat(deep, " 1");
 	for (int i = 0; i < 256; i++) strcat(deep, " +");
@@ -292,6 +336,10 @@ static void test_integer_values(void **state)
 		{"p3", 1},
 		{"p4", -128},
 		{"true", 1},
+		{"false", 0},
+		{"2 1 max", 2},
+		{"2.9", 2},
+		{".5", 0},
 		{"1 2 +", 3},
 		{"1 2 -", -1},
 		{"p0 p1 *", -70},
@@ -351,7 +399,8 @@ static void test_integer_values(void **state)
 		signature_free(s);
 	}
 	static const char *const zero[] = {"1 0 /", "1 0 %", "1 0 cdiv", "1 0 / 1 +", "1 1 0 / 3 ?:", "1 1 0 / &&",
-		"1 0 / 1 2 ?:", "0 1 0 / ||", "1 0 / neg", "2 1 0 / min"};
+		"1 0 / 1 2 ?:", "0 1 0 / ||", "1 0 / neg", "2 1 0 / min", "1 0 / 2 /", "2 1 0 / /", "1 0 / 0 &&",
+		"1 0 / 1 ||"};
 	for (size_t i = 0; i < sizeof zero / sizeof zero[0]; i++) {
 		signature *s = with_clause(zero[i]);
 		int64_t v;
@@ -373,7 +422,8 @@ static void test_float_values(void **state)
 		double value;
 	} good[] = {{"p0 2 /", -3.5}, {"p1", 18446744073709551615.0}, {"p2 2 *", 5.5}, {"7 2 cdiv", 4},
 		{"5.5 2 %", 1.5}, {"1e3 1.5 *", 1500}, {"5 next_pow2", 8}, {"1 2 <", 1}, {"1 3 <<", 8}, {"6 3 &", 2},
-		{"0 2 3 ?:", 3}, {"p0 3 max", 3}, {"num_sms", 132}, {"1 0 /", INFINITY},
+		{"0 2 3 ?:", 3}, {"p0 3 max", 3}, {"1.5 1.25 max", 1.5}, {".5 2 *", 1}, {"-1.5 2 *", -3}, {"false", 0},
+		{"99999999999999999999", 1e20}, {"num_sms", 132}, {"1 0 /", INFINITY},
 		/* what integers do not say: fractions stay, quotients round up, bits are those of the integer part */
 		{"1.5 0.25 -", 1.25}, {"1.5 neg", -1.5}, {"7.5 2 cdiv", 4}, {"-7 2 cdiv", -3}, {"12.9 2.9 >>", 3},
 		{"-16 2 >>", -4}, {"6.9 3.9 |", 7}, {"6 3 ^", 5}, {"6.5 ~", -7}, {"1 64 <<", 0}, {"-1 64 >>", -1},
