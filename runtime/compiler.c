@@ -40,7 +40,7 @@ void compiler_locate(compiler *c, const compiler_api *given)
 
 static blk_status refuse(compiler *c, blk_status status)
 {
-	if (c->library) dlclose(c->library);
+	dlclose(c->library);
 	c->library = NULL;
 	memset(&c->api, 0, sizeof c->api);
 	return status;

@@ -32,10 +32,7 @@ blk_status tensor_maps_prepare(variant *v)
 	tensor_map_cache *c = aligned_alloc(64, bytes);
 	if (!c) return error_memory();
 	memset(c, 0, bytes);
-	if (pthread_mutex_init(&c->lock, NULL) != 0) {
-		free(c);
-		return error_memory();
-	}
+	pthread_mutex_init(&c->lock, NULL);
 	v->maps = c;
 	return BLK_OK;
 }

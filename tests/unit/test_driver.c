@@ -1,8 +1,9 @@
-/* The CUDA driver as libblk finds it: no library, one that lacks a call, one that refuses any of them.  Each ends in a
- * sentence that names what is missing or which call failed, and leaves nothing behind.
+/* The libraries that libblk loads: the CUDA driver, where there is none, or one that lacks a call, or one that refuses
+ * any of them; and the compiler's, where it is none or another version's.  Each ends in a sentence that names what is
+ * missing or which call failed, and leaves nothing behind.
  *
- * The library is the fake driver of fake_device.h; dlopen(), dlsym() and dlclose() are this program's own, in front of
- * libc's, and know it by the name that libblk asks for. */
+ * They are the fakes of fake_device.h; dlopen(), dlsym() and dlclose() are this program's own, in front of libc's, and
+ * know them by the names that libblk asks for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,8 +34,14 @@ static struct {
 	bool there;
 	const char *lacks[4]; /* calls; null: no more */
 	int opened, closed;
+	const char *version; /* of the compiler's library; null: the true one */
 } library;
-static int library_itself;
+static int library_itself, compiler_itself;
+
+static const char *version_now(void)
+{
+	return library.version;
+}
 
 static void *real(const char *name)
 {
@@ -51,6 +58,7 @@ void *dlopen(const char *name, int flags)
 {
 	void *(*open_it)(const char *, int);
 	*(void **)&open_it = real("dlopen");
+	if (name && library.version && strstr(name, "libblkc.so")) return library.opened++, &compiler_itself;
 	if (!name || strcmp(name, "libcuda.so.1") != 0) return open_it(name, flags);
 	if (!library.there) return open_it("/nowhere/libcuda.so.1", flags); /* for its dlerror() */
 	library.opened++;
@@ -60,7 +68,7 @@ int dlclose(void *of)
 {
 	int (*close_it)(void *);
 	*(void **)&close_it = real("dlclose");
-	if (of != &library_itself) return close_it(of);
+	if (of != &library_itself && of != &compiler_itself) return close_it(of);
 	library.closed++;
 	return 0;
 }
@@ -73,10 +81,11 @@ void *dlsym(void *restrict of, const char *restrict name)
 #define X(name, parameters) {#name, (void (*)(void))fake_##name},
 		CUDA_CALLS(X) CUDA_LATER_CALLS(X)
 #undef X
-	};
+			{"blkc_compile", (void (*)(void))fake_compile},
+		{"blkc_result_free", (void (*)(void))fake_result_free}, {"blkc_version", (void (*)(void))version_now}};
 	void *(*find_it)(void *, const char *), *found = NULL;
 	*(void **)&find_it = real("dlsym");
-	if (of != &library_itself) return find_it(of, name);
+	if (of != &library_itself && of != &compiler_itself) return find_it(of, name);
 	for (int i = 0; i < 4 && library.lacks[i]; i++)
 		if (strcmp(library.lacks[i], name) == 0) return NULL;
 	for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
@@ -432,6 +441,203 @@ static void test_bare_signatures(void **state)
 	}
 }
 
+/* ---- The compiler's library ---- */
+
+static void test_compiler_library(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *version, *lacks;
+		const char *says; /* null: it is taken */
+	} rows[] = {{"blk " BLK_VERSION, NULL, NULL}, {"blk " BLK_VERSION ", LLVM 22", NULL, NULL},
+		{"blk " BLK_VERSION "1", NULL, "is \"blk " BLK_VERSION "1\", but libblk is version " BLK_VERSION},
+		{"blk 9.9", NULL, "is \"blk 9.9\", but libblk is version"},
+		{"", NULL, "is \"\", but libblk is version"},
+		{"blk " BLK_VERSION, "blkc_compile", "libblkc.so is no blk compiler library"},
+		{"blk " BLK_VERSION, "blkc_result_free", "libblkc.so is no blk compiler library"},
+		{"blk " BLK_VERSION, "blkc_version", "libblkc.so is no blk compiler library"}};
+	char myself[4096] = "";
+	assert_true(readlink("/proc/self/exe", myself, sizeof myself - 1) > 0);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		compiler c = {.identity = 0};
+		library.version = rows[i].version;
+		library.lacks[0] = rows[i].lacks;
+		blk_status s = compiler_load(&c);
+		if (rows[i].says) {
+			assert_int_equal(s, BLK_ERROR_COMPILER);
+			if (!strstr(blk_error(), rows[i].says)) fail_msg("%zu: %s", i, blk_error());
+			assert_true(!c.library && !c.api.compile);
+		} else {
+			OK(s);
+			OK(compiler_load(&c));               /* which it is already */
+			assert_string_equal(c.path, myself); /* where its functions are: what keys are made of */
+			assert_true(c.identity != 0);
+		}
+		compiler_unload(&c);
+		assert_int_equal(library.closed, library.opened);
+	}
+	library.version = NULL;
+}
+
+/* What a compiler may answer that is no code, or odd. */
+typedef struct odd_answers {
+	bool nothing, no_code, no_kernel, quiet;
+	unsigned kind;
+	int dependencies;
+} odd_answers;
+static odd_answers answers;
+static blkc_result *odd_compile(const blkc_request *q)
+{
+	static const char *dependencies[40];
+	if (answers.nothing && q->emit) return NULL;
+	blkc_result *r = fake_compile(q);
+	if (answers.quiet) r->diagnostics = NULL;
+	if (answers.no_code) r->nartifacts = 0;
+	if (answers.no_kernel && q->emit) r->nkernels = 0;
+	if (answers.kind && r->nartifacts) ((fake_result *)r)->artifact.kind = answers.kind;
+	for (int i = 0; i < answers.dependencies; i++) dependencies[i] = "/proc/self/exe";
+	if (answers.dependencies) r->dependencies = dependencies, r->ndependencies = (size_t)answers.dependencies;
+	return r;
+}
+
+static void test_odd_answers(void **state)
+{
+	(void)state;
+	static const compiler_api odd = {odd_compile, fake_result_free, fake_version};
+	const device_seams given = {.compiler = &odd};
+	static const struct {
+		const char *what;
+		size_t field;
+		blk_status status;
+		const char *says;
+	} rows[] = {{"nothing", offsetof(odd_answers, nothing), BLK_ERROR_MEMORY, "out of memory"},
+		{"no code", offsetof(odd_answers, no_code), BLK_ERROR_COMPILER,
+			"the compiler made no code for kernel add"},
+		{"no kernel", offsetof(odd_answers, no_kernel), BLK_ERROR_COMPILER,
+			"the compiler made no code for kernel add"},
+		{"quiet", offsetof(odd_answers, quiet), BLK_OK, ""}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		blk_device *d;
+		float z[100];
+		memset(&answers, 0, sizeof answers);
+		*((bool *)&answers + rows[i].field) = true;
+		OK(device_open_with("cuda", &given, &d));
+		blk_status s = add_100(d, NULL, FAKE_ADD, z);
+		if (s != rows[i].status || (s && !strstr(blk_error(), rows[i].says)))
+			fail_msg("%s: %s: %s", rows[i].what, blk_status_text(s), blk_error());
+		blk_device_close(d);
+	}
+	blk_device *d;
+	float z[100];
+	memset(&answers, 0, sizeof answers);
+	answers.kind = BLKC_EMIT_OBJECT; /* which was not asked for */
+	OK(device_open_with("cuda", &given, &d));
+	FAILS(BLK_ERROR_COMPILER, "the compiler made no code for kernel add", add_100(d, NULL, FAKE_ADD, z));
+	blk_device_close(d);
+}
+
+/* What the environment may say of the compiler's limits. */
+static void test_limits(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"BLK_MAX_CODE", "BLK_PTXAS_SECONDS", "BLK_PTXAS_MEMORY"},
+				 *const bad[] = {"0", "x", "5x", "-1", " 7", "4294967295", "99999999999999999999",
+					 "non"},
+				 *const good[] = {"1", "4294967294", "none", ""};
+	for (size_t n = 0; n < 3; n++) {
+		blk_device *d;
+		blk_module *m;
+		char says[128];
+		OK(device_open_with("cuda", &seams, &d));
+		for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+			setenv(names[n], bad[i], 1);
+			snprintf(says, sizeof says, "%s=%s: a number above 0, or none", names[n], bad[i]);
+			FAILS(BLK_ERROR_ARGUMENT, says, blk_module_source(d, "add.blk", FAKE_ADD, NULL, 0, &m));
+		}
+		for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+			setenv(names[n], good[i], 1);
+			OK(blk_module_source(d, "add.blk", FAKE_ADD, NULL, 0, &m));
+		}
+		unsetenv(names[n]);
+		blk_device_close(d);
+	}
+}
+
+/* A kernel of a long name, code that hangs on many files, and entries of the cache that lack what they should hold. */
+static void test_cached(void **state)
+{
+	(void)state;
+	static const compiler_api odd = {odd_compile, fake_result_free, fake_version};
+	const device_seams given = {.compiler = &odd};
+	char folder[] = "/tmp/blk_driver_XXXXXX", code[64], path[128];
+	assert_non_null(mkdtemp(folder));
+	setenv("BLK_CACHE_DIR", folder, 1);
+	unsetenv("BLK_CACHE");
+	memset(&answers, 0, sizeof answers);
+	answers.dependencies = 40;
+	static const struct {
+		int without, short_of; /* sections of the entries, left out or cut to 3 bytes before the second start */
+		int compiles;
+	} rows[] = {{0, 0, 0}, {CACHE_CUBIN, 0, 1}, {0, CACHE_DEPENDENCY, 1}, {0, CACHE_SIGNATURE, 1}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		blk_device *d;
+		float z[100];
+		OK(device_open_with("cuda", &given, &d));
+		OK(add_100(d, NULL, FAKE_ADD, z));
+		blk_device_close(d);
+		cache c;
+		cache_listing l;
+		cache_open(&c, NULL);
+		assert_true(cache_list(&c, &l));
+		int changed = 0;
+		for (size_t f = 0; f < l.n; f++) {
+			cache_entry e;
+			cache_key key;
+			cache_section kept[64];
+			size_t n = 0;
+			assert_true(cache_look(&c, l.files[f].name, &e));
+			for (int b = 0; b < 16; b++) sscanf(l.files[f].name + 2 * b, "%2hhx", &key.bytes[b]);
+			for (size_t k = 0; k < e.nsections; k++) {
+				if ((int)e.sections[k].kind == rows[i].without) continue;
+				kept[n] = e.sections[k];
+				if ((int)kept[n].kind == rows[i].short_of) kept[n].nbytes = 3;
+				n++;
+			}
+			if (cache_find(&e, CACHE_CUBIN)) { /* that of the code, not of the check */
+				changed++;
+				assert_true(cache_put(&c, &key, kept, n));
+			}
+			cache_entry_free(&e);
+		}
+		assert_int_equal(changed, 1);
+		fake_compiles = 0;
+		OK(device_open_with("cuda", &given, &d));
+		OK(add_100(d, NULL, FAKE_ADD, z));
+		for (int k = 0; k < 100; k++) assert_true(z[k] == 2 * (float)k);
+		if (fake_compiles != rows[i].compiles) fail_msg("row %zu: %d compiles", i, fake_compiles);
+		blk_device_close(d);
+		for (size_t f = 0; f < l.n; f++) assert_true(cache_remove(&c, l.files[f].name));
+		free(l.files);
+		cache_close(&c);
+	}
+	char source[900];
+	snprintf(source, sizeof source, "kernel %0600d\ngrid 0 1\n", 7);
+	blk_device *d;
+	blk_module *m;
+	OK(device_open_with("cuda", &seams, &d));
+	OK(blk_module_source(d, "long.blk", source, NULL, 0, &m));
+	blk_device_close(d);
+	uint64_t removed;
+	OK(blk_cache_clear(&removed));
+	assert_int_equal(removed, 1);
+	setenv("BLK_CACHE", "off", 1);
+	snprintf(code, sizeof code, "%s/code", folder);
+	snprintf(path, sizeof path, "%s/tune", folder);
+	rmdir(code);
+	rmdir(path);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -446,6 +652,10 @@ int main(void)
 		T(test_ordinals),
 		T(test_current_unknown),
 		T(test_bare_signatures),
+		T(test_compiler_library),
+		T(test_odd_answers),
+		T(test_limits),
+		T(test_cached),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -450,6 +450,114 @@ static void test_disagreement(void **state)
 	close_adder(&a);
 }
 
+/* Constants and options that defines are compared with: as numbers where both are, else as words without their spaces;
+ * an option counts for those kernels that come with several values of it. */
+static void test_defines_of_packages(void **state)
+{
+	(void)state;
+#define MORE "const R f32 0.5\nconst S shape [2, 3]\nconst T type f16\nconst E type  \n"
+	package_entry in[] = {ptx("", "sm_80", 0, ADD("1024", "4", MORE), "defaults"),
+		ptx("xnum_warps=8,num_warpsy=1", "sm_80", 0, ADD("1024", "8", MORE), "not of num_warps")};
+	static const struct {
+		blk_define define;
+		const char *refused; /* null: it is not */
+	} rows[] = {{{"R", "5e-1"}, NULL}, {{"R", "0.25"}, "no configuration with R=0.25"},
+		{{"R", "1/2"}, "with R=1/2"}, {{"R", ""}, "with R="}, {{"S", "[2,3]"}, NULL},
+		{{"S", " [ 2 , 3 ] "}, NULL}, {{"S", "[2,3"}, "with S=[2,3"}, {{"S", "[2,3]]"}, "with S=[2,3]]"},
+		{{"T", "f16"}, NULL}, {{"T", "f32"}, "with T=f32"}, {{"E", ""}, NULL}, {{"E", "0"}, "with E=0"},
+		{{"BLOCK", "0x400"}, NULL}, {{"BLOCK", "1024.0"}, NULL}, {{"num_warps", "4"}, NULL},
+		{{"num_warps", "8"}, "no kernel has code with num_warps=8"}};
+	adder a;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		blk_status s = open_adder(&a, in, 2, &rows[i].define, 1);
+		if (s != (rows[i].refused ? BLK_ERROR_ARGUMENT : BLK_OK) ||
+			(s && !strstr(blk_error(), rows[i].refused)))
+			fail_msg("%s=%s: %s", rows[i].define.name, rows[i].define.value, blk_error());
+		close_adder(&a);
+	}
+}
+
+/* Targets that no device has, and lists of what there is that are longer than a sentence. */
+static void test_nothing_for_this_device(void **state)
+{
+	(void)state;
+	enum { MANY = 60 };
+	static const char *const targets[] = {"sm_90b", "sm_x", "sm_90ab", "sm_8", "gpu", "sm_"};
+	adder a;
+	fake.capability = 80;
+	for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+		package_entry one = ptx("", targets[i], 0, ADD("1024", "4", ""), "x");
+		bool old = strcmp(targets[i], "sm_8") == 0; /* older than the device: that runs */
+		blk_status s = open_adder(&a, &one, 1, NULL, 0);
+		if (s != (old ? BLK_OK : BLK_ERROR_UNSUPPORTED)) fail_msg("%s: %s", targets[i], blk_status_text(s));
+		if (s) assert_non_null(strstr(blk_error(), targets[i]));
+		close_adder(&a);
+	}
+	package_entry in[MANY];
+	static char names[MANY][32];
+	blk_define defines[40];
+	for (int i = 0; i < MANY; i++) {
+		snprintf(names[i], sizeof names[i], "BLOCK=512,num_warps=%d", 10 + i);
+		in[i] = ptx(names[i], "sm_80", 0, ADD("512", "4", ""), "x");
+	}
+	for (int i = 0; i < 40; i++) defines[i] = (blk_define){"BLOCK", "77"};
+	assert_int_equal(open_adder(&a, in, MANY, defines, 40), BLK_ERROR_ARGUMENT);
+	assert_non_null(strstr(blk_error(), "with BLOCK=77; BLOCK=77; "));
+	const char *between = strstr(blk_error(), "; ...; it has BLOCK=512,num_warps=10; ");
+	assert_non_null(between);
+	assert_string_equal(blk_error() + strlen(blk_error()) - 5, "; ...");
+	close_adder(&a);
+}
+
+/* Signatures that each are one, but do not go together. */
+static void test_signatures_that_differ(void **state)
+{
+	(void)state;
+	static const char other_type
+		[] = "kernel add\nparam z *f32\nparam x *const f64\nparam y *const f32\nparam n i32\n",
+      other_code[] = "kernel add\nparam z *f32\nparam x *const f32\nparam y *const f32\nparam n i64\n",
+      too_wide[] = "kernel add\nparam z *f32 align 32\nparam x *const f32\nparam y *const f32\nparam n i32\n",
+      in_step[] = "kernel add\nparam z *f32 align 16\nparam x *const f32\nparam y *const f32\nparam n i32 div 4\n",
+      no_kernel[] = "param z *f32\n";
+	static const struct {
+		const char *facts, *says;
+	} rows[] = {{other_type, "the variants of kernel add take different parameters"},
+		{other_code, "the variants of kernel add take different parameters"},
+		{too_wide, "the variants of kernel add take different parameters"}, {no_kernel, "names no kernel"},
+		{in_step, NULL}};
+	adder a;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		package_entry in[] = {ptx("", "sm_80", 0, ADD("1024", "4", ""), "plain"),
+			ptx("", "sm_80", Z, rows[i].facts, "aligned")};
+		OK(open_adder(&a, in, 2, NULL, 0));
+		blk_info info;
+		blk_status s = blk_kernel_info(a.kernel,
+			BLK_ARGS(blk_buf(a.buffer[0]), blk_buf(a.buffer[1]), blk_buf(a.buffer[2]), blk_i32(4)), &info);
+		if (s != (rows[i].says ? BLK_ERROR_FORMAT : BLK_OK) || (s && !strstr(blk_error(), rows[i].says)))
+			fail_msg("%zu: %s: %s", i, blk_status_text(s), blk_error());
+		if (!s) assert_string_equal(info.promises, "z%16,n%4");
+		close_adder(&a);
+	}
+	/* One that promises without saying so; a configuration whose requirement has no parts is built in vain. */
+	package_entry promising = ptx("", "sm_80", 0, "kernel add\nparam n i32 div 16\n", "x");
+	FAILS(BLK_ERROR_FORMAT, "another one's", open_adder(&a, &promising, 1, NULL, 0));
+	close_adder(&a);
+	package_entry in[] = {ptx("", "sm_80", 0, ADD("1024", "4", "autotune key n\n"), "plain"),
+		ptx("BLOCK=64", "sm_80", 0, ADD("64", "4", "requires p3\n"), "x"),
+		ptx("BLOCK=65\nkernel evil", "sm_80", 0, ADD("64", "4", ""), "x")};
+	OK(open_adder(&a, in, 3, NULL, 0));
+	assert_int_equal(a.kernel->sig->nconfigurations, 1); /* a name of two lines is none */
+	variant *v = calloc(1, sizeof *v);
+	FAILS(BLK_ERROR_FORMAT, "a requirement lacks a part", specialise_build(a.kernel, 0, "BLOCK=64", v));
+	FAILS(BLK_ERROR_ARGUMENT, "has no configuration BLOCK=99 for this device",
+		specialise_build(a.kernel, 0, "BLOCK=99", v));
+	free(v);
+	close_adder(&a);
+	FAILS(BLK_ERROR_FORMAT, "a requirement lacks a part",
+		open_adder(&a, in, 2, (blk_define[]){{"BLOCK", "1024"}}, 1));
+	close_adder(&a);
+}
+
 /* ---- The writer ---- */
 
 static const char source[] =
@@ -656,6 +764,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_configurations, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tuning_choices, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_disagreement, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_defines_of_packages, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_for_this_device, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_signatures_that_differ, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_runs_on_cpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_writer_limits, setup, teardown),
