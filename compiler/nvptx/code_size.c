@@ -167,14 +167,12 @@ static uint64_t of_scan(const counter *c, const ir_op *o)
 	return n + all * before + (rolled ? 4 * held * operands + 2 * all * before : 0);
 }
 
-static uint64_t of_sort(const counter *c, const ir_op *o)
+static uint64_t of_sort(const ir_op *o)
 {
 	const ir_value *v = ir_arg(o, 0);
 	uint64_t n = registers(v), room = n * words(v), bits = 0, steps;
-	exchange_plan plan;
 	while (UINT64_C(1) << bits < v->type.dim[ir_get_axis(o)]) bits++;
 	steps = bits * (bits + 1) / 2;
-	exchange_plan_make(c->func, o, &plan);
 	if (room > MOST_WORDS && ir_get_k(o) == 0) return n * (2 * ACCESS) + 8192 + bits * ROLLED_STEP;
 	return n * steps * 4 * words(v) + n * 8;
 }
@@ -252,7 +250,7 @@ static uint64_t of_op(const counter *c, const ir_op *o)
 	case IR_STORE: return of_access(o);
 	case IR_REDUCE: return of_reduce(c, o);
 	case IR_SCAN: return of_scan(c, o);
-	case IR_SORT: return of_sort(c, o);
+	case IR_SORT: return of_sort(o);
 	case IR_FLIP: return most_registers(o) * 2 * ACCESS;
 	case IR_GATHER: return registers(ir_arg(o, 0)) * ACCESS + registers(o->results[0]) * 2 * ACCESS;
 	case IR_HISTOGRAM: return registers(ir_arg(o, 0)) * 2 * ACCESS + registers(o->results[0]) * 2 * ACCESS + 150;
@@ -295,19 +293,60 @@ code_size code_size_estimate(const pass_context *p, const ir_func *f)
 
 /* ---- the budget ---- */
 
-static void label(pass_context *p, diag *d, const code_size *s)
+/* A taker of a whole tile with all that it is made of. */
+static uint64_t with_origins(const counter *c, const ir_op *taker, arena *a)
+{
+	bool *seen = ARENA_ARRAY(a, bool, c->func->nvalues);
+	VEC(const ir_op *) work = {0};
+	uint64_t n = 0;
+	if (!taker->block || !ir_arg(taker, 0)) return 0; /* has become another operation */
+	for (vec_push(a, &work, taker); work.n;) {
+		const ir_op *o = work.at[--work.n];
+		n += of_op(c, o);
+		for (unsigned i = 0; i < o->nargs; i++) {
+			const ir_value *v = ir_arg(o, i);
+			const ir_op *from = v->def ? v->def : v->block->parent;
+			if (from && !seen[v->id]) vec_push(a, &work, from);
+			seen[v->id] = true;
+		}
+	}
+	return n;
+}
+
+/* Those of much code, most first. */
+static void label_whole(pass_context *p, diag *d, const ir_func *f, uint64_t all)
+{
+	code_size_part worst[CODE_SIZE_WORST + 1] = {{0}};
+	const char *why[CODE_SIZE_WORST + 1];
+	counter c = {.target = p->target, .func = f};
+	for (uint32_t i = 0; i < p->whole.n; i++) {
+		uint64_t n = with_origins(&c, p->whole.at[i].op, p->arena);
+		unsigned k = CODE_SIZE_WORST;
+		if (n && 10 * n < all) continue;
+		for (; k > 0 && worst[k - 1].instructions < n; k--) worst[k] = worst[k - 1], why[k] = why[k - 1];
+		worst[k] = (code_size_part){p->whole.at[i].op, n};
+		why[k] = p->whole.at[i].why;
+	}
+	for (unsigned i = 0; i < CODE_SIZE_WORST && worst[i].op; i++)
+		diag_add_label(p->diags, d, worst[i].op->at, "no loop over parts of this tile: %s", why[i]);
+}
+
+static void label(pass_context *p, diag *d, const ir_func *f, const code_size *s)
 {
 	for (unsigned i = 0; i < CODE_SIZE_WORST && s->worst[i].op; i++) {
 		const ir_op *o = s->worst[i].op;
 		if (10 * s->worst[i].instructions < s->all) break;
-		const ir_value *v = o->nresults ? o->results[0] : o->nargs > 1 ? ir_arg(o, 1) : ir_arg(o, 0);
-		diag_add_label(p->diags, d, o->at, "about %u in 100 of them: %s %s, %llu elements a thread",
-			(unsigned)(100 * s->worst[i].instructions / s->all), ir_info(o)->name,
-			ir_type_name(p->arena, v->type), (unsigned long long)registers(v));
+		const ir_value *v = o->nresults    ? o->results[0]
+				    : o->nargs > 1 ? ir_arg(o, 1)
+				    : o->nargs     ? ir_arg(o, 0)
+						   : NULL;
+		const char *of = v ? arena_printf(p->arena, " %s, %llu elements a thread",
+					     ir_type_name(p->arena, v->type), (unsigned long long)registers(v))
+				   : "";
+		diag_add_label(p->diags, d, o->at, "about %u in 100 of them: %s%s",
+			(unsigned)(100 * s->worst[i].instructions / s->all), ir_info(o)->name, of);
 	}
-	for (uint32_t i = 0; i < p->whole.n && i < CODE_SIZE_WORST; i++)
-		diag_add_label(
-			p->diags, d, p->whole.at[i].op->at, "no loop over parts of this tile: %s", p->whole.at[i].why);
+	label_whole(p, d, f, s->all);
 }
 
 bool code_size_check(pass_context *p, const ir_func *f, const code_size *s, uint64_t most)
@@ -315,11 +354,11 @@ bool code_size_check(pass_context *p, const ir_func *f, const code_size *s, uint
 	enum { WARNS_AT = 5 };
 	if (!most || s->all <= most / WARNS_AT) return true;
 	bool fits = s->all <= most;
-	const ir_op *worst = s->worst[0].op;
-	diag *d = diag_add(p->diags, fits ? DIAG_WARNING : DIAG_ERROR, 723, worst->at,
+	span at = s->worst[0].op ? s->worst[0].op->at : f->at; /* none: nothing but the entry */
+	diag *d = diag_add(p->diags, fits ? DIAG_WARNING : DIAG_ERROR, 723, at,
 		"kernel '%s' becomes about %llu instructions a thread%s", f->name, (unsigned long long)s->all,
 		fits ? "" : arena_printf(p->arena, ", more than %llu", (unsigned long long)most));
-	label(p, d, s);
+	label(p, d, f, s);
 	diag_set_hint(p->diags, d,
 		fits ? "smaller tiles, more warps or a loop over parts make less, and compile sooner"
 		     : "smaller tiles, more warps or a loop over parts make less; --max-code=N allows more");

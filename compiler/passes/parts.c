@@ -13,9 +13,10 @@
  *     %s = reduce %f {sum}                      %t = reduce %f {sum}   %u = add %acc, %t   yield %u }
  *
  * What several takers need is made by each, so only what may be made twice and later is cut: pure operations, loads
- * through *const, and other loads as long as nothing was written between them and the taker.  A store or an atomic that
- * takes what is loaded through *T becomes a loop only where both have the same pointers, each another element: else a
- * part would be loaded behind the store of an earlier one.
+ * through *const, and other loads as long as nothing was written between them and the taker.  A sum of floats, whose
+ * order is its layout's, is made again only where nobody else has it: a value has the same bits wherever it is used.  A
+ * store or an atomic that takes what is loaded through *T becomes a loop only where both have the same pointers, each
+ * another element: else a part would be loaded behind the store of an earlier one.
  *
  * A product of long tiles, or in full precision one of much code, is a taker along k: its loop carries the sum, which
  * is made in the same order.  Parts of a product's result are products of whole rows or columns of the one operand and
@@ -41,12 +42,20 @@ enum {
 	MOST_FUSED = 16384, /* fused multiply-adds of a thread in a product of full precision */
 };
 
+/* An operation that has been made again, along an axis of its results. */
+typedef struct remake {
+	const ir_op *op;
+	unsigned axis;
+} remake;
+
 typedef struct parts {
 	pass_context *pass;
 	ir_func *func;
 	ir_value **made; /* by value id and axis: its part in the loop that is being made; null: none yet */
 	uint32_t room;   /* ids */
 	VEC(ir_value **) filled;
+	VEC(remake) sums;        /* of floats, in the loop that is being made */
+	VEC(const ir_op *) kept; /* sums of floats that it must not make */
 	bool cut_any;
 } parts;
 
@@ -61,6 +70,7 @@ typedef struct cut {
 	bool stores;      /* the taker is an effect .. */
 	bool apart;       /* .. and each element of its pointers is another place */
 	const char *why;  /* not, in half a sentence */
+	bool once_more;   /* it makes what must be kept */
 } cut;
 
 static uint64_t per_thread(const parts *p, ir_type t)
@@ -135,7 +145,6 @@ static ir_value *whole(cut *c, ir_value *v)
 /* A part of a short tile that is there. */
 static ir_value *picked(cut *c, ir_value *v, unsigned axis)
 {
-	if (is_long(c->parts, v)) return refuse(c, "it is made by an operation that needs all of it");
 	if (v->type.pointer || ir_elements(v->type) * ir_element_bytes(v->type) > MOST_PICKED)
 		return refuse(c, "a part of another tile cannot be picked");
 	ir_type t = shortened(v->type, axis, c->count);
@@ -183,8 +192,39 @@ static ir_op *again(cut *c, const ir_op *o, ir_value *const *args)
 	return n;
 }
 
+/* Does its result depend on an order that another layout changes? */
+static bool rounds(const ir_op *o)
+{
+	bool sums = o->kind == IR_DOT;
+	if (o->kind == IR_REDUCE || o->kind == IR_SCAN)
+		sums = ir_get_combine(o) == IR_SUM || ir_get_combine(o) == IR_PROD || ir_get_combine(o) == IR_CUSTOM;
+	for (unsigned i = 0; sums && i < o->nargs; i++)
+		if (scalar_is_float((scalar)ir_arg(o, i)->type.elem)) return true;
+	return false;
+}
+
+static bool is_kept(const parts *p, const ir_op *o)
+{
+	for (uint32_t i = 0; i < p->kept.n; i++)
+		if (p->kept.at[i] == o) return true;
+	return false;
+}
+
+/* Whether this part of it may be made here; so far, close_loop decides. */
+static bool may_make_again(parts *p, const ir_op *o, unsigned axis)
+{
+	if (!rounds(o)) return true;
+	for (uint32_t i = 0; i < p->sums.n; i++)
+		if (p->sums.at[i].op == o && p->sums.at[i].axis != axis) return false;
+	if (is_kept(p, o)) return false;
+	vec_push(p->pass->arena, &p->sums, ((remake){o, axis}));
+	return true;
+}
+
 static ir_value *remade(cut *c, ir_value *v, ir_value **args, unsigned axis)
 {
+	if (!may_make_again(c->parts, v->def, axis))
+		return refuse(c, "it takes a sum of floats that has another use, and would be another one in parts");
 	ir_op *n = again(c, v->def, args);
 	for (unsigned i = 0; i < n->nresults; i++) {
 		n->results[i]->type = shortened(n->results[i]->type, axis, c->count);
@@ -293,6 +333,15 @@ static unsigned without(unsigned axis, unsigned removed)
 	return axis >= removed ? axis + 1 : axis;
 }
 
+static ir_value *needs_all(cut *c, const ir_value *v)
+{
+	const ir_op *o = v->def;
+	if (!o || ir_has(o, IR_CONTROL))
+		return refuse(c, o && o->kind == IR_IF ? "an if chooses it as a whole" : "a loop carries it");
+	return refuse(
+		c, arena_printf(c->parts->pass->arena, "it is made by %s, which needs all of it", ir_info(o)->name));
+}
+
 /* By what the operation does to the axis. */
 static ir_value *make_part(cut *c, ir_value *v, unsigned axis, unsigned depth)
 {
@@ -316,11 +365,11 @@ static ir_value *make_part(cut *c, ir_value *v, unsigned axis, unsigned depth)
 	case IR_SORT:
 	case IR_FLIP:
 	case IR_GATHER:
-		if (axis == ir_get_axis(o)) return refuse(c, "it is made by an operation that needs all of it");
+		if (axis == ir_get_axis(o)) return needs_all(c, v);
 		return of_parts(c, v, axis, axis, depth);
 	default:
 		if (o && ir_has(o, IR_ELEMENTWISE)) return of_parts(c, v, axis, axis, depth);
-		return refuse(c, "it is made by an operation that needs all of it");
+		return needs_all(c, v);
 	}
 }
 
@@ -353,7 +402,8 @@ static int by_factor(const void *x, const void *y)
 	return (m > n) - (m < n);
 }
 
-/* Does each element of the tile point to another place?  Along each dimension further than all before it together. */
+/* Does each element of the tile point to another place?  Along each dimension further than all before it together, and
+ * all of them less than 2^32 from each other: offsets of 32 bits, which wrap around, are apart then as well. */
 static bool points_apart(const cut *c, ir_value *pointers)
 {
 	affine_context ac = {.pass = c->parts->pass, .func = c->parts->func};
@@ -374,7 +424,8 @@ static bool points_apart(const cut *c, ir_value *pointers)
 	for (unsigned i = 0; i < n; i++) {
 		int64_t step = llabs(term[i].factor), last = (int64_t)pointers->type.dim[term[i].place] - 1;
 		if (step <= reach) return false;
-		if (__builtin_mul_overflow(step, last, &far) || __builtin_add_overflow(reach, far, &reach))
+		if (__builtin_mul_overflow(step, last, &far) || __builtin_add_overflow(reach, far, &reach) ||
+			reach > UINT32_MAX)
 			return false;
 	}
 	return true;
@@ -415,18 +466,52 @@ static ir_op *open_loop(cut *c, uint32_t first, unsigned n, ir_value *const *ini
 	return loop;
 }
 
-static bool close_loop(cut *c, ir_op *loop, unsigned n, ir_value *const *next)
-{
-	ir_yield(&c->b, n, next);
-	for (unsigned i = 0; i < n; i++) ir_replace(c->taker->results[i], loop->results[i]);
-	ir_erase(c->taker);
-	return c->parts->cut_any = true;
-}
-
 static bool drop_loop(ir_op *loop)
 {
 	ir_erase(loop);
 	return false;
+}
+
+/* Is any of it needed when the taker is gone?  Conservative: what a loop or an if gets is. */
+static bool has_other_use(const parts *p, const ir_op *sum, const ir_op *taker)
+{
+	bool *seen = ARENA_ARRAY(p->pass->arena, bool, p->func->nvalues);
+	VEC(const ir_op *) work = {0};
+	vec_push(p->pass->arena, &work, sum);
+	while (work.n) {
+		const ir_op *o = work.at[--work.n];
+		for (unsigned i = 0; i < o->nresults; i++)
+			for (const ir_use *u = o->results[i]->uses; u; u = u->next) {
+				if (u->user == taker) continue;
+				if (!ir_has(u->user, IR_PURE) && (u->user->kind != IR_LOAD || ir_get_volatile(u->user)))
+					return true;
+				if (seen[u->user->results[0]->id]) continue;
+				seen[u->user->results[0]->id] = true;
+				vec_push(p->pass->arena, &work, u->user);
+			}
+	}
+	return false;
+}
+
+/* A sum of floats that is needed as it was, too, is not made again when the loop is made once more. */
+static bool keep_sums(parts *p, const ir_op *taker)
+{
+	uint32_t before = p->kept.n;
+	for (uint32_t i = 0; i < p->sums.n; i++) {
+		const ir_op *o = p->sums.at[i].op;
+		if (!is_kept(p, o) && has_other_use(p, o, taker)) vec_push(p->pass->arena, &p->kept, o);
+	}
+	return p->kept.n > before;
+}
+
+static bool close_loop(cut *c, ir_op *loop, unsigned n, ir_value *const *next)
+{
+	ir_yield(&c->b, n, next);
+	c->once_more = keep_sums(c->parts, c->taker);
+	if (c->once_more) return drop_loop(loop);
+	for (unsigned i = 0; i < n; i++) ir_replace(c->taker->results[i], loop->results[i]);
+	ir_erase(c->taker);
+	return c->parts->cut_any = true;
 }
 
 /* The taker of parts of its operands, null: they cannot be cut. */
@@ -495,10 +580,9 @@ static bool cut_along(cut *c)
 /* `part` at its place along the axis of `all`, which holds those of earlier rounds. */
 static ir_value *put_into(cut *c, ir_value *all, ir_value *part, unsigned axis)
 {
-	ir_type t = all->type, wide = part->type;
-	uint32_t each = t.dim[axis] / c->count;
+	uint32_t each = all->type.dim[axis] / c->count;
 	part = with_axis(c, part, axis);
-	wide = part->type;
+	ir_type t = all->type, wide = part->type;
 	wide.dim[axis] = c->count;
 	part = ir_build1(&c->b, IR_BROADCAST, wide, 1, &part);
 	part = ir_build1(&c->b, IR_RESHAPE, t, 1, &part);
@@ -557,6 +641,7 @@ static bool cut_product(cut *c)
 static bool cut_taker(cut *c, unsigned axis)
 {
 	switch (c->taker->kind) {
+	case IR_DOT: return cut_product(c);
 	case IR_HISTOGRAM: return cut_histogram(c);
 	case IR_REDUCE:
 		if (axis != ir_get_axis(c->taker)) return cut_across(c, axis);
@@ -565,11 +650,18 @@ static bool cut_taker(cut *c, unsigned axis)
 	}
 }
 
-static void begin(cut *c, uint32_t count)
+static bool try_cut(cut *c, uint32_t count, unsigned axis)
 {
 	ir_op *o = c->taker;
-	c->b = (ir_builder){.func = c->parts->func, .block = o->block, .before = o, .at = o->at};
 	c->count = count;
+	c->parts->kept.n = 0;
+	do {
+		c->b = (ir_builder){.func = c->parts->func, .block = o->block, .before = o, .at = o->at};
+		c->parts->sums.n = 0;
+		c->once_more = false;
+		if (cut_taker(c, axis)) return true;
+	} while (c->once_more);
+	return false;
 }
 
 static void give_up(const cut *c)
@@ -585,11 +677,8 @@ static void try_taker(parts *p, ir_op *o)
 	cut c = {.parts = p, .taker = o};
 	c.apart = ir_has(o, IR_WRITES) && points_apart(&c, ir_arg(o, 0));
 	for (uint64_t count = per_thread(p, t) / PART; count > 1 && per_thread(p, t) / count <= LONGEST; count /= 2)
-		for (unsigned axis = 0; axis < t.rank; axis++) {
-			if (t.dim[axis] < count) continue;
-			begin(&c, (uint32_t)count);
-			if (cut_taker(&c, axis)) return;
-		}
+		for (unsigned axis = 0; axis < t.rank; axis++)
+			if (t.dim[axis] >= count && try_cut(&c, (uint32_t)count, axis)) return;
 	give_up(&c);
 }
 
@@ -601,8 +690,8 @@ static void try_product(parts *p, ir_op *o)
 	if (o->results[0]->type.elem == SCALAR_F16) {
 		refuse(&c, "its sum is rounded once, at the end");
 	} else {
-		begin(&c, a.dim[a.rank - 1] / PART_OF_K);
-		if (c.count > 1 && cut_product(&c)) return;
+		uint32_t count = a.dim[a.rank - 1] / PART_OF_K;
+		if (count > 1 && try_cut(&c, count, 0)) return;
 	}
 	give_up(&c);
 }

@@ -287,6 +287,14 @@ static void want_same_place(const float *x, double *z, int n)
 	z[0] = 6;
 }
 
+/* The first column; others are not stored. */
+static void want_no_difference(const float *x, double *z, int n)
+{
+	(void)n;
+	(void)x;
+	for (int i = 0; i < 128 * 2048; i++) z[i] = i % 2048 ? NAN : 0;
+}
+
 static void want_counts(const float *x, double *z, int n)
 {
 	for (int b = 0; b < 16; b++) z[b] = 0;
@@ -414,6 +422,23 @@ static const f32_program programs[] = {
 		"    let i = arange(0, 32768);\n    store(z, 5.0);\n    debug_barrier();\n    let q = z + i / 32768;\n"
 		"    store(q, load(q) + 1.0);\n}\n",
 		1, 1, 0, want_same_place},
+	/* The same by offsets that wrap around: elements 0 and 65536. */
+	{"same_place_again",
+		"kernel k(z: *f32, x: *const f32, n: i32) grid(1) {\n"
+		"    let i = arange(0, 131072);\n    store(z, 4.0);\n    debug_barrier();\n"
+		"    let q = z + i * 65536; let m = (i & 65535) == 0;\n"
+		"    store(q, load(q, mask = m, other = 0.0) + 2.0, mask = m);\n}\n",
+		1, 1, 0, want_same_place},
+	/* A sum is rounded in the order of its layout: one that is used twice is not made by each user. */
+	{"one_sum",
+		"kernel k(z: *f32, x: *const f32, n: i32) grid(1) {\n"
+		"    let r = arange(0, 128); let c = arange(0, 256);\n"
+		"    let s = sum(load(x + r[:, None] * 256 + c[None, :]) * 0.37 + c[None, :].to(f32) * 0.01, axis = "
+		"1);\n"
+		"    let q = arange(0, 2048)[None, :] + r[:, None] * 0;\n"
+		"    store(z + r[:, None] * 2048 + q, s[:, None] + q.to(f32), mask = q == 0);\n"
+		"    debug_barrier();\n    store(z + r * 2048, load(z + r * 2048) - s);\n}\n",
+		ALL_OF_IT, 128 * 2048, 0, want_no_difference},
 };
 
 int main(int argc, char **argv)

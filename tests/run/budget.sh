@@ -87,6 +87,24 @@ kernel ieee(y: *f32, x: *const f32, w: *const f32) grid(1) {
     let p = i[:, None] * 256 + i[None, :];
     store(y + p, dot(load(x + p), load(w + p), precision = "ieee"));
 }
+kernel turned(y: *i32, x: *const i32) grid(1) {
+    let i = arange(0, 131072);
+    store(y + i, sort(load(x + i)));
+}
+kernel running(y: *f32, z: *f32, x: *const f32) grid(1) {
+    let p = arange(0, 256)[:, None] * 512 + arange(0, 512)[None, :];
+    let s = cumsum(load(x + p), axis = 1);
+    store(y + p, s);
+    store(z + p, s * 2.0);
+}
+kernel several(y: *i32, x: *const i32) grid(1) {
+    let i = arange(0, 131072);
+    let v = sort(sort(load(x + i)) ^ i);
+    store(y + i, flip(i));
+    store(y + 131072 + i, v);
+}
+kernel nothing(x: *f32) grid(1) { }
+kernel endless(x: *f32) grid(1) { while (true) { } }
 B
 for kernel in sums expression in_place rows product ieee; do
 	for target in sm_80 sm_90a; do
@@ -104,8 +122,20 @@ for kernel in shifted same_place iterate; do
 done
 status 1 "what a loop carries" "$briefly" "$blkc" tiles.blk --kernel=iterate
 says "tiles.blk:42:.*: error.E0723.: kernel 'iterate' becomes about [0-9]* instructions a thread, more than 500000"
-says_text "no loop over parts of this tile: it is made by an operation that needs all of it"
+says_text "no loop over parts of this tile: a loop carries it"
 says_text "--max-code=N"
+status 1 "what needs all of a tile" "$briefly" "$blkc" tiles.blk --kernel=turned --max-code=1000
+says_text "no loop over parts of this tile: it is made by sort, which needs all of it"
+status 1 "a sum of floats with two users" "$briefly" "$blkc" tiles.blk --kernel=running --max-code=10000
+says_text "no loop over parts of this tile: it takes a sum of floats that has another use, and would be another one in parts"
+status 1 "the most code first" "$briefly" "$blkc" tiles.blk --kernel=several --max-code=10000
+[ "$(sed -n 's/^note: tiles.blk:\(.*\):5: no loop .* made by \([a-z]*\),.*/\1 \2/p' err | tr '\n' ' ')" = "64 sort 63 flip " ] && ok || bad "several: $(cat err)"
+for kernel in nothing endless; do
+	status 1 "$kernel" "$briefly" "$blkc" tiles.blk --kernel=$kernel --max-code=5
+	says "tiles.blk:[0-9]*:8: error.E0723.: kernel '$kernel' becomes about [0-9]* instructions a thread, more than 5"
+	status 0 "$kernel" "$briefly" "$blkc" tiles.blk --kernel=$kernel --max-code=20 -o tile.ptx
+	says "W0723"
+done
 status 1 "a limit" "$briefly" "$blkc" tiles.blk --kernel=shifted --max-code=10000
 says "E0723.*more than 10000"
 says_text 'what it loads through *T may be stored to in another part'
