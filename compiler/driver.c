@@ -11,6 +11,7 @@
 
 #include "cpu/cpu.h"
 #include "explain/explain.h"
+#include "ir/tensor_map.h"
 #include "nvptx/code_size.h"
 #include "nvptx/nvptx.h"
 #include "nvptx/ptx_join.h"
@@ -140,7 +141,10 @@ static bool run_passes(compile *c, pass_context *p, ir_func *f, const pass_row *
 
 static void add_map(ir_op *o, void *context)
 {
-	if (o->kind == IR_TENSOR_MAP) text_printf(context, "map %s\n", o->text);
+	if (o->kind != IR_TENSOR_MAP) return;
+	text_puts(context, "map ");
+	ir_tensor_map_print(context, o->map);
+	text_puts(context, "\n");
 }
 
 /* What only the finished code knows, added to the signature that sema began. */

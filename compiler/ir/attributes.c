@@ -29,7 +29,8 @@ attribute_range ir_attribute_range(attribute_type t)
 	case ATTRIBUTE_bits:
 	case ATTRIBUTE_integer:
 	case ATTRIBUTE_list:
-	case ATTRIBUTE_text: break;
+	case ATTRIBUTE_text:
+	case ATTRIBUTE_map: break;
 	}
 	return (attribute_range){INT64_MIN, INT64_MAX, NULL};
 }

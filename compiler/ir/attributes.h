@@ -13,6 +13,7 @@ typedef enum attribute_type {
 	ATTRIBUTE_integer,  /* any */
 	ATTRIBUTE_list,     /* [1,0]: up to 4 numbers of 16 bits, see ir_pack() */
 	ATTRIBUTE_text,     /* ir_op.text, quoted */
+	ATTRIBUTE_map,      /* ir_op.map, quoted */
 	ATTRIBUTE_combine,  /* from here on the names of an enum */
 	ATTRIBUTE_cache,
 	ATTRIBUTE_evict,

@@ -384,6 +384,13 @@ static ir_value *mapped(ir_value *v, ir_value **map, uint32_t known)
 	return v->id < known && map[v->id] ? map[v->id] : v;
 }
 
+void ir_copy_attributes(ir_op *to, const ir_op *from)
+{
+	memcpy(to->attr, from->attr, sizeof to->attr);
+	to->text = from->text;
+	to->map = from->map;
+}
+
 static ir_op *clone(ir_builder *b, const ir_op *o, ir_value **map, uint32_t known)
 {
 	arena *a = b->func->arena;
@@ -392,8 +399,7 @@ static ir_op *clone(ir_builder *b, const ir_op *o, ir_value **map, uint32_t know
 	for (unsigned i = 0; i < o->nargs; i++) args[i] = mapped(o->args[i]->value, map, known);
 	for (unsigned i = 0; i < o->nresults; i++) types[i] = o->results[i]->type;
 	ir_op *n = ir_build(b, o->kind, o->nargs, args, o->nresults, types, o->nregions);
-	memcpy(n->attr, o->attr, sizeof n->attr);
-	n->text = o->text;
+	ir_copy_attributes(n, o);
 	n->at = o->at;
 	for (unsigned i = 0; i < o->nresults; i++) {
 		n->results[i]->name = o->results[i]->name;

@@ -179,8 +179,9 @@ struct ir_op {
 	ir_use **args; /* args[i]->value, or ir_arg(); change only with ir_set_arg */
 	ir_value **results;
 	ir_block **regions;
-	int64_t attr[IR_MAX_ATTR]; /* read and written by ir_get_NAME and ir_set_NAME, see attributes.def */
-	const char *text;          /* the attribute text */
+	int64_t attr[IR_MAX_ATTR];       /* read and written by ir_get_NAME and ir_set_NAME, see attributes.def */
+	const char *text;                /* the attribute text */
+	const struct ir_tensor_map *map; /* the attribute map: tensor_map.h */
 	span at;
 	ir_op *prev, *next;
 	ir_block *block;                      /* where it stands; null while detached */
@@ -261,6 +262,7 @@ void ir_move_before(ir_op *, ir_block *, ir_op *before); /* before null: at the 
 ir_op *ir_clone(ir_builder *, const ir_op *,
 	ir_value **map); /* map[id] = replacement or null (keep); fills map for results; nested regions too.
 			    map has room for ids that exist before the call */
+void ir_copy_attributes(ir_op *to, const ir_op *from); /* of the same kind */
 /* True if the value is an IR_CONST; its container in *bits. */
 bool ir_is_const(const ir_value *, uint64_t *bits);
 bool ir_is_const_int(const ir_value *, int64_t *); /* integers and bool, sign-extended by type */
@@ -306,7 +308,7 @@ typedef ir_rmw ir_attr_rmw;
 typedef ir_sem ir_attr_sem;
 typedef ir_scope ir_attr_scope;
 typedef ir_precision ir_attr_precision;
-typedef int64_t ir_attr_text; /* ir_op.text holds it */
+typedef int64_t ir_attr_text, ir_attr_map; /* ir_op.text and ir_op.map hold them */
 #define ATTR(name, place, type, ...)                                                                                   \
 	static inline ir_attr_##type ir_get_##name(const ir_op *o)                                                     \
 	{                                                                                                              \

@@ -6,6 +6,7 @@
  * written.  Values carry the user's names, made unique with a suffix (`%x`, `%x.1`); nameless ones are numbered in the
  * order of the text, so neither depends on ids.  docs/ir.md gives the grammar. */
 #include "attributes.h"
+#include "tensor_map.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -126,6 +127,13 @@ static void print_quoted(text *out, const char *s)
 	text_puts(out, "\"");
 }
 
+static void print_map(text *out, const ir_tensor_map *map)
+{
+	text line = {.arena = out->arena};
+	if (map) ir_tensor_map_print(&line, map);
+	print_quoted(out, line.at);
+}
+
 static void print_attribute(text *out, const ir_op *o, attribute_type type, int64_t v)
 {
 	attribute_range r = ir_attribute_range(type);
@@ -135,6 +143,8 @@ static void print_attribute(text *out, const ir_op *o, attribute_type type, int6
 		print_list(out, o, v);
 	else if (type == ATTRIBUTE_text)
 		print_quoted(out, o->text);
+	else if (type == ATTRIBUTE_map)
+		print_map(out, o->map);
 	else if (r.names && v >= r.least && v <= r.most)
 		text_puts(out, r.names[v]);
 	else

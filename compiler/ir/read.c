@@ -14,6 +14,7 @@
 
 #include "../layout/layout.h"
 #include "names.h"
+#include "tensor_map.h"
 
 enum { DEEPEST = 256, MOST_VALUES = UINT16_MAX, SYNTAX_ERROR = 110 };
 
@@ -320,10 +321,22 @@ static bool take_enum(reader *r, attribute_range range, int64_t *out)
 typedef struct details {
 	int64_t attr[IR_MAX_ATTR];
 	const char *text;
+	const ir_tensor_map *map;
 	word bits; /* a constant's value waits for its type */
 	unsigned bits_place;
 	uint64_t given; /* bit a: attribute a was there */
 } details;
+
+static bool take_map(reader *r, const ir_tensor_map **out)
+{
+	const char *here = r->at, *line;
+	ir_tensor_map *map = ARENA_NEW(r->arena, ir_tensor_map);
+	if (!take_quoted(r, &line)) return false;
+	if (!line) return true;
+	if (!ir_tensor_map_read(r->arena, line, map)) return fail(r, here, "not the text of a tensor map");
+	*out = map;
+	return true;
+}
 
 static bool take_attribute(reader *r, const attribute_info *a, details *d)
 {
@@ -334,6 +347,7 @@ static bool take_attribute(reader *r, const attribute_info *a, details *d)
 		return true;
 	}
 	if (a->type == ATTRIBUTE_text) return take_quoted(r, &d->text);
+	if (a->type == ATTRIBUTE_map) return take_map(r, &d->map);
 	if (a->type == ATTRIBUTE_list) return take_list(r, &d->attr[a->place]);
 	return range.names ? take_enum(r, range, &d->attr[a->place]) : take_integer(r, &d->attr[a->place]);
 }
@@ -488,6 +502,7 @@ static bool take_op(reader *r, ir_block *b)
 	ir_op *o = ir_build(&build, kind, args.n, args.at, names.n, types, count_regions(kind, &d));
 	memcpy(o->attr, d.attr, sizeof o->attr);
 	o->text = d.text;
+	o->map = d.map;
 	if (!take_shared(r, o)) return false;
 	for (unsigned i = 0; i < o->nregions; i++)
 		if (!take_region(r, o, i)) return false;

@@ -4,6 +4,7 @@
  * The one idea: the column `types` of ops.def names a rule, a function rule_NAME here; most operations share one. */
 #include "attributes.h"
 #include "inline_asm.h"
+#include "tensor_map.h"
 #include "verify.h"
 
 #include <string.h>
@@ -250,7 +251,8 @@ static bool rule_tensor_map(const ir_op *o, text *why)
 	const ir_value *base = ir_arg(o, 0);
 	if (base->def || base->block->parent || !base->type.pointer)
 		return ir_verify_fail(why, "a map of something else than a pointer parameter");
-	if (!o->text) return ir_verify_fail(why, "no text");
+	if (!o->map || o->map->elem != base->type.elem)
+		return ir_verify_fail(why, "no map of %s", name(why, base->type));
 	return same(o, o->results[0]->type, base->type, "result", why);
 }
 

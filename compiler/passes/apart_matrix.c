@@ -10,6 +10,7 @@
  * elements.
  *
  * Values in common are compared by name: behind a loop's back edge those that the loop makes are other ones. */
+#include "../ir/tensor_map.h"
 #include "mask.h"
 #include "signs.h"
 
@@ -139,31 +140,6 @@ bool patches_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op
 
 /* ---- by maps ---- */
 
-/* Behind element type, swizzle and box: address, extents, strides. */
-static const char *array_of(const char *map)
-{
-	const char *end = strstr(map, " ; ");
-	return end ? end + 3 : "";
-}
-
-/* "address ; columns ; rows ; 1 columns * bytes *": rows of so many columns, one behind the other, so that every
- * element has one pair of coordinates. */
-static bool is_dense_matrix(const char *array, unsigned bytes)
-{
-	const char *part[4] = {array};
-	char tail[16];
-	for (unsigned i = 1; i < 4; i++) {
-		const char *end = strstr(part[i - 1], " ; ");
-		if (!end) return false;
-		part[i] = end + 3;
-	}
-	size_t n = (size_t)(part[2] - part[1]) - 3;
-	int length = snprintf(tail, sizeof tail, " * %u *", bytes);
-	const char *stride = part[3];
-	if (strncmp(stride, "1 ", 2) == 0) stride += 2; /* a factor of the last dimension's */
-	return length > 0 && strncmp(stride, part[1], n) == 0 && strcmp(stride + n, tail) == 0;
-}
-
 /* A coordinate as a value, or null, and what is added to it. */
 static const ir_value *split(const ir_value *v, int64_t *added)
 {
@@ -181,9 +157,8 @@ bool copies_meet(const ir_op *earlier, const ir_op *now, const ir_op *around)
 {
 	const ir_op *a = ir_arg(earlier, 0)->def, *b = ir_arg(now, 0)->def;
 	ir_type x = ir_arg(earlier, 1)->type, y = ir_arg(now, 1)->type;
-	const char *array = array_of(a->text);
 	if (earlier->nargs != 4 || now->nargs != 4 || x.rank != 2 || y.rank != 2 || x.elem != y.elem) return true;
-	if (strcmp(array, array_of(b->text)) != 0 || !is_dense_matrix(array, ir_element_bytes(x))) return true;
+	if (!ir_tensor_map_same_array(a->map, b->map) || !ir_tensor_map_is_dense_matrix(a->map)) return true;
 	for (unsigned d = 0; d < 2; d++) {
 		int64_t p, q;
 		const ir_value *v = split(ir_arg(earlier, 2 + d), &p), *w = split(ir_arg(now, 2 + d), &q);

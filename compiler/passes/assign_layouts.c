@@ -443,8 +443,7 @@ static ir_op *begin(assigner *a, const waiting *w)
 	}
 	ir_builder b = {.func = a->func, .block = o->block, .before = o, .at = o->at};
 	ir_op *copy = ir_build(&b, o->kind, o->nargs, a->operands[v->id], 1, &v->type, 0);
-	memcpy(copy->attr, o->attr, sizeof copy->attr);
-	copy->text = o->text;
+	ir_copy_attributes(copy, o);
 	copy->results[0]->name = v->name;
 	return copy;
 }

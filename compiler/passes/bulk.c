@@ -1,4 +1,5 @@
 /* How a block travels by bulk copies, and how it lies in shared memory.  See bulk.h. */
+#include "../ir/tensor_map.h"
 #include "bulk.h"
 
 #include <string.h>
@@ -58,7 +59,7 @@ bool bulk_shape_divide(ir_type t, unsigned shares, bulk_shape *s)
 bool bulk_rounds(const ir_op *load)
 {
 	const ir_op *map = ir_arg(load, 0)->def;
-	return map && map->text && strncmp(map->text, "tf32 ", 5) == 0;
+	return map && map->map && map->map->rounds;
 }
 
 layout bulk_layout(ir_type t)

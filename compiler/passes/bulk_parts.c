@@ -8,6 +8,7 @@
  * A box takes the lowest coordinates of each dimension that the warp's registers and lanes step: a swizzled span of the
  * last one, 8 rows or more (a swizzle's period), MOST_BYTES at most.  All lanes lie in it; registers that do not step
  * from copy to copy.  A tile that is spread otherwise leaves in one go, behind a barrier of the program. */
+#include "../ir/tensor_map.h"
 #include "bulk.h"
 
 #include <string.h>
@@ -87,15 +88,14 @@ bool bulk_parts_of(const ir_value *v, bulk_parts *p)
 	return p->copies <= MOST_COPIES;
 }
 
-/* The map's line with another box: "f16 128 64 16 ; .." */
-static const char *with_box(arena *a, const char *line, unsigned rank, ir_type block, const bulk_parts *p)
+/* The map with another box, of a block of that rank. */
+static ir_tensor_map *with_box(arena *a, const ir_tensor_map *map, unsigned rank, const bulk_parts *p)
 {
-	text out = {.arena = a};
-	text_printf(&out, "%s %u", scalar_name((scalar)block.elem), p->swizzle);
-	for (unsigned d = block.rank; d-- > 0;) text_printf(&out, " %u", p->box[d]);
-	for (unsigned d = block.rank; d < rank; d++) text_puts(&out, " 1");
-	text_puts(&out, strstr(line, " ; "));
-	return out.at;
+	ir_tensor_map *m = ARENA_NEW(a, ir_tensor_map);
+	*m = *map;
+	m->swizzle = p->swizzle;
+	for (unsigned i = 0; i < m->rank; i++) m->box[i] = i < rank ? p->box[rank - 1 - i] : 1;
+	return m;
 }
 
 static void by_warps(ir_op *o, void *context)
@@ -107,7 +107,7 @@ static void by_warps(ir_op *o, void *context)
 	ir_value *root = ir_arg(map, 0);
 	ir_builder b = {.func = o->block->func, .block = map->block, .before = map, .at = map->at};
 	ir_value *parts = ir_build1(&b, IR_TENSOR_MAP, root->type, 1, &root);
-	parts->def->text = with_box(c->arena, map->text, o->nargs - 2u, ir_arg(o, 1)->type, &p);
+	parts->def->map = with_box(c->arena, map->map, ir_arg(o, 1)->type.rank, &p);
 	ir_set_arg(o, 0, parts);
 	ir_set_by_warps(o, true);
 }

@@ -3,6 +3,7 @@
  * In: any level.  Out: within a block and the blocks inside it, one of each.
  * The one idea: a hash table that is undone on the way out of a region, so an entry is visible exactly where its value
  * dominates.  Loads through *const pointers count as pure: nothing writes that memory while the kernel runs. */
+#include "../ir/tensor_map.h"
 #include "passes.h"
 
 #include <string.h>
@@ -60,6 +61,7 @@ static bool equal(const ir_op *x, const ir_op *y)
 {
 	if (x->kind != y->kind || x->nargs != y->nargs || x->nresults != y->nresults) return false;
 	if (memcmp(x->attr, y->attr, sizeof x->attr) != 0) return false;
+	if (x->map != y->map && (!x->map || !y->map || !ir_tensor_map_equal(x->map, y->map))) return false;
 	if (x->text != y->text && (!x->text || !y->text || strcmp(x->text, y->text) != 0)) return false;
 	for (unsigned i = 0; i < x->nresults; i++)
 		if (!ir_type_equal(x->results[i]->type, y->results[i]->type) ||

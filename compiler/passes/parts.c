@@ -187,8 +187,7 @@ static ir_op *again(cut *c, const ir_op *o, ir_value *const *args)
 		return n;
 	}
 	n = ir_build(&c->b, o->kind, o->nargs, args, o->nresults, types, 0);
-	memcpy(n->attr, o->attr, sizeof n->attr);
-	n->text = o->text;
+	ir_copy_attributes(n, o);
 	return n;
 }
 

@@ -6,6 +6,7 @@
  *                                        %c = wgmma_wait %s {pending=0}
  * The one idea: begun and at once waited for is always right; pipeline.c, which knows what runs ahead, moves the wait.
  */
+#include "../ir/tensor_map.h"
 #include "bulk.h"
 #include "passes.h"
 #include "wgmma.h"
@@ -117,12 +118,14 @@ static void round_copy(const pass_context *p, ir_func *f, ir_value *v)
 	ir_value *map = ir_arg(v->def, 0), *array = ir_arg(map->def, 0);
 	ir_walk(f->body, count_maps, &maps);
 	if (map->uses->next && maps >= MOST_MAPS) return;
-	const char *line = arena_printf(p->arena, "t%s", map->def->text);
+	ir_tensor_map *rounds = ARENA_NEW(p->arena, ir_tensor_map);
+	*rounds = *map->def->map;
+	rounds->rounds = true;
 	if (map->uses->next) {
 		ir_builder b = {.func = f, .block = map->def->block, .before = map->def, .at = map->def->at};
 		ir_set_arg(v->def, 0, ir_build1(&b, IR_TENSOR_MAP, map->type, 1, &array));
 	}
-	ir_arg(v->def, 0)->def->text = line;
+	ir_arg(v->def, 0)->def->map = rounds;
 }
 
 static void select(ir_op *o, void *context)

@@ -16,6 +16,7 @@
  *
  * Alignment must follow from what the host promised of parameters, not from hints alone.  A launch for which no map
  * can be made (a negative stride, an extent of 0) then has a way out: the variant without promises. */
+#include "../ir/tensor_map.h"
 #include "bulk.h"
 #include "signs.h"
 
@@ -200,38 +201,44 @@ static bool narrow_indices(bulk_access *t)
 	return true;
 }
 
-static ir_value *map_text(const host *h, const bulk_access *t, const bulk_shape *s, text *out)
+/* A value as the host computes it; null: it cannot. */
+static const char *host_expression(const host *h, const ir_value *v)
 {
-	unsigned rank = t->rank, bytes = scalar_bytes((scalar)t->block.elem), before = rank - t->block.rank;
-	text_printf(out, "%s %u", scalar_name((scalar)t->block.elem), s->swizzle);
-	for (unsigned i = rank; i-- > 0;) text_printf(out, " %u", i < before ? 1 : s->box[i - before]);
-	text_puts(out, " ; ");
-	ir_value *root = address(h, t->base, 0, out);
+	text out = {.arena = h->arena};
+	return value(h, v, 0, &out) ? out.at : NULL;
+}
+
+/* The parameter that the array begins with; null: the host cannot make the map, or its line is too long. */
+static ir_value *describe(const host *h, const bulk_access *t, const bulk_shape *s, ir_tensor_map *m)
+{
+	unsigned rank = t->rank, before = rank - t->block.rank;
+	text start = {.arena = h->arena}, line = {.arena = h->arena};
+	*m = (ir_tensor_map){.elem = (scalar)t->block.elem, .swizzle = s->swizzle, .rank = rank};
+	ir_value *root = address(h, t->base, 0, &start);
 	if (!root || h->func->params[root->index].divisible % 16 != 0) return NULL;
-	for (unsigned i = rank; i-- > 0;) {
-		text_puts(out, " ; ");
-		if (!value(h, t->shape[i], 0, out)) return NULL;
+	m->address = start.at;
+	for (unsigned i = 0; i < rank; i++) {
+		unsigned d = rank - 1 - i; /* the array's dimension: maps have the fastest first */
+		m->box[i] = d < before ? 1 : s->box[d - before];
+		if (!(m->extent[i] = host_expression(h, t->shape[d]))) return NULL;
+		if (i + 1 < rank && !(m->stride[i] = host_expression(h, t->stride[d - 1]))) return NULL;
 	}
-	for (unsigned i = rank - 1; i-- > 0;) {
-		text_puts(out, " ; ");
-		if (!value(h, t->stride[i], 0, out)) return NULL;
-		text_printf(out, " %u *", bytes);
-	}
-	return out->n <= MOST_TEXT ? root : NULL;
+	ir_tensor_map_print(&line, m);
+	return line.n <= MOST_TEXT ? root : NULL;
 }
 
 /* Null: a kernel takes no more of them. */
-static ir_value *build_map(ir_func *f, ir_value *root, const char *line, span at)
+static ir_value *build_map(ir_func *f, ir_value *root, const ir_tensor_map *m, span at)
 {
 	unsigned n = 0;
 	for (ir_op *o = f->body->first; o; o = o->next) {
 		if (o->kind != IR_TENSOR_MAP) continue;
-		if (strcmp(o->text, line) == 0) return o->results[0];
+		if (ir_tensor_map_equal(o->map, m)) return o->results[0];
 		if (++n == MOST_MAPS) return NULL;
 	}
 	ir_builder head = {.func = f, .block = f->body, .before = f->body->first, .at = at};
 	ir_value *map = ir_build1(&head, IR_TENSOR_MAP, root->type, 1, &root);
-	map->def->text = line;
+	map->def->map = m;
 	return map;
 }
 
@@ -324,12 +331,12 @@ bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
 {
 	bulk_shape s;
 	host h = {p->arena, f};
-	text line = {.arena = p->arena};
+	ir_tensor_map *described = ARENA_NEW(p->arena, ir_tensor_map);
 	if (!bulk_shape_of(t->block, &s) || !aligned(p, t) || !narrow_indices(t)) return false;
 	unsigned shares = shares_of(p, f, o);
 	if (!bulk_shape_divide(t->block, shares, &s)) shares = 1;
-	ir_value *root = map_text(&h, t, &s, &line);
-	ir_value *map = root ? build_map(f, root, line.at, o->at) : NULL;
+	ir_value *root = describe(&h, t, &s, described);
+	ir_value *map = root ? build_map(f, root, described, o->at) : NULL;
 	if (!map) return false;
 	rewrite(f, o, t, map, shares);
 	return true;

@@ -2,6 +2,7 @@
  * program that breaks it. */
 #include "ir_text.h"
 
+#include "../../compiler/ir/tensor_map.h"
 #include "../../compiler/layout/layout.h"
 
 /* Canonical text: reading and printing it gives the same bytes. */
@@ -179,6 +180,48 @@ static void every_operation_has_a_text(void **state)
 	unsigned k = 0;
 	for (const ir_op *o = again->body->first; o; o = o->next, k++) assert_int_equal(o->kind, k % IR_KIND_COUNT);
 	assert_int_equal(k, 2 * IR_KIND_COUNT);
+}
+
+/* Texts that are descriptors, and read back the same; texts that are none. */
+static void tensor_maps_have_a_text(void **state)
+{
+	(void)state;
+	static const char *const good[] = {"f16 128 64 32 ; p1 ; p4 ; p3 ; p4 2 *", "tf32 0 4 ; p0 ; 7",
+		"i8 0 16 1 1 ; p0 p1 8 * + ; 16 ; p2 ; 3 ; p3 1 * ; p3 p2 * 1 *"};
+	static const char *const bad[] = {"", "f16", "f17 0 4 ; p0 ; 4", "f16 0 ; p0", "f16 0 4", "f16 0 4 ; p0",
+		"f16 0 0 ; p0 ; 4", "f16 0 4 4 ; p0 ; 4 ; 4 ; p1 4 *", "f16 0 4 4 ; p0 ; 4 ; 4 ; 2 *",
+		"f16 0 4 ; p0 ; 4 ; 4", "f16 0 4 x ; p0 ; 4", "f16 0 1 1 1 1 1 ; p0 ; 1 ; 1 ; 1 ; 1 ; 1"};
+	ir_tensor_map m, n;
+	for (unsigned i = 0; i < sizeof good / sizeof *good; i++) {
+		text again = {.arena = &memory};
+		if (!ir_tensor_map_read(&memory, good[i], &m)) fail_msg("%s", good[i]);
+		ir_tensor_map_print(&again, &m);
+		assert_string_equal(again.at, good[i]);
+	}
+	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
+		if (ir_tensor_map_read(&memory, bad[i], &m)) fail_msg("accepted: %s", bad[i]);
+	/* which arrays are dense matrices, and which maps are of one array */
+	static const struct {
+		const char *text;
+		bool dense, same;
+	} rows[] = {
+		{"f16 128 64 32 ; p1 ; p4 ; p3 ; p4 2 *", true, true},
+		{"f16 0 8 32 ; p1 ; p4 ; p3 ; p4 2 *", true, true},
+		{"f16 0 8 32 ; p1 ; p4 ; p3 ; 1 p4 * 2 *", true, false},
+		{"f16 0 8 32 ; p1 ; p4 ; p3 ; 1 p5 * 2 *", false, false},
+		{"f16 0 8 32 ; p1 ; p4 ; p3 ; p44 2 *", false, false},
+		{"f16 0 8 32 ; p1 ; p4 ; p3 ; p4 1 + 2 *", false, false},
+		{"f16 0 8 32 ; p2 ; p4 ; p3 ; p4 2 *", true, false},
+		{"bf16 0 8 32 ; p1 ; p4 ; p3 ; p4 2 *", true, false},
+		{"f16 0 8 ; p1 ; p4", false, false},
+	};
+	assert_true(ir_tensor_map_read(&memory, rows[0].text, &m));
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_true(ir_tensor_map_read(&memory, rows[i].text, &n));
+		assert_int_equal(ir_tensor_map_is_dense_matrix(&n), rows[i].dense);
+		assert_int_equal(ir_tensor_map_same_array(&m, &n), rows[i].same);
+		assert_int_equal(ir_tensor_map_equal(&m, &n), i == 0);
+	}
 }
 
 static void names_are_made_unique(void **state)
@@ -491,19 +534,20 @@ static void verifier_checks_levels(void **state)
 #define REG "<reg (1) lane (2)(4)(8)(16)(32) warp ()>"
 #define LANE "<reg (32) lane (1)(2)(4)(8)(16) warp ()>"
 	check_refused("%y = convert_layout %x : f32", "at the tile level");
-	check_refused("%m = tensor_map %q {text=\"f32 0 4\"} : *f32", "*f32");
-	check_refused("%r = ptr_add %q, %i : *const f32 %m = tensor_map %r {text=\"f32 0 4\"} : *const f32",
+	check_refused("%m = tensor_map %q {map=\"f32 0 4 ; p8 ; 4\"} : *f32", "*f32");
+	check_refused("%r = ptr_add %q, %i : *const f32 %m = tensor_map %r {map=\"f32 0 4 ; p8 ; 4\"} : *const f32",
 		"something else than a pointer parameter");
 	check_refused("%t = bulk_load %q, %i, %i {shares=1} : f32[4,4]", "no tensor map");
-	check_refused("%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %t = bulk_load %m, %i {shares=1} : f32[4,4]",
+	check_refused("%m = tensor_map %q {map=\"f32 0 4 ; p8 ; 4\"} : *const f32 %t = bulk_load %m, %i {shares=1} : "
+		      "f32[4,4]",
 		"2 operands");
-	check_refused(
-		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %t = bulk_load %m, %i, %j {shares=1} : f32[4,4]",
+	check_refused("%m = tensor_map %q {map=\"f32 0 4 ; p8 ; 4\"} : *const f32 %t = bulk_load %m, %i, %j {shares=1} "
+		      ": f32[4,4]",
 		"index");
-	check_refused(
-		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %t = bulk_load %m, %i, %i {shares=1} : f16[4,4]",
+	check_refused("%m = tensor_map %q {map=\"f32 0 4 ; p8 ; 4\"} : *const f32 %t = bulk_load %m, %i, %i {shares=1} "
+		      ": f16[4,4]",
 		"f16[4,4]");
-	check_refused("%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 %z = const {value=0.0} : f32[4,4] "
+	check_refused("%m = tensor_map %q {map=\"f32 0 4 ; p8 ; 4\"} : *const f32 %z = const {value=0.0} : f32[4,4] "
 		      "bulk_store %m, %z, %i, %i",
 		"writes through *const f32");
 	check_refused("cta_barrier", "stands at the tile level");
@@ -524,11 +568,13 @@ static void verifier_checks_levels(void **state)
 		"no ring, or no tensor map");
 	check_refused_in(MAPPED,
 		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
-		"%m = tensor_map %q {text=\"f32 0 4\"} : *const f32 bulk_copy %r, %i, %y, %m, %i, %i {shares=1} return",
+		"%m = tensor_map %q {map=\"f32 0 4 ; p8 ; 4\"} : *const f32 bulk_copy %r, %i, %y, %m, %i, %i "
+		"{shares=1} return",
 		"for a block of type f16[8,64]");
 	check_refused_in(MAPPED,
 		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
-		"%m = tensor_map %q {text=\"f16 0 4\"} : *const f16 bulk_copy %r, %i, %y, %m, %i, %i, %i {shares=2} "
+		"%m = tensor_map %q {map=\"f16 0 4 ; p8 ; 4\"} : *const f16 bulk_copy %r, %i, %y, %m, %i, %i, %i "
+		"{shares=2} "
 		"return",
 		"");
 	check_refused_in(MAPPED, "%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_arrive %y, %i {programs=2} return",
@@ -670,6 +716,7 @@ int main(void)
 		TEST(comments_and_spaces_do_not_matter),
 		TEST(constants_are_exact),
 		TEST(every_operation_has_a_text),
+		TEST(tensor_maps_have_a_text),
 		TEST(names_are_made_unique),
 		TEST(hostile_bytes_are_diagnosed),
 		TEST(deep_nesting_is_an_error),
