@@ -73,7 +73,14 @@ static void say_where(growing *t, const place *p, uint64_t address)
 			offset, p->name, p->buffer.bytes);
 }
 
-static const char hint[] = "compare the mask with the number of elements: the last program's tile may end behind it";
+/* Null: no mask would have helped. */
+static const char *mask_hint(const place *p, uint64_t address, bool tile)
+{
+	if (!tile) return NULL;
+	if (p->name && p->near && address < p->buffer.begin)
+		return "the index is negative: a mask of i < n alone lets it through";
+	return "compare the mask with the number of elements: the last program's tile may end behind it";
+}
 
 static blk_status give(growing *t)
 {
@@ -90,47 +97,53 @@ static void say_program(growing *t, const signature *s, const cpu_fault *f)
 			f->program[2]);
 }
 
-/* Found by the kernel's own code. */
-static void say_access(growing *t, blk_device *d, const signature *s, const uint64_t *bits, const cpu_fault *f)
+/* Found by the kernel's own code; what to do, or null. */
+static const char *say_access(growing *t, blk_device *d, const signature *s, const uint64_t *bits, const cpu_fault *f)
 {
 	static const char *const kinds[] = {"read", "written", "updated"}; /* ORDER blk_cpu_access_kind */
 	const blk_cpu_access *a = f->access;
-	place p = find_place(d, s, bits, f->address, a->kind != BLK_CPU_READS);
+	uint32_t kind = a->kind & (BLK_CPU_TILE - 1);
+	place p = find_place(d, s, bits, f->address, kind != BLK_CPU_READS);
 	if (a->parameter >= 0 && (uint32_t)a->parameter < s->nparameters) {
 		p = (place){.name = s->parameters[a->parameter].name, .near = true};
 		cpu_memory_find(d->memory, bits[a->parameter], &p.buffer);
 	}
 	if (*a->file) grow_format(t, "%s:%" PRIu32 ": ", a->file, a->line);
 	grow_format(t, "%" PRIu32 " byte%s %s %s", a->bytes, a->bytes == 1 ? "" : "s", a->bytes == 1 ? "is" : "are",
-		kinds[a->kind < 3 ? a->kind : 0]);
+		kinds[kind < 3 ? kind : 0]);
 	say_where(t, &p, f->address);
+	return mask_hint(&p, f->address, a->kind & BLK_CPU_TILE);
 }
 
 /* Found by the processor. */
-static void say_fault(growing *t, blk_device *d, const variant *v, const uint64_t *bits, const cpu_fault *f)
+static const char *say_fault(growing *t, blk_device *d, const variant *v, const uint64_t *bits, const cpu_fault *f)
 {
 	cpu_line at;
 	if (cpu_object_line(v->module, f->at.pc, &at) && at.number)
 		grow_format(t, "%s%s%s:%" PRIu32 ": ", at.folder, *at.folder ? "/" : "", at.file, at.number);
 	if (!f->at.in_page) {
 		grow_format(t, "memory is touched at an address that none can have");
-		return;
+		return NULL;
 	}
 	place p = find_place(d, v->sig, bits, f->address, f->at.writes);
 	grow_format(t, "memory is %s", f->at.writes ? "written" : "read");
 	say_where(t, &p, f->address);
+	return mask_hint(&p, f->address, true);
+}
+
+static void say_hint(growing *t, const char *hint, const char *checked)
+{
+	if (!hint && !checked) return;
+	grow_format(t, "\n  hint: %s%s", hint ? hint : "", hint && checked ? "; " : "");
+	if (checked) grow_format(t, "BLK_CPU=checked %s", checked);
 }
 
 blk_status cpu_report_fault(blk_device *d, const variant *v, const uint64_t *bits, const cpu_fault *f)
 {
 	growing t = {0};
-	if (f->access)
-		say_access(&t, d, v->sig, bits, f);
-	else
-		say_fault(&t, d, v, bits, f);
+	const char *hint = f->access ? say_access(&t, d, v->sig, bits, f) : say_fault(&t, d, v, bits, f);
 	say_program(&t, v->sig, f);
-	grow_format(&t, "\n  hint: %s", hint);
-	if (!f->access) grow_format(&t, "; BLK_CPU=checked finds the first element outside");
+	say_hint(&t, hint, f->access ? NULL : "finds the first element outside");
 	return give(&t);
 }
 
@@ -144,6 +157,6 @@ blk_status cpu_report_canary(blk_device *d, const variant *v, const uint64_t *bi
 	grow_format(&t, "memory was written");
 	say_where(&t, &p, at);
 	grow_format(&t, "\n  by kernel %s, or by the host before it", v->sig->kernel);
-	grow_format(&t, "\n  hint: %s; BLK_CPU=checked names the program and the line", hint);
+	say_hint(&t, mask_hint(&p, at, true), "names the program and the line");
 	return give(&t);
 }

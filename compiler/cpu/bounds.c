@@ -18,30 +18,28 @@ _Static_assert(offsetof(blk_cpu_host, outside) == 32 && offsetof(blk_cpu_host, f
 
 /* ---- where a pointer came from ---- */
 
-typedef struct search {
-	const ir_func *func;
-	const ir_value *found; /* the parameter */
-	ir_induction open;
-} search;
-
 enum { DEEPEST = 200 };
 
-/* All that the pointer may be leads to one parameter. */
-static bool comes_of_one(void *context, ir_value *v, unsigned depth)
+/* Does all that the pointer may be lead to one parameter, *found (null: none yet)?  One way that does not ends the
+ * search, so what it has seen before, on another way or round a loop, need not be asked again. */
+static bool comes_of_one(cpu_emitter *e, const ir_value *v, const ir_value **found, unsigned depth)
 {
-	search *s = context;
 	ir_value *source[IR_SOURCES];
 	if (!v->type.pointer || depth > DEEPEST) return false;
-	if (!v->def && v->block == s->func->body) {
-		if (!s->found) s->found = v;
-		return s->found == v;
+	if (e->searched[v->id] == e->searches) return true;
+	e->searched[v->id] = e->searches;
+	if (!v->def && v->block == e->func->body) {
+		if (!*found) *found = v;
+		return *found == v;
 	}
 	unsigned n = ir_sources(v, source);
-	if (n) return ir_holds_for_all(&s->open, v, source, n, comes_of_one, s, depth + 1);
-	if (!v->def) return false;
+	for (unsigned i = 0; i < n; i++)
+		if (!comes_of_one(e, source[i], found, depth + 1)) return false;
+	if (n || !v->def) return n > 0;
 	switch (v->def->kind) {
 	case IR_SELECT:
-		return comes_of_one(s, ir_arg(v->def, 1), depth + 1) && comes_of_one(s, ir_arg(v->def, 2), depth + 1);
+		return comes_of_one(e, ir_arg(v->def, 1), found, depth + 1) &&
+		       comes_of_one(e, ir_arg(v->def, 2), found, depth + 1);
 	case IR_PTR_ADD:
 	case IR_SPLAT:
 	case IR_EXPAND_DIMS:
@@ -51,15 +49,16 @@ static bool comes_of_one(void *context, ir_value *v, unsigned depth)
 	case IR_FLIP:
 	case IR_GATHER:
 	case IR_HINT:
-	case IR_BITCAST: return comes_of_one(s, ir_arg(v->def, 0), depth + 1);
+	case IR_BITCAST: return comes_of_one(e, ir_arg(v->def, 0), found, depth + 1);
 	default: return false;
 	}
 }
 
-static int32_t parameter_of(const cpu_emitter *e, ir_value *pointer)
+static int32_t parameter_of(cpu_emitter *e, const ir_value *pointer)
 {
-	search s = {.func = e->func};
-	return comes_of_one(&s, pointer, 0) && s.found ? (int32_t)s.found->index : -1;
+	const ir_value *found = NULL;
+	e->searches++;
+	return comes_of_one(e, pointer, &found, 0) && found ? (int32_t)found->index : -1;
 }
 
 /* ---- ranges ---- */
@@ -162,6 +161,7 @@ static LLVMValueRef describe(cpu_emitter *e, const cpu_access *a)
 	uint32_t kind = a->op->kind == IR_LOAD    ? BLK_CPU_READS
 			: a->op->kind == IR_STORE ? BLK_CPU_WRITES
 						  : BLK_CPU_UPDATES;
+	if (!ir_is_scalar(ir_arg(a->op, 0))) kind |= BLK_CPU_TILE;
 	LLVMValueRef name = constant(e, LLVMConstStringInContext2(e->context, file, strlen(file), false), "file");
 	LLVMValueRef fields[] = {name, cpu_int(e, SCALAR_U32, line), cpu_int(e, SCALAR_U32, a->bytes),
 		cpu_int(e, SCALAR_U32, kind), cpu_int(e, SCALAR_I32, a->parameter)};

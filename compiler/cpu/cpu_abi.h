@@ -31,10 +31,11 @@ typedef struct blk_cpu_range {
 typedef struct blk_cpu_access {
 	const char *file; /* "" where the line is unknown */
 	uint32_t line, bytes;
-	uint32_t kind;     /* blk_cpu_access_kind */
+	uint32_t kind;     /* blk_cpu_access_kind, with BLK_CPU_TILE */
 	int32_t parameter; /* whose range it left; -1: an address that came of no parameter */
 } blk_cpu_access;
 typedef enum blk_cpu_access_kind { BLK_CPU_READS, BLK_CPU_WRITES, BLK_CPU_UPDATES } blk_cpu_access_kind;
+enum { BLK_CPU_TILE = 4 }; /* of a tile's elements: it could have had a mask */
 
 typedef struct blk_cpu_host {
 	void *context;

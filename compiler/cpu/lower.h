@@ -119,8 +119,9 @@ typedef struct cpu_emitter {
 		*range;           /* of checked code: where they are; by parameter, begin and bytes, null: not read */
 	VEC(cpu_access) accesses; /* of the statement that is being written */
 	VEC(LLVMValueRef) lowest;
-	unsigned nests;         /* open ones */
-	LLVMDIBuilderRef debug; /* null without line info */
+	uint32_t *searched, searches; /* by value id: the last search for a pointer's parameter that came by */
+	unsigned nests;               /* open ones */
+	LLVMDIBuilderRef debug;       /* null without line info */
 	LLVMMetadataRef subprogram;
 	VEC(LLVMMetadataRef) files; /* by source_file.index */
 	VEC(cpu_local_value) locals;

@@ -181,6 +181,7 @@ bool cpu_lower(cpu_emitter *e)
 	make_scopes(e);
 	e->scalar = ARENA_ARRAY(e->arena, LLVMValueRef, e->func->nvalues);
 	e->memo = ARENA_ARRAY(e->arena, cpu_memo *, e->func->nvalues);
+	e->searched = ARENA_ARRAY(e->arena, uint32_t, e->func->nvalues);
 	e->memo_epoch = 1;
 	e->range = ARENA_ARRAY(e->arena, LLVMValueRef, 2 * e->func->nparams);
 	declare_program(e);

@@ -124,7 +124,10 @@ static void *outside(
 	} else {
 		const sim_spot near = sim_spot_in(r, space, address, bytes, sim_kind_name(writes));
 		sim_report_at(w, in, lane, &near,
-			"compare the mask with the number of elements: the last program's tile may end behind it",
+			near.offset < 0
+				? "the index is negative: a mask of i < n alone lets it through"
+				: "compare the mask with the number of elements: the last program's tile may end "
+				  "behind it",
 			"%u bytes are %s outside %s, which has %" PRIu64 " bytes: at offset %" PRId64, bytes, what,
 			sim_range_name(l, r, name), r->bytes, near.offset);
 	}

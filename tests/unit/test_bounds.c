@@ -223,6 +223,58 @@ static void kinds_of_access(void **state)
 	blk_device_close(d);
 }
 
+/* One of two ways, often: the parameter is still known, and soon. */
+static void chosen_pointers(void **state)
+{
+	(void)state;
+	blk_device *d = open_device("cpu:checked");
+	blk_kernel *k = make(d, "kernel k(o: *i32, a: *const i32) grid(1) {\n"
+				"    let i = arange(0, 64);\n    var q = a + i;\n"
+				"    for r in static_range(0, 60) { q = where(load(q) < r, q + 1, q); }\n"
+				"    store(o + i, load(q));\n}");
+	blk_buffer *o = zeros(d, 256), *a = zeros(d, 492), *b = zeros(d, 488);
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(o), blk_buf(a)))); /* 59 rounds move on: to a[122] */
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(o), blk_buf(b))), "k.blk:5: 4 bytes are read outside a",
+		"at offset 488");
+	blk_device_close(d);
+	d = open_device("cpu:checked");
+	k = make(d, "kernel k(o: *i32, a: *const i32, n: i32) grid(1) {\n    var q = a;\n"
+		    "    for r in range(0, n) { if r % 2 == 0 { q = q + 1; } else { q = where(r > 9, q, q + 2); } }\n"
+		    "    store(o, load(q));\n}");
+	o = zeros(d, 4), a = zeros(d, 8);
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(o), blk_buf(a), blk_i32(1))));
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(o), blk_buf(a), blk_i32(4))),
+		"k.blk:4: 4 bytes are read outside a, which has 8 bytes: at offset 24");
+	blk_device_close(d);
+}
+
+/* A mask is spoken of where one would have helped. */
+static void hints(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *access;
+		bool compare, negative;
+	} cases[] = {
+		{"store(x + arange(0, 32), 1)", true, false},
+		{"store(x - arange(0, 32), 1)", false, true},
+		{"store(x + 25, 1)", false, false},
+		{"store(x - 1, 1)", false, false},
+		{"atomic_add(x + 25, 1)", false, false},
+	};
+	blk_device *d = open_device("cpu:checked");
+	blk_buffer *x = zeros(d, 100);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		char text[200];
+		snprintf(text, sizeof text, "kernel k(x: *i32) grid(1) {\n %s;\n}", cases[i].access);
+		FAULTS(blk_launch(make(d, text), NULL, NULL, BLK_ARGS(blk_buf(x))), "k.blk:2: 4 bytes are ");
+		assert_int_equal(strstr(blk_error(), "compare the mask") != NULL, cases[i].compare);
+		assert_int_equal(strstr(blk_error(), "the index is negative") != NULL, cases[i].negative);
+		assert_int_equal(strstr(blk_error(), "hint:") != NULL, cases[i].compare || cases[i].negative);
+	}
+	blk_device_close(d);
+}
+
 /* Sixteen bytes from the end there is no room for an element of 8 at 12. */
 static void over_the_end(void **state)
 {
@@ -831,8 +883,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup(name, setup)
 		T(missing_mask), T(everywhere_around), T(copied_pattern), T(kinds_of_access), T(over_the_end),
-		T(masked), T(pointers), T(asserts_and_prints), T(names_of_modes), T(from_the_cache),
-		T(faults_of_the_host), T(deaths), T(forks), T(several_devices), T(many_buffers), T(fresh_memory),
-		T(no_guards), T(lines), T(lines_of_anything), T(scratch)};
+		T(chosen_pointers), T(hints), T(masked), T(pointers), T(asserts_and_prints), T(names_of_modes),
+		T(from_the_cache), T(faults_of_the_host), T(deaths), T(forks), T(several_devices), T(many_buffers),
+		T(fresh_memory), T(no_guards), T(lines), T(lines_of_anything), T(scratch)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
