@@ -147,10 +147,17 @@ static void test_environment(void **state)
 	assert_string_equal(c.folder, expected);
 	assert_int_equal(c.limit, 1 << 30);
 	cache_close(&c);
-	setenv("BLK_CACHE_SIZE", "64K", 1);
-	cache_open(&c, NULL);
-	assert_int_equal(c.limit, 65536);
-	cache_close(&c);
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} sizes[] = {{"64K", 65536}, {"64k", 65536}, {"7", 7}, {"3M", 3 << 20}, {"3m", 3 << 20},
+		{"5G", UINT64_C(5) << 30}, {"5g", UINT64_C(5) << 30}};
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		setenv("BLK_CACHE_SIZE", sizes[i].text, 1);
+		cache_open(&c, NULL);
+		assert_int_equal(c.limit, sizes[i].bytes);
+		cache_close(&c);
+	}
 	static const char *const odd[] = {"", "x", "12Q", "64KK", "99999999999999999999", "99999999999999999G", "-1"};
 	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
 		setenv("BLK_CACHE_SIZE", odd[i], 1);
@@ -168,6 +175,10 @@ static void test_environment(void **state)
 	assert_null(blk_cache_folder());
 	assert_false(store(&c, "a", "x"));
 	assert_false(fetch(&c, "a", "x"));
+	setenv("BLK_CACHE", "0", 1);
+	assert_null(blk_cache_folder());
+	setenv("BLK_CACHE", "on", 1);
+	assert_string_equal(blk_cache_folder(), folder);
 	unsetenv("BLK_CACHE");
 	assert_string_equal(blk_cache_folder(), folder);
 	char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
@@ -181,12 +192,85 @@ static void test_environment(void **state)
 	cache_open(&c, NULL);
 	assert_string_equal(c.folder, "/home/someone/.cache/blk/code");
 	cache_close(&c);
+	setenv("BLK_CACHE_DIR", "", 1); /* as if it were not set */
+	cache_open(&c, NULL);
+	assert_string_equal(c.folder, "/home/someone/.cache/blk/code");
+	cache_close(&c);
+	unsetenv("BLK_CACHE_DIR");
 	unsetenv("XDG_CACHE_HOME");
+	setenv("HOME", "relative", 1);
+	cache_open(&c, NULL);
+	assert_null(c.folder);
 	unsetenv("HOME");
 	cache_open(&c, NULL);
 	assert_null(c.folder);
 	setenv("HOME", home, 1);
 	free(home);
+}
+
+/* Names that are none, what is no file, an entry under another's name, one that grew or shrank while it was read. */
+static ssize_t read_nothing(int fd, void *to, size_t n)
+{
+	(void)fd, (void)to, (void)n;
+	return 0;
+}
+static int interruptions;
+static ssize_t read_interrupted(int fd, void *to, size_t n)
+{
+	if (interruptions++ % 2 == 0) return errno = EINTR, -1;
+	return read(fd, to, n < 7 ? n : 7);
+}
+static void test_odd_entries(void **state)
+{
+	(void)state;
+	cache c;
+	cache_listing l;
+	cache_entry e;
+	char path[256], *bytes;
+	size_t n;
+	cache_open(&c, NULL);
+	assert_true(store(&c, "a", "some text"));
+	static const char *const names[] = {"0123456789abcdef0123456789abcde", "0123456789abcdef0123456789abcdef0",
+		"0123456789ABCDEF0123456789ABCDEF", "0123456789abcdefg123456789abcdef"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		snprintf(path, sizeof path, "%s/code/%s", folder, names[i]);
+		spill(path, "x", 1);
+	}
+	snprintf(path, sizeof path, "%s/code/0123456789abcdef0123456789abcdef", folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_true(cache_list(&c, &l));
+	assert_int_equal(l.n, 1);
+	assert_true(cache_look(&c, l.files[0].name, &e));
+	cache_entry_free(&e);
+	free(l.files);
+	bytes = slurp(entry_file("a"), &n);
+	spill(entry_file("b"), bytes, n); /* whole, but not what its name says */
+	snprintf(path, sizeof path, "%s", strrchr(entry_file("b"), '/') + 1);
+	assert_false(cache_look(&c, path, &e));
+	assert_false(fetch(&c, "b", "some text"));
+	free(bytes);
+	cache_files files = cache_system_files;
+	c.files = &files;
+	files.read = read_nothing;
+	note_clear();
+	assert_false(fetch(&c, "a", "some text"));
+	assert_false(file_read(&files, entry_file("a"), 1 << 20, &bytes, &n));
+	assert_int_equal(errno, EIO);
+	files.read = read_interrupted;
+	assert_true(fetch(&c, "a", "some text"));
+	assert_true(interruptions > 4);
+	/* more sections than a file holds are not stored */
+	static cache_section many[100000];
+	cache_key k = key_of("many");
+	for (size_t i = 0; i < sizeof many / sizeof many[0]; i++) many[i] = (cache_section){CACHE_LABEL, "", 0};
+	assert_false(cache_put(&c, &k, many, sizeof many / sizeof many[0]));
+	assert_true(cache_put(&c, &k, many, 2)); /* and empty ones are */
+	assert_true(cache_get(&c, &k, &e));
+	assert_int_equal(e.sections[1].nbytes, 0);
+	cache_entry_free(&e);
+	cache_close(&c);
+	assert_false(cache_put_text(&c, &k, "text", 4)); /* into no folder */
+	assert_false(cache_get_text(&c, &k, &bytes, &n));
 }
 
 static void test_every_truncation(void **state)
@@ -851,6 +935,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		T(test_round_trip),
 		T(test_environment),
+		T(test_odd_entries),
 		T(test_every_truncation),
 		T(test_every_bit_flip),
 		T(test_hostile_insides),

@@ -9,13 +9,16 @@
 #include "image.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -267,6 +270,30 @@ static void test_paths(void **state)
 	assert_false(image_path(&on_heap, path, sizeof path)); /* "[stack]" is no file */
 }
 
+/* A library that was replaced on disk since keeps the name that it had; one that fits no room has none. */
+static void test_removed_file(void **state)
+{
+	(void)state;
+	char path[PATH_MAX], was[PATH_MAX];
+	snprintf(was, sizeof was, "%s", in("removed"));
+	put(was, "some bytes", 10);
+	int fd = open(was, O_RDONLY);
+	void *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	assert_true(p != MAP_FAILED);
+	assert_true(image_path(p, path, sizeof path));
+	assert_string_equal(path, was);
+	unlink(was);
+	assert_true(image_path(p, path, sizeof path));
+	assert_string_equal(path, was);
+	munmap(p, 4096);
+	assert_false(image_path(p, path, sizeof path));
+	const char *name = "a-name-that-is-longer-than-this-program's";
+	size_t folder_length = (size_t)(strrchr(self, '/') - self) + 1, room = folder_length + strlen(name) + 1;
+	assert_true(image_beside(name, path, room));
+	if (room - 1 > strlen(self)) assert_false(image_beside(name, path, room - 1));
+}
+
 /* ---- Builds ---- */
 
 static bool same(const char *a, const char *b)
@@ -322,6 +349,58 @@ static void test_hostile_heads(void **state)
 	}
 }
 
+/* Of all notes of a library the one that is its build's counts; where there is none, all bytes do. */
+static void test_notes(void **state)
+{
+	(void)state;
+	enum { AT = 512 };
+	static const struct {
+		const char *what;
+		uint32_t type, name_bytes, bytes;
+		const char *name;
+		bool counts;
+	} rows[] = {{"a build id", NT_GNU_BUILD_ID, 4, 20, "GNU", true},
+		{"a short one", NT_GNU_BUILD_ID, 4, 8, "GNU", true}, {"too short", NT_GNU_BUILD_ID, 4, 7, "GNU", false},
+		{"another type", NT_GNU_ABI_TAG, 4, 20, "GNU", false},
+		{"another name", NT_GNU_BUILD_ID, 4, 20, "CNU", false},
+		{"a longer name", NT_GNU_BUILD_ID, 5, 20, "GNUX", false},
+		{"no name", NT_GNU_BUILD_ID, 0, 20, "", false},
+		{"past the end", NT_GNU_BUILD_ID, 4, 1000, "GNU", false},
+		{"a name past the end", NT_GNU_BUILD_ID, 5000, 20, "GNU", false}};
+	unsigned char id[20];
+	for (int i = 0; i < 20; i++) id[i] = (unsigned char)(7 * i + 1);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		for (int second = 0; second < 2; second++) { /* alone, or behind a note that does not count */
+			unsigned char bytes[1024] = {0};
+			cache_key k, whole = cache_digest(bytes, 0), wanted;
+			size_t at = AT;
+			ElfW(Ehdr) h = {.e_phoff = sizeof h, .e_phentsize = sizeof(ElfW(Phdr)), .e_phnum = 2};
+			ElfW(Nhdr) first = {4, 3, 1}, note = {rows[i].name_bytes, rows[i].bytes, rows[i].type};
+			memcpy(h.e_ident, ELFMAG, SELFMAG);
+			h.e_ident[EI_CLASS] = ELFCLASS64;
+			if (second) {
+				memcpy(bytes + at, &first, sizeof first);
+				at += sizeof first + 4 + 4;
+			}
+			memcpy(bytes + at, &note, sizeof note);
+			at += sizeof note;
+			memcpy(bytes + at, rows[i].name, strlen(rows[i].name));
+			at += (rows[i].name_bytes + 3) & ~3u;
+			if (at < 900) memcpy(bytes + at, id, sizeof id);
+			at += (rows[i].bytes + 3) & ~3u;
+			if (at > AT + 100) at = AT + 60;
+			ElfW(Phdr)
+				p[2] = {{.p_type = PT_LOAD}, {.p_type = PT_NOTE, .p_offset = AT, .p_filesz = at - AT}};
+			memcpy(bytes, &h, sizeof h);
+			memcpy(bytes + sizeof h, p, sizeof p);
+			put(in("notes"), (char *)bytes, sizeof bytes);
+			assert_true(image_identity(in("notes"), &k));
+			whole = cache_digest(bytes, sizeof bytes);
+			wanted = rows[i].counts ? cache_digest(id, rows[i].bytes) : whole;
+			if (memcmp(&k, &wanted, sizeof k) != 0) fail_msg("%s, %d", rows[i].what, second);
+		}
+}
+
 static void with_cache(void)
 {
 	bool cached = false;
@@ -366,8 +445,8 @@ int main(int argc, char **argv)
 	}
 	snprintf(libraries, sizeof libraries, "%.*s/../lib", (int)(strrchr(self, '/') - self), self);
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {T(test_paths), T(test_relative_library_after_chdir), T(test_relative_search),
-		T(test_program_without_folder), T(test_helper), T(test_builds), T(test_hostile_heads),
-		T(test_cache_knows_the_build)};
+	const struct CMUnitTest tests[] = {T(test_paths), T(test_removed_file), T(test_relative_library_after_chdir),
+		T(test_relative_search), T(test_program_without_folder), T(test_helper), T(test_builds), T(test_notes),
+		T(test_hostile_heads), T(test_cache_knows_the_build)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
