@@ -11,6 +11,7 @@
 #include "blkc.h"
 #include "support/llvm_memory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <limits.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,23 +119,124 @@ typedef struct made {
 	uint64_t digest;
 } made;
 
-static made compile(const char *source, const char *target)
+static made answer(const blkc_request *q)
 {
-	unsigned emit = strcmp(target, "cpu") == 0 ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
-	const blkc_request q = {.size = sizeof q,
-		.name = "k.blk",
-		.text = source,
-		.text_bytes = strlen(source),
-		.target = target,
-		.emit = emit};
-	blkc_result *r = blkc_compile(&q);
+	blkc_result *r = blkc_compile(q);
 	made m = {r ? r->status : -1, 1469598103934665603u};
 	for (size_t i = 0; r && i < r->nartifacts; i++)
 		for (size_t k = 0; k < r->artifacts[i].nbytes; k++)
 			m.digest = (m.digest ^ ((const uint8_t *)r->artifacts[i].bytes)[k]) * 1099511628211u;
 	if (r && r->status == 3 && strcmp(r->diagnostics, "out of memory\n") != 0) m.status = -2;
+	if (r && r->status == 1 && strstr(r->diagnostics, "ptxas: Cannot allocate memory"))
+		m.status = 3; /* to start it */
 	blkc_result_free(r);
 	return m;
+}
+
+static made compile(const char *source, const char *target)
+{
+	unsigned emit = strcmp(target, "cpu") == 0 ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
+	return answer(&(blkc_request){.size = sizeof(blkc_request),
+		.name = "k.blk",
+		.text = source,
+		.text_bytes = strlen(source),
+		.target = target,
+		.emit = emit});
+}
+
+/* ---- Files and programs ---- */
+
+/* A folder with a file that imports another, and an assembler that is a script: its cubin is the PTX behind a word. */
+static char folder[64], main_file[96], library_file[96], assembler[96], temporary[96];
+
+static int set_up_files(void **state)
+{
+	(void)state;
+	strcpy(folder, "/tmp/blk_memory_XXXXXX");
+	if (!mkdtemp(folder)) return -1;
+	snprintf(main_file, sizeof main_file, "%s/main.blk", folder);
+	snprintf(library_file, sizeof library_file, "%s/half.blk", folder);
+	snprintf(assembler, sizeof assembler, "%s/assembler", folder);
+	snprintf(temporary, sizeof temporary, "%s/temporary", folder);
+	const struct {
+		const char *path, *text;
+	} files[] = {{main_file, "import \"half.blk\";\nkernel k(x: *f32) grid(1) { store(x, half(load(x))); }\n"},
+		{library_file, "fn half(a: f32) -> f32 { return a * 0.5; }\n"},
+		{assembler, "#!/bin/sh\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && out=$2; shift; done\n"
+			    "{ printf cubin; cat \"$1\"; } >\"$out\"\n"
+			    "echo 'ptxas info    : Used 12 registers, 16 bytes smem'\necho 'ptxas warning : odd'\n"}};
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+		FILE *f = fopen(files[i].path, "w");
+		if (!f || fputs(files[i].text, f) < 0 || fclose(f)) return -1;
+	}
+	return chmod(assembler, 0700) || mkdir(temporary, 0700) || setenv("TMPDIR", temporary, 1);
+}
+static int tear_down_files(void **state)
+{
+	(void)state;
+	unsetenv("TMPDIR");
+	unlink(main_file);
+	unlink(library_file);
+	unlink(assembler);
+	rmdir(temporary);
+	return rmdir(folder);
+}
+
+static int count(const char *path)
+{
+	int n = 0;
+	DIR *d = opendir(path);
+	while (d && readdir(d)) n++;
+	if (d) closedir(d);
+	return n;
+}
+
+static made assemble(size_t limit)
+{
+	return answer(&(blkc_request){.size = sizeof(blkc_request),
+		.name = main_file,
+		.target = "sm_90a",
+		.emit = BLKC_EMIT_CUBIN,
+		.ptxas = assembler,
+		.memory_limit = limit});
+}
+
+static void check_end(made m, made whole, int descriptors, const char *what, size_t at)
+{
+	if (m.status != 3 && !(m.status == 0 && m.digest == whole.digest))
+		fail_msg("%s %zu: status %d", what, at, m.status);
+	if (count("/proc/self/fd") != descriptors) fail_msg("%s %zu leaves a descriptor", what, at);
+	if (count(temporary) != 2) fail_msg("%s %zu leaves a temporary file", what, at);
+	if (waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD) fail_msg("%s %zu leaves a process", what, at);
+}
+
+/* The compiler's own limit, wherever it is met: in reading the file and what it imports, in running the assembler. */
+static void test_limit_of_a_compile(void **state)
+{
+	(void)state;
+	enum { LOADING = 24 << 10, POINTS = 40 };
+	made whole = assemble(0);
+	assert_int_equal(whole.status, 0);
+	int descriptors = count("/proc/self/fd");
+	for (size_t limit = 16; limit < LOADING; limit += 80)
+		check_end(assemble(limit), whole, descriptors, "limit", limit);
+	size_t low = LOADING, high = 64 << 20; /* the least that is enough, to 16 bytes */
+	assert_int_equal(assemble(high).status, 0);
+	while (high - low > 16) {
+		size_t middle = low + (high - low) / 2;
+		made m = assemble(middle);
+		check_end(m, whole, descriptors, "limit", middle);
+		if (m.status)
+			low = middle;
+		else
+			high = middle;
+	}
+	/* the assembler's part is the last of it: its file names and its log, what it made, its report */
+	for (size_t i = 1; i <= POINTS; i++) {
+		size_t limit = high - i * (i <= POINTS / 2 ? 16 : 1200);
+		check_end(assemble(limit), whole, descriptors, "limit", limit);
+	}
+	assert_true(assemble(0).digest == whole.digest);
 }
 
 #ifndef SANITIZED
@@ -224,11 +327,12 @@ typedef struct task {
 static void *run(void *context)
 {
 	task *t = context;
+	bool files = !t->source;
 	faults.calls = 0;
 	faults.fail_from = t->fail_from;
 	faults.left = 0;
 	faults.armed = t->fail_from != 0;
-	t->made = compile(t->source, t->target);
+	t->made = files ? assemble(0) : compile(t->source, t->target);
 	faults.armed = false;
 	t->calls = faults.calls;
 	return NULL;
@@ -276,6 +380,28 @@ static void test_each_part_of_malloc(void **state)
 	}
 	alarm(0);
 	free(source);
+}
+
+/* The same where files are read and a program is run. */
+static void test_malloc_around_files(void **state)
+{
+	(void)state;
+	enum { POINTS = 30 };
+	alarm(200);
+	task whole = on_a_thread(NULL, "", 0), warm = on_a_thread(NULL, "", LONG_MAX);
+	assert_true(whole.made.status == 0 && warm.made.digest == whole.made.digest);
+	int descriptors = count("/proc/self/fd"), out = 0;
+	for (long k = 1; k <= POINTS; k++) { /* the first calls are those of the files, the last those of the program */
+		long from = k <= POINTS / 2 ? k : warm.calls - (POINTS - k);
+		task f = on_a_thread(NULL, "", from);
+		if (f.made.status == -1) f.made.status = 3; /* not even memory to say so */
+		out += f.made.status == 3;
+		check_end(f.made, whole.made, descriptors, "call", (size_t)from);
+	}
+	print_message("%d of %d ends were within the compile\n", out, POINTS);
+	assert_true(out > 2);
+	assert_true(on_a_thread(NULL, "", 0).made.digest == whole.made.digest);
+	alarm(0);
 }
 
 /* As many compiles as there are threads, each with its own end; one's lack of memory is no other's. */
@@ -368,7 +494,9 @@ int main(void)
 		cmocka_unit_test(test_limits), /* first: no process of it has used LLVM */
 		cmocka_unit_test(test_each_part_of_malloc),
 		cmocka_unit_test(test_beside_others),
+		cmocka_unit_test_setup_teardown(test_malloc_around_files, set_up_files, tear_down_files),
 #endif
+		cmocka_unit_test_setup_teardown(test_limit_of_a_compile, set_up_files, tear_down_files),
 		cmocka_unit_test(test_handlers),
 		cmocka_unit_test(test_hosts_handler),
 	};
