@@ -130,12 +130,46 @@ static const char *piece(const parser *p, uint32_t begin, uint32_t end)
 	return arena_strndup(p->arena, p->lexer.text + begin, end - begin);
 }
 
-/* The step of `i++`, `++i` and `i += s`, the third part of C's for, which begins behind `l`; null for another. */
-static const char *step_of(const parser *p, lexer *l)
+static bool same_text(const parser *p, token a, token b)
 {
-	token a = lexer_next(l), b = lexer_next(l), c = lexer_next(l);
-	if (a.kind == TOKEN_PLUS || b.kind == TOKEN_PLUS) return "1";
-	return b.kind == TOKEN_PLUS_ASSIGN ? piece(p, c.begin, c.end) : NULL;
+	return a.kind == b.kind && a.end - a.begin == b.end - b.begin &&
+	       memcmp(p->lexer.text + a.begin, p->lexer.text + b.begin, a.end - a.begin) == 0;
+}
+
+static bool is_arithmetic(int kind)
+{
+	return kind == TOKEN_NAME || kind == TOKEN_INTEGER || kind == TOKEN_DOT || kind == TOKEN_PLUS ||
+	       kind == TOKEN_MINUS || kind == TOKEN_STAR || kind == TOKEN_SLASH || kind == TOKEN_PERCENT;
+}
+
+/* A sum of products without the loop's variable, as far as it goes; null for another expression. */
+static const char *plain(const parser *p, lexer *l, token variable, token *stop)
+{
+	uint32_t depth = 0, begin = 0;
+	for (bool first = true;; first = false) {
+		*stop = lexer_next(l);
+		if (first) begin = stop->begin;
+		if (stop->kind == TOKEN_LPAREN)
+			depth++;
+		else if (stop->kind == TOKEN_RPAREN && depth > 0)
+			depth--;
+		else if (!is_arithmetic(stop->kind) && (depth == 0 || stop->kind != TOKEN_COMMA))
+			return depth ? NULL : piece(p, begin, stop->begin);
+		if (same_text(p, *stop, variable)) return NULL;
+	}
+}
+
+/* The step of `i++`, `++i` and `i += s`, the third part of C's for, which begins behind `l`; null for another. */
+static const char *step_of(const parser *p, lexer *l, token variable, token *stop)
+{
+	token a = lexer_next(l), b = lexer_next(l);
+	bool before = a.kind == TOKEN_PLUS && b.kind == TOKEN_PLUS;
+	if (before) a = lexer_next(l);
+	if (!same_text(p, a, variable)) return NULL;
+	if (b.kind == TOKEN_PLUS_ASSIGN) return plain(p, l, variable, stop);
+	if (!before && (b.kind != TOKEN_PLUS || lexer_next(l).kind != TOKEN_PLUS)) return NULL;
+	*stop = lexer_next(l);
+	return "1";
 }
 
 /* "for i in range(0, n) { .. }" of C's three parts, where they are the usual ones. */
@@ -143,21 +177,19 @@ static const char *range_for(const parser *p)
 {
 	static const char usual[] = "a loop runs over a range: for i in range(lo, hi, step) { .. }";
 	lexer l = behind(p);
-	token name = p->last, t = p->now, below = {0};
-	if (t.kind == TOKEN_LPAREN) do {
+	token name = p->last, t = p->now, below;
+	bool open = t.kind == TOKEN_LPAREN;
+	if (open) do {
 			name = t;
 			t = lexer_next(&l);
 		} while (t.kind == TOKEN_NAME || t.kind == TOKEN_LET || t.kind == TOKEN_VAR);
-	uint32_t begin = t.end, first = 0, second = 0;
 	if (t.kind != TOKEN_ASSIGN || name.kind != TOKEN_NAME) return usual;
-	while (!second && t.kind != TOKEN_END && t.kind != TOKEN_LBRACE) {
-		t = lexer_next(&l);
-		if (t.kind == TOKEN_SEMI) *(first ? &second : &first) = t.begin;
-		if (first && (t.kind == TOKEN_LT || t.kind == TOKEN_LE)) below = t;
-	}
-	if (!second || !below.kind) return usual;
-	const char *from = piece(p, begin, first), *to = piece(p, below.end, second), *by = step_of(p, &l);
-	if (!from || !to || !by) return usual;
+	const char *from = plain(p, &l, name, &t), *to, *by;
+	if (!from || t.kind != TOKEN_SEMI || !same_text(p, lexer_next(&l), name)) return usual;
+	below = lexer_next(&l);
+	if (below.kind != TOKEN_LT && below.kind != TOKEN_LE) return usual;
+	if (!(to = plain(p, &l, name, &t)) || t.kind != TOKEN_SEMI) return usual;
+	if (!(by = step_of(p, &l, name, &t)) || t.kind != (open ? TOKEN_RPAREN : TOKEN_LBRACE)) return usual;
 	bool one = strcmp(by, "1") == 0;
 	return arena_printf(p->arena, "a loop runs over a range: for %.*s in range(%s, %s%s%s%s) { .. }",
 		(int)(name.end - name.begin), p->lexer.text + name.begin, from, to,
