@@ -95,11 +95,11 @@ static blk_status unmet(const blk_kernel *k, const signature *s, const uint64_t 
 	char clause[512], values[512];
 	uint32_t sms = k->head.device->info.num_sms;
 	int64_t v;
-	bool divides = !signature_integer(s, &q->condition, bits, sms, &v);
+	bool known = signature_integer(s, &q->condition, bits, sms, &v);
 	signature_requirement_text(q, clause, sizeof clause);
 	signature_requirement_values(s, q, bits, sms, values, sizeof values);
-	return error_set(BLK_ERROR_ARGUMENT, "kernel %s requires %s, %s%s%s", s->kernel, clause,
-		divides ? "which divides by zero" : "which does not hold", values[0] ? ": " : "", values);
+	return error_set(BLK_ERROR_ARGUMENT, "kernel %s requires %s, which %s%s%s", s->kernel, clause,
+		known ? "does not hold" : signature_trouble_text((signature_trouble)v), values[0] ? ": " : "", values);
 }
 
 blk_status launch_requires(const blk_kernel *k, const signature *s, const uint64_t *bits)
@@ -130,8 +130,8 @@ static blk_status clause(const blk_kernel *k, const signature *s, const uint64_t
 	for (uint32_t i = 0; i < s->ngrid; i++) {
 		int64_t v;
 		if (!signature_integer(s, &s->grid[i], bits, k->head.device->info.num_sms, &v))
-			return error_set(BLK_ERROR_GRID,
-				"the grid clause of kernel %s divides by zero for these arguments", s->kernel);
+			return error_set(BLK_ERROR_GRID, "the grid clause of kernel %s %s for these arguments",
+				s->kernel, signature_trouble_text((signature_trouble)v));
 		if (v < 0 || v > INT32_MAX)
 			return error_set(BLK_ERROR_GRID,
 				"the grid clause of kernel %s gives %lld programs along %c for these arguments",

@@ -495,13 +495,13 @@ static int64_t next_pow2(int64_t a)
 
 typedef struct value {
 	int64_t v;
-	bool bad; /* came from a division by zero */
+	uint8_t bad; /* signature_trouble that it came from */
 } value;
 
 /* C's quotient, or the one rounded up; the smallest integer over -1 wraps. */
 static value divide(value a, value b, uint8_t op)
 {
-	value r = {0, a.bad || b.bad || b.v == 0};
+	value r = {0, a.bad ? a.bad : b.bad ? b.bad : b.v == 0 ? SIGNATURE_DIVIDES : SIGNATURE_FINE};
 	if (r.bad) return r;
 	if (b.v == -1) return r.v = op == OP_MOD ? 0 : (int64_t)(0 - (uint64_t)a.v), r;
 	if (op == OP_MOD)
@@ -515,7 +515,7 @@ static value divide(value a, value b, uint8_t op)
 static value apply(uint8_t op, value a, value b, value c)
 {
 	uint64_t x = (uint64_t)a.v, y = (uint64_t)b.v;
-	value r = {0, a.bad || (ops[op].operands > 1 && b.bad)};
+	value r = {0, a.bad || ops[op].operands < 2 ? a.bad : b.bad};
 	switch (op) {
 	case OP_ADD: r.v = (int64_t)(x + y); break;
 	case OP_SUB: r.v = (int64_t)(x - y); break;
@@ -538,16 +538,16 @@ static value apply(uint8_t op, value a, value b, value c)
 	case OP_NE: r.v = a.v != b.v; break;
 	case OP_ANDAND:
 		r.v = a.v && b.v;
-		if (!a.bad && !a.v) r.bad = false;
+		if (!a.bad && !a.v) r.bad = SIGNATURE_FINE;
 		break;
 	case OP_OROR:
 		r.v = a.v || b.v;
-		if (!a.bad && a.v) r.bad = false;
+		if (!a.bad && a.v) r.bad = SIGNATURE_FINE;
 		break;
 	case OP_BANG: r.v = !a.v; break;
 	case OP_SELECT:
 		r = a.v ? b : c;
-		r.bad = r.bad || a.bad;
+		if (a.bad) r.bad = a.bad;
 		break;
 	case OP_MIN: r.v = a.v < b.v ? a.v : b.v; break;
 	case OP_MAX: r.v = a.v > b.v ? a.v : b.v; break;
@@ -556,33 +556,44 @@ static value apply(uint8_t op, value a, value b, value c)
 	return r;
 }
 
+/* The arithmetic is that of i64, in which a larger u64 would be a negative number. */
+static value argument(const signature *s, uint32_t i, const uint64_t *bits)
+{
+	uint8_t code = s->parameters[i].code;
+	scalar type = code == BLK_TYPE_POINTER ? SCALAR_U64 : (scalar)code;
+	if (code == SCALAR_U64 && bits[i] > INT64_MAX) return (value){0, SIGNATURE_LARGE};
+	if (scalar_is_float(type)) return (value){saturate(scalar_to_double(type, bits[i])), SIGNATURE_FINE};
+	return (value){scalar_sign_extend(type, bits[i]), SIGNATURE_FINE};
+}
+
+const char *signature_trouble_text(signature_trouble t)
+{
+	return t == SIGNATURE_LARGE ? "has an argument that i64 cannot hold" : "divides by zero";
+}
+
 bool signature_integer(
 	const signature *s, const signature_expression *e, const uint64_t *bits, uint32_t num_sms, int64_t *out)
 {
 	value stack[SIGNATURE_DEPTH + 1];
 	uint32_t n = 0;
-	stack[0] = (value){0, true}; /* of no words at all */
+	stack[0] = (value){0, SIGNATURE_DIVIDES}; /* of no words at all */
 	for (const signature_token *t = e->tokens, *end = t + e->ntokens; t < end; t++) {
 		uint8_t operands = ops[t->op].operands;
-		value result = {0, false};
+		value result = {0, SIGNATURE_FINE};
 		if (t->op == OP_NUMBER)
 			result.v = t->integer;
 		else if (t->op == OP_NUM_SMS)
 			result.v = num_sms;
-		else if (t->op == OP_PARAMETER) {
-			uint8_t code = s->parameters[t->parameter].code;
-			scalar type = code == BLK_TYPE_POINTER ? SCALAR_U64 : (scalar)code;
-			uint64_t b = bits[t->parameter];
-			result.v = scalar_is_float(type) ? saturate(scalar_to_double(type, b))
-							 : scalar_sign_extend(type, b);
-		} else {
+		else if (t->op == OP_PARAMETER)
+			result = argument(s, t->parameter, bits);
+		else {
 			const value *a = &stack[n - operands];
 			result = apply(t->op, a[0], operands > 1 ? a[1] : a[0], operands > 2 ? a[2] : a[0]);
 		}
 		n -= operands;
 		stack[n++] = result;
 	}
-	*out = stack[0].v;
+	*out = stack[0].bad ? stack[0].bad : stack[0].v;
 	return !stack[0].bad;
 }
 

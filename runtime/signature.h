@@ -94,12 +94,16 @@ static inline uint32_t signature_cluster(const signature *s)
  * kernel's integers are asked to be divisible by where they are not by 16.  Bytes count too little to ask for: their
  * step is 16, as it is without pointers. */
 unsigned signature_step(const signature *);
-/* A clause's value. `bits` are the arguments' containers in order. False: it divides by zero where that matters. */
+/* Why an integer clause has no value: it divides by zero, or names an unsigned argument beyond i64, where C would get
+ * to it. */
+typedef enum signature_trouble { SIGNATURE_FINE, SIGNATURE_DIVIDES, SIGNATURE_LARGE } signature_trouble;
+const char *signature_trouble_text(signature_trouble); /* "divides by zero" */
+/* A clause's value. `bits` are the arguments' containers in order. False: it has none, and *out is the trouble. */
 bool signature_integer(
 	const signature *, const signature_expression *, const uint64_t *bits, uint32_t num_sms, int64_t *out);
 double signature_number(const signature *, const signature_expression *, const uint64_t *bits, uint32_t num_sms);
 
-/* The first requirement that these arguments do not meet, or divides by zero; null: all are met. */
+/* The first requirement that these arguments do not meet, or that has no value; null: all are met. */
 const signature_requirement *signature_unmet(const signature *, const uint64_t *bits, uint32_t num_sms);
 /* The same of a configuration of it, not compiled. */
 const signature_requirement *signature_misfit(

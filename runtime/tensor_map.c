@@ -70,7 +70,7 @@ static blk_status make_request(blk_device *d, const variant *v, uint32_t i, cons
 	q->rank = m->rank;
 	q->swizzle = m->swizzle;
 	q->rounds = m->rounds;
-	if (!signature_integer(s, &m->address, bits, sms, &n)) return refuse(v, i, "its address divides by zero");
+	if (!signature_integer(s, &m->address, bits, sms, &n)) return refuse(v, i, "its address cannot be computed");
 	if (n == 0 || n % 16 != 0) return refuse(v, i, "its address is null or no multiple of 16");
 	q->address = (uint64_t)n;
 	for (unsigned k = 0; k < m->rank; k++) {

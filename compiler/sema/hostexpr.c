@@ -161,12 +161,29 @@ static bool fold_float(const char *op, double a, double b, double *out)
 	return false;
 }
 
-static bool compares(const char *op)
+static bool is_one_of(const char *op, const char *const *all, size_t n)
 {
-	static const char *const all[] = {"<", "<=", ">", ">=", "==", "!=", "&&", "||"};
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < n; i++)
 		if (strcmp(op, all[i]) == 0) return true;
 	return false;
+}
+
+static bool gives_bool(const char *op, const host *a, const host *b)
+{
+	static const char *const always[] = {"<", "<=", ">", ">=", "==", "!=", "&&", "||"};
+	static const char *const of_bools[] = {"&", "|", "^", "min", "max"};
+	return is_one_of(op, always, sizeof always / sizeof *always) ||
+	       (a->is_bool && b->is_bool && is_one_of(op, of_bools, sizeof of_bools / sizeof *of_bools));
+}
+
+/* Its left side decides && and ||: what stands behind is not computed, so it cannot fail. */
+static bool decides(context *c, const ast *n, const host *left, host *out)
+{
+	if (!left->ok || !left->known || (n->op != AST_OP_LAND && n->op != AST_OP_LOR)) return false;
+	bool holds = c->is_float ? left->f != 0 : left->i != 0;
+	if (holds != (n->op == AST_OP_LOR)) return false;
+	*out = c->is_float ? known_float(c, n, holds) : known_int(c, holds);
+	return out->is_bool = true;
 }
 
 static host combine(context *c, const ast *n, const char *op, host a, host b)
@@ -187,13 +204,13 @@ static host combine(context *c, const ast *n, const char *op, host a, host b)
 	double f;
 	if (a.known && b.known && !c->is_float && fold_int(op, a.i, b.i, &i)) {
 		host h = known_int(c, i);
-		h.is_bool = compares(op);
+		h.is_bool = gives_bool(op, &a, &b);
 		return h;
 	}
 	if (a.known && b.known && c->is_float && fold_float(op, a.f, b.f, &f)) return known_float(c, n, f);
 	uint32_t depth = a.depth > b.depth + 1 ? a.depth : b.depth + 1;
 	return (host){.ok = true,
-		.is_bool = compares(op),
+		.is_bool = gives_bool(op, &a, &b),
 		.depth = depth,
 		.text = arena_printf(c->s->arena, "%s %s %s", a.text, b.text, op)};
 }
@@ -202,20 +219,21 @@ static host unary(context *c, const ast *n)
 {
 	host a = emit(c, n->kids[0]);
 	if (!a.ok) return a;
+	bool negates = n->op == AST_OP_LNOT || (n->op == AST_OP_TILDE && a.is_bool && !c->is_float);
 	if (n->op == AST_OP_NEG && a.known)
 		return c->is_float ? known_float(c, n, -a.f) : known_int(c, (int64_t)(0 - (uint64_t)a.i));
 	if (n->op == AST_OP_TILDE && c->is_float) {
 		sema_error(c->s, c->code, n->at, "'~' is for integers, and a cost is computed in f64");
 		return failed();
 	}
-	if (n->op == AST_OP_TILDE && a.known) return known_int(c, ~a.i);
+	if (n->op == AST_OP_TILDE && a.known && !negates) return known_int(c, ~a.i);
 	host h = {.ok = true, .depth = a.depth};
-	const char *op = n->op == AST_OP_NEG ? "neg" : n->op == AST_OP_TILDE ? "~" : "!";
-	if (n->op == AST_OP_LNOT && a.known)
+	const char *op = negates ? "!" : n->op == AST_OP_NEG ? "neg" : "~";
+	if (negates && a.known)
 		h = known_int(c, c->is_float ? a.f == 0 : !a.i);
 	else
 		h.text = arena_printf(c->s->arena, "%s %s", a.text, op);
-	h.is_bool = n->op == AST_OP_LNOT;
+	h.is_bool = negates;
 	return h;
 }
 
@@ -283,7 +301,9 @@ static host chain(context *c, const ast *n)
 	uint32_t i = length;
 	for (const ast *p = n; i > 0; p = p->kids[0]) spine[--i] = p;
 	host h = leaf == n ? failed() : emit(c, leaf);
-	for (i = 0; i < length; i++) h = combine(c, spine[i], ast_op_text[spine[i]->op], h, emit(c, spine[i]->kids[1]));
+	for (i = 0; i < length; i++)
+		if (!decides(c, spine[i], &h, &h))
+			h = combine(c, spine[i], ast_op_text[spine[i]->op], h, emit(c, spine[i]->kids[1]));
 	return h;
 }
 

@@ -103,7 +103,10 @@ static bool read_condition(sema *s, const ast *n, condition *c)
 	if (!host_expression(s, n, HOST_REQUIRES, &c->postfix, &c->facts)) return false;
 	if (c->facts.is_bool) return true;
 	diag *d = sema_diag(s, 617, n->at, "a requires clause is a condition, found a number");
-	diag_set_hint(s->diags, d, "compare it: %s == 0", sema_source_text(s, n->at));
+	bool rest = n->kind == AST_BINARY && n->op == AST_OP_REM; /* it is mostly to be divisible */
+	bool whole = n->kind != AST_TERNARY;
+	diag_set_hint(s->diags, d, "compare it: %s%s%s %s 0", whole ? "" : "(", sema_source_text(s, n->at),
+		whole ? "" : ")", rest ? "==" : "!=");
 	return false;
 }
 

@@ -146,13 +146,19 @@ static void test_requirements(void **state)
 	assert_string_equal(s->requirements[1].source, "n % m == 0 ;");
 	assert_string_equal(s->requirements[1].text, "");
 	char text[128];
+	int64_t v;
 	uint64_t good[] = {64, 32, 0}, large[] = {65, 1, 0}, odd[] = {63, 2, 0}, zero[] = {63, 0, 0};
 	assert_null(signature_unmet(s, good, 7));
 	assert_ptr_equal(signature_unmet(s, large, 7), &s->requirements[0]);
 	assert_ptr_equal(signature_unmet(s, odd, 7), &s->requirements[1]);
 	assert_ptr_equal(signature_unmet(s, zero, 7), &s->requirements[1]);
-	uint64_t negative[] = {(uint32_t)-3, UINT64_MAX, 1};
+	uint64_t negative[] = {(uint32_t)-3, INT64_MAX, 1}, beyond[] = {64, UINT64_C(1) << 63, 1};
 	assert_null(signature_unmet(s, negative, 7));
+	assert_ptr_equal(signature_unmet(s, beyond, 7), &s->requirements[1]);
+	assert_false(signature_integer(s, &s->requirements[1].condition, beyond, 7, &v));
+	assert_string_equal(signature_trouble_text((signature_trouble)v), "has an argument that i64 cannot hold");
+	signature_requirement_values(s, &s->requirements[1], beyond, 7, text, sizeof text);
+	assert_string_equal(text, "n = 64, m = 9223372036854775808, f = true, T = *f32");
 	signature_requirement_text(&s->requirements[0], text, sizeof text);
 	assert_string_equal(text, "n <= B (it\nfits; \\ ; so)");
 	signature_requirement_text(&s->requirements[1], text, sizeof text);
@@ -160,7 +166,7 @@ static void test_requirements(void **state)
 	signature_requirement_values(s, &s->requirements[0], negative, 7, text, sizeof text);
 	assert_string_equal(text, "n = -3, B = 64, num_sms = 7");
 	signature_requirement_values(s, &s->requirements[1], negative, 7, text, sizeof text);
-	assert_string_equal(text, "n = -3, m = 18446744073709551615, f = true, T = *f32");
+	assert_string_equal(text, "n = -3, m = 9223372036854775807, f = true, T = *f32");
 	signature_requirement_values(s, &s->requirements[1], negative, 7, text, 12); /* what has room, whole or not */
 	assert_true(strlen(text) < 12 && strncmp(text, "n = -3", 6) == 0);
 	assert_ptr_equal(signature_misfit(s, 0, good, 7), &s->requirements[0]);
@@ -211,7 +217,6 @@ static void test_defaults(void **state)
 	assert_int_equal(s->cost_bytes.ntokens, 0);
 	int64_t v;
 	assert_false(signature_integer(s, &s->cost_bytes, NULL, 1, &v));
-	assert_int_equal(v, 0);
 	assert_true(isnan(signature_number(s, &s->cost_bytes, NULL, 1)));
 	assert_true(s->max_registers == UINT32_MAX && s->max_shared == UINT32_MAX);
 	signature_free(s);
@@ -406,6 +411,25 @@ static void test_integer_values(void **state)
 		int64_t v;
 		assert_non_null(s);
 		if (signature_integer(s, &s->grid[0], bits, 132, &v)) fail_msg("%s gives %lld", zero[i], (long long)v);
+		assert_int_equal(v, SIGNATURE_DIVIDES);
+		signature_free(s);
+	}
+	/* i64 has no number for p1 = 2^64 - 1; what is taken alone decides */
+	static const struct {
+		const char *postfix;
+		bool good;
+		int64_t value;
+	} large[] = {{"p1 0 >", false, SIGNATURE_LARGE}, {"p1 1 0 / +", false, SIGNATURE_LARGE},
+		{"1 0 / p1 +", false, SIGNATURE_DIVIDES}, {"p0 p1 cdiv", false, SIGNATURE_LARGE},
+		{"p1 neg", false, SIGNATURE_LARGE}, {"p3 p1 &&", false, SIGNATURE_LARGE}, {"p3 p1 ||", true, 1},
+		{"p3 4 p1 ?:", true, 4}, {"p1 4 5 ?:", false, SIGNATURE_LARGE}};
+	uint64_t huge[] = {1, UINT64_MAX, 0, 1, 0};
+	for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+		signature *s = with_clause(large[i].postfix);
+		int64_t v;
+		assert_non_null(s);
+		if (signature_integer(s, &s->grid[0], huge, 132, &v) != large[i].good || v != large[i].value)
+			fail_msg("%s gives %lld", large[i].postfix, (long long)v);
 		signature_free(s);
 	}
 }
