@@ -12,7 +12,7 @@ WARN := -Wall -Wextra -Werror -Wno-missing-field-initializers -Wvla -Wshadow
 WARN += $(if $(SAN),-Wno-nonnull -Wno-format-truncation -Wno-clobbered -Wno-maybe-uninitialized -Wno-unknown-warning-option)
 CFLAGS ?= -O2 -g
 LLVM_VERSION = $(shell $(LLVM_CONFIG) --version)
-# Asserts are for builds that look for mistakes: ASSERTS= turns them on.
+# Asserts are for builds that look for mistakes: ASSERTS= turns them on; BLK_MEAN: see `make mean`.
 ASSERTS ?= -DNDEBUG
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(CFLAGS) $(ASSERTS) $(SAN) -MMD -MP -DBLK_VERSION='"$(VERSION)"' -I. -Icompiler -Iruntime -I$(BUILD)/gen
 ALL_LDFLAGS = $(SAN) $(LDFLAGS)
@@ -132,6 +132,12 @@ test-sanitized:
 	@sh tools/setup.sh test
 	@$(MAKE) -s tests BUILD=build-san ASSERTS= CFLAGS="-O1 -g" SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 	@sh tests/run.sh build-san
+# The quick tests where mistakes hurt: asserts, the IR verified after each pass, memory that is poisoned when it is new, when
+# it has been freed and when it has grown, and moves as it grows.
+mean:
+	@sh tools/setup.sh test
+	@$(MAKE) -s tests BUILD=build-mean ASSERTS=-DBLK_MEAN SAN=-fno-omit-frame-pointer CFLAGS="-O1 -g -include tests/mean.h"
+	@MALLOC_PERTURB_=165 sh tests/run.sh build-mean quick
 # Lines and branches that the tests reach, by folder; fails below tools/coverage.floors.  See docs/proof.md.
 # Each branch once, as it is written: without early inlining. Atomic counters: what threads lose makes gcov's sums wrong.
 COVERAGE := BUILD=build-cov CC=gcc SAN="--coverage -fprofile-update=atomic" \
@@ -205,7 +211,7 @@ FORMATTED = $(wildcard compiler/*.[ch] compiler/*/*.[ch] runtime/*.[ch] runtime/
 lint: $(GENERATED)
 	clang-tidy --quiet $(wildcard compiler/*.c compiler/*/*.c runtime/*.c runtime/*/*.c) -- $(ALL_CFLAGS) -DBLK_LLVM_VERSION='"$(LLVM_VERSION)"' $(LLVM_CFLAGS)
 clean:
-	rm -rf build build-san build-tsan build-clang build-device build-cov build-mutate
+	rm -rf build build-mean build-san build-tsan build-clang build-device build-cov build-mutate
 
 # A folder that runs on another x86-64 Linux with glibc 2.36 or newer and no LLVM: LLVM static, once, inside libblkc.
 device:
@@ -227,8 +233,9 @@ help:
 	@echo "make install [PREFIX=/usr/local DESTDIR=]    make device    make clean"
 	@echo "make coverage        the share of lines and branches that tests reach; fails below tools/coverage.floors"
 	@echo "make mutate-source [MUTANTS=2000 SEED=1]   changes of the source that no test notices"
+	@echo "make mean     the quick tests with asserts, poisoned memory and the IR verified after each pass"
 	@echo "make test-sanitized test-threads clang fuzz fuzz-programs format format-check lint"
 
-.PHONY: all tests demo test check coverage mutate-build mutate-source test-sanitized test-threads fuzz fuzz-programs clang format format-check lint clean device install help
+.PHONY: all tests demo test check mean coverage mutate-build mutate-source test-sanitized test-threads fuzz fuzz-programs clang format format-check lint clean device install help
 .SECONDARY:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/tests/fuzz/programs/*.d $(BUILD)/fuzz/obj/*/*.d $(BUILD)/fuzz/obj/*/*/*.d)

@@ -44,6 +44,9 @@ void *arena_grow(arena *a, void *old, size_t old_bytes, size_t new_bytes)
 {
 	void *p = arena_alloc(a, new_bytes);
 	if (old_bytes) memcpy(p, old, old_bytes);
+#ifdef BLK_MEAN
+	if (old_bytes) memset(old, 0xa5, old_bytes);
+#endif
 	return p;
 }
 
