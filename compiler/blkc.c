@@ -73,6 +73,9 @@ static const char help[] =
 	"                          layout conversions, reductions, barriers; registers, occupancy, sizes\n"
 	"  -I DIR                  where imports are looked up after the importing file's folder\n"
 	"  --print-after=PASS|all  --time-passes  --verify-each   (on standard error)\n"
+	"  --passes=LIST           the file is tile IR, as --print-after shows it: these passes run on it "
+	"(docs/ir.md)\n"
+	"  --list-passes\n"
 	"  --max-code=N|none       instructions of a thread that a kernel may become, estimated (default: 500000)\n"
 	"  --ptxas-seconds=N|none  --ptxas-memory=MiB|none   when ptxas is stopped (default: 120, 4096)\n"
 	"  --diagnostics=text|json  -Werror  -g0 (no line info)  --ptxas=PATH\n"
@@ -199,6 +202,13 @@ static int list_targets(void)
 	return fflush(stdout) == 0 ? 0 : 1;
 }
 
+static int list_passes(void)
+{
+	const char *meaning, *name;
+	for (size_t i = 0; (name = blkc_pass_name(i, &meaning)) != NULL; i++) printf("%-18s %s\n", name, meaning);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
 static int set_target(command *c, const char *name)
 {
 	static char native[16];
@@ -239,6 +249,7 @@ static int parse_option(command *c, int argc, char **argv, int *i)
 	if ((v = option("--kernel", argc, argv, i))) return r->kernel = v, 0;
 	if ((v = option("--specialize", argc, argv, i))) return parse_specialize(c, (char *)v);
 	if ((v = option("--print-after", argc, argv, i))) return r->print_after = v, 0;
+	if ((v = option("--passes", argc, argv, i))) return r->passes = v, 0;
 	if ((v = option("--ptxas", argc, argv, i))) return r->ptxas = v, 0;
 	if ((v = option("--ptxas-seconds", argc, argv, i))) return parse_limit(&r->ptxas_seconds, "--ptxas-seconds", v);
 	if ((v = option("--ptxas-memory", argc, argv, i))) return parse_limit(&r->ptxas_megabytes, "--ptxas-memory", v);
@@ -423,6 +434,7 @@ int main(int argc, char **argv)
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return fputs(help, stdout), 0;
 		if (strcmp(argv[i], "--version") == 0) return puts(blkc_version()), 0;
 		if (strcmp(argv[i], "--list-targets") == 0) return list_targets();
+		if (strcmp(argv[i], "--list-passes") == 0) return list_passes();
 		int wrong = parse_option(&c, argc, argv, &i);
 		if (wrong) return wrong;
 	}
@@ -442,6 +454,12 @@ int main(int argc, char **argv)
 	if (!(c.emit & TOOL_PACKAGE) && c.targets && strpbrk(c.targets, ",+"))
 		return usage("several targets are for --emit=package: '%s'", c.targets);
 	bool cpu = c.request.target && strcmp(c.request.target, "cpu") == 0;
+	if (c.request.passes && c.emit & ~(unsigned)BLKC_EMIT_TILE)
+		return usage("--passes=%s reads and writes tile IR; no other --emit goes with it", c.request.passes);
+	if (c.request.passes) {
+		c.emit = BLKC_EMIT_TILE;
+		if (!c.output) c.output = "-";
+	}
 	if (!c.emit) c.emit = cpu ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
 	c.request.emit = (c.emit & ~(TOOL_HEADER | TOOL_PACKAGE)) | (c.explain ? BLKC_EMIT_EXPLAIN : 0);
 	int status = 0;

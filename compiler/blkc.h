@@ -67,8 +67,10 @@ typedef struct blkc_request {
 	 * the code of a kernel for GPUs: instructions of a thread (500,000), as estimated before it is made; a
 	 * warning (W0723) from a fifth of it on. */
 	uint32_t ptxas_seconds, ptxas_megabytes, max_code;
-	int check_bounds; /* target cpu: code that checks that each access lies in its buffer */
-	int checks;       /* PTX with lines for the simulator about divisors of 0 and gathers; docs/sim.md */
+	int check_bounds;   /* target cpu: code that checks that each access lies in its buffer */
+	int checks;         /* PTX with lines for the simulator about divisors of 0 and gathers; docs/sim.md */
+	const char *passes; /* names with commas between them: the text is tile IR, these run on it, and what they leave
+			       is the artifact of kind tile; NULL: the text is a program.  docs/ir.md */
 } blkc_request;
 
 #define BLKC_NO_LIMIT UINT32_MAX
@@ -133,8 +135,9 @@ typedef struct blkc_result {
 /* Never returns NULL unless not even the result could be allocated. */
 BLKC_API blkc_result *blkc_compile(const blkc_request *);
 BLKC_API void blkc_result_free(blkc_result *);
-BLKC_API const char *blkc_version(void);                            /* "blk 0.1.0, LLVM 22.1.8": part of cache keys */
-BLKC_API const char *blkc_target_name(size_t i, const char **note); /* NULL past the end */
+BLKC_API const char *blkc_version(void);                             /* "blk 0.1.0, LLVM 22.1.8": part of cache keys */
+BLKC_API const char *blkc_pass_name(size_t i, const char **meaning); /* in order, NULL past the end */
+BLKC_API const char *blkc_target_name(size_t i, const char **note);  /* NULL past the end */
 
 #ifdef __cplusplus
 }

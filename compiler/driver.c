@@ -16,59 +16,17 @@
 #include "nvptx/nvptx.h"
 #include "nvptx/ptx_join.h"
 #include "passes/passes.h"
+#include "passes/pipelines.h"
 #include "sema/sema.h"
 #include "support/llvm_memory.h"
 #include "support/numbers.h"
 #include "syntax/ast.h"
 
 #include <setjmp.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-typedef struct pass_row {
-	const char *name;
-	bool (*run)(pass_context *, ir_func *);
-} pass_row;
-
-static const pass_row tile_passes[] = {
-	{"expand_tensors", pass_expand_tensors},
-	{"canonicalise", pass_canonicalise},
-	{"canonicalise", pass_canonicalise},
-	{"cse", pass_cse},
-	{"licm", pass_licm},
-	{"dce", pass_dce},
-	{"start_dots", pass_start_dots},
-	{"legalise", pass_legalise},
-	{NULL, NULL},
-};
-
-static const pass_row gpu_passes[] = {
-	{"windows", pass_windows},
-	{"parts", pass_parts},
-	{"expand_math", pass_expand_math},
-	{"prepare_dots", pass_prepare_dots},
-	{"canonicalise", pass_canonicalise},
-	{"canonicalise", pass_canonicalise},
-	{"cse", pass_cse},
-	{"licm", pass_licm},
-	{"dce", pass_dce},
-	{"select_wgmma", pass_select_wgmma},
-	{"assign_layouts", pass_assign_layouts},
-	{"bulk_layouts", pass_bulk_layouts},
-	{"bulk_parts", pass_bulk_parts},
-	{"pipeline", pass_pipeline},
-	{"cse", pass_cse},
-	{"licm", pass_licm},
-	{"dce", pass_dce},
-	{"specialise_warps", pass_specialise_warps},
-	{"dce", pass_dce},
-	{"sink", pass_sink},
-	{"hold", pass_hold},
-	{"allocate_shared", pass_allocate_shared},
-	{"barriers", pass_barriers},
-	{NULL, NULL},
-};
 
 /* One request's state. */
 typedef struct compile {
@@ -132,20 +90,26 @@ static bool verified(compile *c, ir_func *f, const char *after)
 	return false;
 }
 
-static bool run_passes(compile *c, pass_context *p, ir_func *f, const pass_row *row)
+static bool run_pass(compile *c, pass_context *p, ir_func *f, const pass_row *row)
 {
 	uint32_t errors = c->diags.errors;
-	for (; row->name; row++) {
-		double start = milliseconds();
-		if (!row->run(p, f) || c->diags.errors > errors) return false;
-		log_time(c, row->name, start);
-		const char *wanted = c->request->print_after;
-		if (wanted && (strcmp(wanted, "all") == 0 || strcmp(wanted, row->name) == 0)) {
-			text_printf(&c->log, "// %s, after %s\n", f->name, row->name);
-			ir_print(&c->log, f);
-		}
-		if (verifies_each(c->request) && !verified(c, f, row->name)) return false;
+	double start = milliseconds();
+	assert(f->level == row->takes);
+	if (!row->run(p, f) || c->diags.errors > errors) return false;
+	assert(f->level == row->gives);
+	log_time(c, row->name, start);
+	const char *wanted = c->request->print_after;
+	if (wanted && (strcmp(wanted, "all") == 0 || strcmp(wanted, row->name) == 0)) {
+		text_printf(&c->log, "; %s, after %s\n", f->name, row->name);
+		ir_print(&c->log, f);
 	}
+	return !verifies_each(c->request) || verified(c, f, row->name);
+}
+
+static bool run_passes(compile *c, pass_context *p, ir_func *f, pass_pipeline_name pipeline)
+{
+	for (const pass_row *row = pass_rows; row->name; row++)
+		if (row->pipeline == pipeline && !run_pass(c, p, f, row)) return false;
 	return true;
 }
 
@@ -293,7 +257,7 @@ static void compile_kernel(compile *c, sema_program *program, const char *name, 
 	if (verifies_each(r) && !verified(c, f, "check and specialise")) return;
 	pass_context p = {.arena = &c->arena, .diags = &c->diags, .target = c->target};
 	uint64_t scratch_bytes = 0;
-	if (!run_passes(c, &p, f, tile_passes)) return;
+	if (!run_passes(c, &p, f, PIPELINE_tile)) return;
 	add_ir(c, f, BLKC_EMIT_TILE);
 	bool code = r->emit & EMIT_CODE;
 	if (c->target->kind == TARGET_CPU) {
@@ -301,7 +265,7 @@ static void compile_kernel(compile *c, sema_program *program, const char *name, 
 		finish_signature(c, f, &signature, scratch_bytes);
 	} else {
 		if (code || r->emit & BLKC_EMIT_LAYOUT) {
-			if (!run_passes(c, &p, f, gpu_passes)) return;
+			if (!run_passes(c, &p, f, PIPELINE_nvptx)) return;
 			add_ir(c, f, BLKC_EMIT_LAYOUT);
 		}
 		finish_signature(c, f, &signature, 0);
@@ -385,12 +349,7 @@ static int wrong(compile *c, const char *message)
 
 static bool is_pass(const char *name)
 {
-	const pass_row *const tables[] = {tile_passes, gpu_passes};
-	if (strcmp(name, "all") == 0) return true;
-	for (int t = 0; t < 2; t++)
-		for (const pass_row *row = tables[t]; row->name; row++)
-			if (strcmp(row->name, name) == 0) return true;
-	return false;
+	return strcmp(name, "all") == 0 || pass_find(name, strlen(name));
 }
 
 static int check_request(compile *c)
@@ -407,6 +366,31 @@ static int check_request(compile *c)
 		return wrong(c, "target cpu has no layouts, PTX, cubin or report; emit tile, llvm, asm or object");
 	if (!cpu && r->emit & (BLKC_EMIT_OBJECT | BLKC_EMIT_ASM))
 		return wrong(c, "object and asm are for --target=cpu; a GPU target emits ptx or cubin");
+	return 0;
+}
+
+/* blkc --passes: the text is tile IR of one kernel, these passes run on it, and what they leave is the artifact. */
+static int compile_ir(compile *c, source_file *file)
+{
+	pass_context p = {.arena = &c->arena, .diags = &c->diags, .target = c->target};
+	ir_func *f = ir_read(&c->arena, &c->diags, file);
+	if (!f || !verified(c, f, "reading")) return 1;
+	for (const char *s = c->request->passes; *s;) {
+		size_t n = strcspn(s, ",");
+		const pass_row *row = pass_find(s, n);
+		const char *name = arena_strndup(&c->arena, s, n);
+		if (!row) return wrong(c, arena_printf(&c->arena, "there is no pass '%s'; see --list-passes", name));
+		/* a row of the level that the text has, where the pass stands several times */
+		while (row->name && (row->takes != f->level || strcmp(row->name, name) != 0)) row++;
+		if (!row->name)
+			return wrong(c, arena_printf(&c->arena, "pass '%s' does not take IR of the %s level", name,
+						ir_level_names[f->level]));
+		if (!run_pass(c, &p, f, row) || !verified(c, f, row->name)) return 1;
+		s += n + (s[n] == ',');
+	}
+	text out = {.arena = &c->arena};
+	ir_print(&out, f);
+	add_artifact(c, f->name, BLKC_EMIT_TILE, out.at, out.n);
 	return 0;
 }
 
@@ -436,6 +420,7 @@ static int compile_request(compile *c)
 		.arena = &c->arena, .include_paths = r->include_paths, .ninclude_paths = r->ninclude_paths};
 	source_file *file = source_add(&sources, &c->diags, (span){0}, r->name, r->text, r->text_bytes);
 	if (!file) return 1;
+	if (r->passes) return compile_ir(c, file);
 	text out = {.arena = &c->arena};
 	if (r->emit & BLKC_EMIT_TOKENS) {
 		dump_tokens(&c->arena, &c->diags, table, file, &out);
@@ -549,6 +534,16 @@ void blkc_result_free(blkc_result *result)
 const char *blkc_version(void)
 {
 	return "blk " BLK_VERSION ", LLVM " BLK_LLVM_VERSION;
+}
+
+const char *blkc_pass_name(size_t i, const char **meaning)
+{
+	for (const pass_row *row = pass_rows; row->name; row++)
+		if (i-- == 0) {
+			if (meaning) *meaning = row->meaning;
+			return row->name;
+		}
+	return NULL;
 }
 
 const char *blkc_target_name(size_t i, const char **note)

@@ -1,6 +1,6 @@
-/* In front of every file of `make mean`: a realloc that always moves, so that who keeps a pointer to what has grown meets
- * poison.  malloc and free poison too there, by glibc's MALLOC_PERTURB_.  No header of the system is included, since
- * files have names of their own that it would take. */
+/* In front of every file of `make mean`: a realloc that always moves, so that who keeps a pointer to what has grown
+ * meets poison.  malloc and free poison too there, by glibc's MALLOC_PERTURB_.  No header of the system is included,
+ * since files have names of their own that it would take. */
 #ifndef BLK_TESTS_MEAN_H
 #define BLK_TESTS_MEAN_H
 void *blk_mean_realloc(void *old, __SIZE_TYPE__ bytes);

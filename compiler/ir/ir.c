@@ -34,6 +34,7 @@ const char *const ir_combine_names[] = {"sum", "prod", "max", "min", "xor", "all
 const char *const ir_cache_names[] = {"none", "ca", "cg", "cs", "cv", "wb", "wt"};
 const char *const ir_evict_names[] = {"none", "first", "normal", "last"};
 const char *const ir_hint_names[] = {"multiple_of", "max_contiguous", "max_constancy"};
+const char *const ir_level_names[] = {"tile", "mapped", "scheduled"}; /* ORDER ir_level */
 const char *const ir_rmw_names[] = {"add", "max", "min", "and", "or", "xor", "xchg"};
 const char *const ir_sem_names[] = {"relaxed", "acquire", "release", "acq_rel"};
 const char *const ir_scope_names[] = {"cta", "gpu", "sys"};

@@ -206,6 +206,7 @@ typedef struct ir_param {
 } ir_param;
 
 typedef enum ir_level { IR_LEVEL_TILE, IR_LEVEL_MAPPED, IR_LEVEL_SCHEDULED } ir_level;
+extern const char *const ir_level_names[];
 
 struct ir_func {
 	arena *arena;

@@ -244,7 +244,7 @@ void ir_print(text *out, const ir_func *f)
 	p.value_names = ARENA_ARRAY(out->arena, const char *, f->nvalues);
 	text_printf(out, "func @%s", f->name);
 	print_params(&p, f);
-	if (f->level) text_printf(out, " level=%s", f->level == IR_LEVEL_MAPPED ? "mapped" : "scheduled");
+	if (f->level) text_printf(out, " level=%s", ir_level_names[f->level]);
 	text_printf(out, " num_warps=%u num_stages=%u num_ctas=%u", f->num_warps, f->num_stages, f->num_ctas);
 	if (f->maxnreg) text_printf(out, " maxnreg=%u", f->maxnreg);
 	if (f->max_registers != UINT32_MAX) text_printf(out, " max_registers=%u", f->max_registers);

@@ -1,6 +1,6 @@
-/* The passes, one file each, in the order in which driver.c runs them.
- * A pass is `bool pass(pass_context *, ir_func *)`: false after it has added a diagnostic.  The driver verifies after
- * each pass in debug builds (--verify-each), prints for --print-after, and times for --time-passes. */
+/* The passes, one file each, and what they share.
+ * The driver verifies after each with --verify-each and in `make mean`, prints for --print-after, times for
+ * --time-passes. */
 #ifndef BLK_PASSES_H
 #define BLK_PASSES_H
 
@@ -27,26 +27,11 @@ typedef struct pass_context {
 	VEC(pass_note) whole;   /* takers of long tiles that did not become loops over parts */
 } pass_context;
 
-/* tile level, every target */
-bool pass_expand_tensors(pass_context *, ir_func *); /* accesses of tensors become pointers, masks, loads and stores */
-bool pass_canonicalise(pass_context *,
-	ir_func *); /* constant folding, algebraic identities, dead regions (if const), trip counts of 0 */
-bool pass_cse(pass_context *, ir_func *);  /* equal pure operations become one; scoped by region */
-bool pass_licm(pass_context *, ir_func *); /* pure operations leave loops */
-bool pass_dce(pass_context *, ir_func *); /* unused pure operations and loads, unused loop-carried values and results */
-bool pass_start_dots(pass_context *, ir_func *); /* no dot adds to -0 where the target would begin with it */
-bool pass_legalise(pass_context *, ir_func *);   /* refuses what has no lowering for the target */
-bool pass_expand_math(
-	pass_context *, ir_func *); /* nvptx: elementary functions without an instruction become arithmetic */
-bool pass_prepare_dots(pass_context *, ir_func *); /* nvptx: dots become such as the target has instructions for */
+/* What each does and where it stands: pipelines.def. */
+#define PASS(pipeline, name, ...) bool pass_##name(pass_context *, ir_func *);
+#include "pipelines.def"
+#undef PASS
 
-bool pass_windows(pass_context *, ir_func *); /* nvptx: loads by pointers that are windows of an array become blocks by
-						 tensor maps */
-
-bool pass_parts(pass_context *, ir_func *); /* nvptx: who takes a long tile becomes a loop over parts of it */
-
-/* nvptx: dots that the warpgroup's instruction makes. */
-bool pass_select_wgmma(pass_context *, ir_func *);
 /* Why it does not make this dot, in half a sentence; null: it does. */
 const char *wgmma_refusal(const pass_context *, const ir_op *dot);
 /* Whether the first operand of this wgmma shall come from registers: it is computed, or stays the same round a loop. */
@@ -54,34 +39,11 @@ bool wgmma_wants_registers(const pass_context *, const ir_op *wgmma);
 /* Operand i lies across k, which the instruction cannot read: it comes in *l, for its way to shared memory. */
 bool wgmma_turns(const pass_context *, const ir_op *wgmma, unsigned i, layout *l);
 
-/* tile -> mapped, GPU targets */
 /* axis.c: fills context.axis.  Facts about a value outlive rewriting, so the work is done again only when there are
  * values that it has not seen: whoever asks for facts calls it first. */
 bool pass_axis(pass_context *, ir_func *);
-bool pass_assign_layouts(pass_context *,
-	ir_func *); /* every tile value gets a layout; convert_layout where two meet; level becomes MAPPED */
-
-bool pass_bulk_layouts(pass_context *, ir_func *); /* blocks are read from shared memory in the layout that is wanted */
-bool pass_bulk_parts(pass_context *, ir_func *);   /* blocks are stored by each warp for itself, where it can */
 /* For reports: the stages that were asked for, where a ring has fewer; else 0. */
 unsigned pipeline_lowered(const ir_func *, const ir_op *ring);
-bool pass_pipeline(pass_context *, ir_func *); /* loads of loops become copies that run ahead into shared memory */
-
-/* Copies of loops in loops go to warps of their own, which run ahead into the outer loop's next round. */
-bool pass_specialise_warps(pass_context *, ir_func *);
-
-/* Scalars that only what follows a loop needs are computed, and slices that its sums meet are loaded, while the loop's
- * last products run. */
-bool pass_sink(pass_context *, ir_func *);
-
-/* Divisions among those stay where they are. */
-bool pass_hold(pass_context *, ir_func *);
-
-/* mapped -> scheduled */
-bool pass_allocate_shared(pass_context *,
-	ir_func *); /* scratch of reductions, conversions, scalar broadcasts: offsets by liveness; func.shared_bytes */
-bool pass_barriers(pass_context *, ir_func *); /* cta_barrier only where shared or global accesses of different threads
-						  may meet; level becomes SCHEDULED */
 
 /* apart.c: may two accesses of global memory, one of which may write, touch common bytes from different threads?
  * `around`: the outermost loop whose back edge lies between them, or null. */
