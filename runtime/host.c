@@ -135,7 +135,7 @@ static blk_status cpu_error(int status, const char *text)
 	static const blk_status statuses[] = {BLK_OK, BLK_ERROR_MEMORY, BLK_ERROR_FORMAT, BLK_ERROR_UNSUPPORTED,
 		BLK_ERROR_FORMAT, BLK_ERROR_ASSERT, BLK_ERROR_DRIVER, BLK_ERROR_KERNEL}; /* ORDER cpu_status */
 	if (status == CPU_NO_MEMORY) return error_memory();
-	return error_set((unsigned)status <= CPU_FAULT ? statuses[status] : BLK_ERROR_INTERNAL, "%s", text);
+	return error_set(statuses[status], "%s", text);
 }
 
 static blk_status host_load(
@@ -146,7 +146,7 @@ static blk_status host_load(
 	(void)d;
 	(void)linked;
 	(void)nlinked;
-	if (kind != BLKC_EMIT_OBJECT) return error_set(BLK_ERROR_UNSUPPORTED, "the cpu device runs no PTX");
+	(void)kind; /* an object: neither PTX nor a package's PTX comes this far */
 	int status = cpu_object_load(code, bytes, v->sig->symbol, &object, text, sizeof text);
 	if (status) return cpu_error(status, text);
 	v->threads = 1;

@@ -88,7 +88,7 @@ size_t tune_record_verified(const char *s, size_t n, size_t *whole)
 	const char *mark = strstr(s, "\n" LAST_FACT);
 	if (!mark) return 0;
 	size_t body = (size_t)(mark - s) + 1, tail = strlen(LAST_FACT) + HEX; /* HEX counts the newline */
-	if (body > n || n - body < tail) return 0;
+	if (n - body < tail) return 0;
 	hex(cache_digest(s, body), sum);
 	if (memcmp(s + body + strlen(LAST_FACT), sum, HEX - 1) != 0 || s[body + tail - 1] != '\n') return 0;
 	*whole = body + tail;
@@ -112,7 +112,7 @@ static bool read_line(const char *s, size_t n, line *l)
 	memcpy(word, s, length);
 	word[length] = 0;
 	for (l->verdict = 1; l->verdict < VERDICTS && strcmp(verdicts[l->verdict], word) != 0;) l->verdict++;
-	if (l->verdict == VERDICTS || length >= n || s[length] != ' ') return false;
+	if (l->verdict == VERDICTS || length >= n) return false;
 	errno = 0;
 	l->ms = numbers_read(s + length + 1, &end);
 	if (errno || !isfinite(l->ms) || l->ms < 0 || *end != ' ' || end >= s + n) return false;

@@ -457,6 +457,25 @@ static void test_addresses(void **state)
 	assert_non_null(strstr(blk_note(), "cannot be tuned in isolation"));
 }
 
+/* What is known of a configuration before goes there and comes back; a helper that is not named is looked for. */
+static void test_known_before(void **state)
+{
+	(void)state;
+	seen s;
+	blk_device_close(device);
+	assert_int_equal(
+		open_job(SOURCE "requires p3 $T <= ; n=p3 ; n <= T ; it fits\nautotune key n\nconfiguration T=32\n"
+				"fits p3 32 <=\nconfiguration T=128\nfits p3 128 <=\n",
+			NULL, 0),
+		BLK_OK);
+	assert_int_equal(tune(&s), BLK_OK);
+	assert_int_equal(s.verdict[0], BLK_TUNE_GOOD); /* the last that was shown: T=128 */
+	assert_int_equal(s.shown, 2);
+	assert_string_equal(s.reason[0], "");
+	setenv("BLK_TRIAL", "", 1);
+	assert_int_not_equal(tune(&s), BLK_OK); /* no other program has this compiler and this device */
+}
+
 /* ---- What the system refuses ---- */
 
 static void test_system(void **state)
@@ -579,6 +598,7 @@ int main(void)
 		T(test_limits),
 		T(test_helpers),
 		T(test_addresses),
+		T(test_known_before),
 		T(test_system),
 		T(test_waited_for_elsewhere),
 		T(test_cannot_be_ended),

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "blkc.h"
 #include "fake_device.h"
+#include "runtime/output.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -259,6 +261,99 @@ static void test_wrong_arguments(void **state)
 	assert_string_equal(blk_type_name(BLK_TYPE_BF16), "bf16");
 }
 
+/* More parameters than the key has bits: what lies beyond is never promised, which is right for any arguments. */
+static void test_many_parameters(void **state)
+{
+	(void)state;
+	enum { MANY = 80 };
+	char source[MANY * 32] = "kernel many\n";
+	blk_arg args[MANY];
+	blk_module *m;
+	blk_kernel *k;
+	blk_info info;
+	for (int i = 0; i < MANY; i++) {
+		sprintf(source + strlen(source), "param p%02d *f32\n", i);
+		args[i] = blk_ptr((void *)4096);
+	}
+	strcat(source, "grid 0 1\n");
+	OK(blk_module_source(gpu, "many.blk", source, NULL, 0, &m));
+	OK(blk_kernel_find(m, NULL, &k));
+	OK(blk_kernel_info(k, args, MANY, &info));
+	int promised = 0;
+	for (const char *p = fake_request; (p = strstr(p, "%16")); p++) promised++;
+	assert_in_range(promised, 16, 64);
+	assert_non_null(strstr(fake_request, "p00%16"));
+	assert_null(strstr(fake_request, "p79"));
+}
+
+/* A clause that cannot be computed holds for no arguments. */
+static void test_requires(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *clause, *says;
+	} rows[] = {{"requires 1 p0 / ; n=p0 ; 1 / n ; \n", "kernel k requires 1 / n, which divides by zero: n = 0"},
+		{"requires p0 ;  ; n != 0 ; it is needed\n",
+			"kernel k requires n != 0 (it is needed), which does not hold"}};
+	for (size_t i = 0; i < 2; i++) {
+		char source[256];
+		blk_module *m;
+		blk_kernel *k;
+		snprintf(source, sizeof source, "kernel k\nparam n i32\n%sgrid 0 1\n", rows[i].clause);
+		OK(blk_module_source(gpu, "k.blk", source, NULL, 0, &m));
+		OK(blk_kernel_find(m, NULL, &k));
+		assert_int_equal(blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(0))), BLK_ERROR_ARGUMENT);
+		assert_string_equal(blk_error(), rows[i].says);
+	}
+	/* a processor has no limit of 65535 along y and z, but one of 2^31 along x */
+	const blk_grid tall = {1, 70000, 70000}, wide = {UINT32_MAX, 1, 1};
+	blk_module *m;
+	blk_kernel *k;
+	OK(blk_module_source(cpu, "k.blk", "kernel k\n", NULL, 0, &m));
+	OK(blk_kernel_find(m, NULL, &k));
+	assert_int_not_equal(blk_launch(k, NULL, &tall, NULL, 0), BLK_ERROR_GRID); /* the fake's code runs nowhere */
+	FAILS(BLK_ERROR_GRID, "programs along x is over the limit", blk_launch(k, NULL, &wide, NULL, 0));
+	OK(blk_module_source(gpu, "c.blk", "// nothing but this", NULL, 0, &m)); /* no line behind it, and no PTX */
+	OK(blk_module_source(gpu, "c.blk", "x", NULL, 0, &m));
+	assert_null(blk_module_kernel(m, 0));
+}
+
+/* Of two failed asserts before the next call that waits the first one is told, once. */
+static void test_two_asserts(void **state)
+{
+	(void)state;
+	static const compiler_api real = {blkc_compile, blkc_result_free, blkc_version};
+	const device_seams seams = {.compiler = &real};
+	blk_device *d;
+	blk_module *m;
+	blk_kernel *k;
+	OK(device_open_with("cpu", &seams, &d));
+	OK(blk_module_source(d, "a.blk",
+		"kernel k(n: i32) grid(1) { device_assert(n > 5, \"more than five\"); device_assert(n > 3, \"more than "
+		"three\"); }",
+		NULL, 0, &m));
+	OK(blk_kernel_find(m, NULL, &k));
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(5))));
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(3))));
+	FAILS(BLK_ERROR_ASSERT, "more than five", blk_device_sync(d));
+	OK(blk_device_sync(d));
+	blk_device_close(d);
+}
+
+/* Names of what a file's name may stand for. */
+static void test_descriptors(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *path;
+		int descriptor;
+	} rows[] = {{"/dev/stdin", 0}, {"/dev/stdout", 1}, {"/dev/stderr", 2}, {"/dev/fd/7", 7},
+		{"/proc/self/fd/12", 12}, {"/dev/fd/", -1}, {"/dev/fd/x", -1}, {"/dev/fd/1x", -1},
+		{"/dev/fd/123456789", -1}, {"/dev/fd", -1}, {"/dev/null", -1}, {"/dev/stdin2", -1}, {"", -1}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		if (descriptor_named(rows[i].path) != rows[i].descriptor) fail_msg("%s", rows[i].path);
+}
+
 /* The list of what there is ends in dots where it is long. */
 static void test_many_kernels(void **state)
 {
@@ -418,6 +513,10 @@ int main(void)
 		T(test_bad_handles),
 		T(test_other_devices),
 		T(test_wrong_arguments),
+		T(test_many_parameters),
+		T(test_requires),
+		T(test_two_asserts),
+		T(test_descriptors),
 		T(test_many_kernels),
 		T(test_marks_in_ptx),
 		T(test_bandwidth),

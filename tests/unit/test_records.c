@@ -225,7 +225,8 @@ static void test_lines(void **state)
 		{"good nan T=32", 0, ""}, {"good 1e999 T=32", 0, ""}, {"good 1x T=32", 0, ""}, {"good 1 ", 0, ""},
 		{"good 1", 0, ""}, {"good", 0, ""}, {"good ", 0, ""}, {"good 1  T=32", 0, ""},
 		{"unknown 1 T=32", 0, ""}, {"best 1 T=32", 0, ""}, {"averylongwordthatisnoverdict 1 T=32", 0, ""},
-		{"", 0, ""}, {" ", 0, ""}, {"good 1 T=3", 0, ""}, {"good 1 T=321", 0, ""}, {"misfit 0 T=32", 0, ""}};
+		{"", 0, ""}, {" ", 0, ""}, {"good \n1 T=32", 0, ""}, {"good 1 T=3", 0, ""}, {"good 1 T=321", 0, ""},
+		{"misfit 0 T=32", 0, ""}};
 	char head[MOST], lines[256], path[200], now[MOST];
 	make_head(head);
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -294,6 +295,37 @@ static void test_other_records(void **state)
 	}
 }
 
+/* Shorter than the head that it should have; and values that would end a line, which stand there without that. */
+static void test_short_and_long_heads(void **state)
+{
+	(void)state;
+	char head[MOST], path[200], text[MOST];
+	make_head(head);
+	assert_true(only_file(NULL, path, sizeof path));
+	strcpy(text, "blk tuning 1\n");
+	add_sum(text);
+	spill(path, text, strlen(text));
+	open_job();
+	assert_int_equal(tune(), 2);
+	assert_non_null(strstr(blk_note(), "is not used: damaged"));
+	close_job();
+	remove_all(tune_folder);
+	const device_seams seams = {.cuda = &fake_api, .compiler = &fake_compiler, .files = &quick};
+	const blk_define odd = {"ODD", "1\n2\tgood 1 T=40"};
+	blk_module *m;
+	assert_int_equal(device_open_with("cuda", &seams, &device), BLK_OK);
+	device->tune_clock = tell_time;
+	assert_int_equal(blk_module_source(device, "add.blk", SOURCE, &odd, 1, &m), BLK_OK);
+	assert_int_equal(blk_kernel_find(m, "add", &kernel), BLK_OK);
+	assert_int_equal(blk_buffer_create(device, 4 * N, &buffer), BLK_OK);
+	assert_int_equal(blk_buffer_fill(buffer, 0, 0, 4 * N), BLK_OK);
+	assert_int_equal(tune(), 2);
+	assert_true(only_file(NULL, path, sizeof path));
+	slurp(path, text);
+	assert_non_null(strstr(text, "\ndefine ODD 1 2 good 1 T=40\npromises "));
+	close_job();
+}
+
 /* ---- The nearest ---- */
 
 static void test_nearest(void **state)
@@ -325,6 +357,14 @@ static void test_nearest(void **state)
 		open_job();
 		bits[3] = 64;
 		uint32_t found = tune_record_nearest(kernel, bits, 0, none, &where);
+		if (found != TUNE_NONE) { /* what others may write is not read */
+			char path[200];
+			assert_true(only_file(NULL, path, sizeof path));
+			assert_int_equal(chmod(path, 0666), 0);
+			char *other_place;
+			assert_int_equal(tune_record_nearest(kernel, bits, 0, none, &other_place), TUNE_NONE);
+			assert_null(other_place);
+		}
 		if (found != rows[i].found ||
 			(where ? !rows[i].where || strcmp(where, rows[i].where) != 0 : rows[i].where != NULL))
 			fail_msg("%zu: %u, %s", i, found, where ? where : "-");
@@ -654,6 +694,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		T(test_lines),
 		T(test_other_records),
+		T(test_short_and_long_heads),
 		T(test_nearest),
 		T(test_marks),
 		T(test_other_marks),
