@@ -353,6 +353,12 @@ echo 'kernel k(z: *i32, a: *const i64) grid(1) { let i = arange(0, 2)[:, None]; 
 	let v = load(a + (i[:, :, None] + arange(0, 2)[None, :, None] * 16 + j[:, None, :])).to(i32) * 3; store(z + (i + j), sum(v, axis = 1)); }' >lanes.blk
 run 0 "sums of converted integers" lanes.blk a=i64[64]:arange z=i32[16]:poison; says '  48  54  60  66  72  78  84  90  '
 
+# What cannot be said is an error; what code there is for arguments that promise nothing is said.
+status 1 "no room for the version" sh -c '"$0" --version >/dev/full' "$blkrun"; says 'standard output cannot be written'
+status 1 "no room for the numbers" sh -c '"$0" "$@" >/dev/full' "$blkrun" $add n=5 x=f32[5] y=f32[5] z=f32[5]; says 'standard output cannot be written'
+echo 'kernel k(x: f32) grid(1) { device_assert(x > 0.0, "no"); }' >nothing.blk
+run 0 "no promises" nothing.blk x=1.5 --verbose; says '^code for any arguments, 0 tensor maps, '
+
 # The header in the languages that it promises.
 printf '#include "blk.h"\nblk_status f(blk_kernel *k, blk_buffer *b) { return blk_launch(k, 0, 0, BLK_ARGS(blk_buf(b), blk_i32(3))); }\n' >use.c
 cp use.c use.cc

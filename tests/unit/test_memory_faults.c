@@ -288,6 +288,31 @@ static void test_records(void **state)
 	assert_int_equal(removed, entries);
 }
 
+/* A package is written whole or not at all. */
+static void test_packing(void **state)
+{
+	(void)state;
+	if (!FAULTY_MALLOC) skip();
+	package_entry e[] = {{"add", "", "sm_80", FAKE_ADD, 0, PACKAGE_PTX, "plain", 6, 0}};
+	const package p = {.producer = "a test", .entries = e, .nentries = 1};
+	void *bytes = NULL;
+	faulty.forever = false;
+	for (faulty.fail_at = 1; !bytes; faulty.fail_at++) {
+		const char *why = "nothing";
+		size_t n = 0;
+		long live = faulty.live;
+		faulty.calls = 0;
+		faulty.armed = true;
+		bytes = package_encode(&p, &n, &why);
+		faulty.armed = false;
+		assert_null(why); /* it is not the package's fault */
+		assert_int_equal(faulty.live - live, bytes != NULL);
+		assert_int_equal(n != 0, bytes != NULL);
+	}
+	assert_int_equal(faulty.fail_at, 6); /* four, and then the fifth was none */
+	free(bytes);
+}
+
 /* A thread whose first message finds no memory: it is there all the same. */
 static void *first_error(void *said)
 {
@@ -337,7 +362,7 @@ int main(void)
 	setenv("BLK_CACHE_DIR", folder, 1);
 	write_package();
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_allocation), cmocka_unit_test(test_maps),
-		cmocka_unit_test(test_records), cmocka_unit_test(test_first_messages)};
+		cmocka_unit_test(test_records), cmocka_unit_test(test_packing), cmocka_unit_test(test_first_messages)};
 	int status = cmocka_run_group_tests(tests, NULL, NULL);
 	char path[128];
 	empty_cache();

@@ -253,6 +253,32 @@ static void test_limits(void **state)
 	assert_int_equal(package_promise_bit(true, false, &next), 255);
 }
 
+/* What no file may hold is not written, and a file of nothing is not read. */
+static void test_sizes(void **state)
+{
+	(void)state;
+	enum { LARGE = 128 << 20, PARTS = 9 };
+	package_entry parts[PARTS], *none = calloc(1, sizeof *none);
+	char *zeros = calloc(1, LARGE);
+	const char *why;
+	size_t n;
+	for (int i = 0; i < PARTS; i++) {
+		parts[i] = ptx("", "sm_80", (uint64_t)i, "kernel add\n", "x");
+		parts[i].payload = zeros;
+		parts[i].payload_bytes = (size_t)LARGE - (size_t)i; /* no two are one */
+	}
+	package p = {.producer = "a test", .entries = parts, .nentries = PARTS};
+	assert_null(package_encode(&p, &n, &why));
+	assert_string_equal(why, "it would be larger than 1 GiB");
+	free(zeros);
+	p = (package){.producer = "a test", .entries = none};
+	void *bytes = package_encode(&p, &n, &why);
+	assert_non_null(bytes);
+	assert_string_equal(package_decode(bytes, n, &p), "damaged: its number of entries");
+	free(bytes);
+	free(none);
+}
+
 /* ---- Choosing ---- */
 
 typedef struct adder {
@@ -757,6 +783,7 @@ int main(void)
 		cmocka_unit_test(test_every_truncation_and_flip),
 		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 		cmocka_unit_test(test_payload_bounds),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test_setup_teardown(test_best_promises, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_step, setup, teardown),
