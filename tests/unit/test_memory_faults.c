@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -288,6 +289,44 @@ static void test_records(void **state)
 	assert_int_equal(removed, entries);
 }
 
+/* Messages in a process that has used up what threads can keep: the error is there, a note is lost, no call fails.
+ * `keys`: so many are left out; the memory of the first after them fails. */
+static int without_keys(int keys)
+{
+	pthread_key_t key;
+	for (int i = 0; i < keys && pthread_key_create(&key, NULL) == 0; i++) {}
+	faulty.calls = 0;
+	faulty.fail_at = keys < 100 ? 2 : 0; /* the second is the thread's own table of keys */
+	faulty.forever = false;
+	faulty.armed = true;
+	blk_status s = blk_device_sync(NULL);
+	faulty.armed = false;
+	if (s != BLK_ERROR_ARGUMENT || strcmp(blk_error(), "the device is null") != 0) return 1;
+	if (keys < 100) return 0;
+	note_add("a note");
+	note_clear();
+	if (blk_note()[0]) return 2;
+	if (error_take()) return 3;
+	error_give(strdup("another"));
+	if (blk_cache_folder()) return 4;
+	error_set(BLK_ERROR_INTERNAL, "%300s", "a long sentence");
+	return strlen(blk_error()) > 200 && strlen(blk_error()) < 300 ? 0 : 5; /* its beginning */
+}
+static void test_no_keys(void **state)
+{
+	(void)state;
+	if (!FAULTY_MALLOC) skip();
+	static const int keys[] = {40, 100000};
+	for (int i = 0; i < 2; i++) {
+		int status;
+		fflush(NULL);
+		pid_t pid = fork();
+		if (pid == 0) _exit(without_keys(keys[i]));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
 /* A package is written whole or not at all. */
 static void test_packing(void **state)
 {
@@ -361,8 +400,9 @@ int main(void)
 	if (!mkdtemp(folder)) return 1;
 	setenv("BLK_CACHE_DIR", folder, 1);
 	write_package();
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_allocation), cmocka_unit_test(test_maps),
-		cmocka_unit_test(test_records), cmocka_unit_test(test_packing), cmocka_unit_test(test_first_messages)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_keys), /* first: nothing was said yet */
+		cmocka_unit_test(test_every_allocation), cmocka_unit_test(test_maps), cmocka_unit_test(test_records),
+		cmocka_unit_test(test_packing), cmocka_unit_test(test_first_messages)};
 	int status = cmocka_run_group_tests(tests, NULL, NULL);
 	char path[128];
 	empty_cache();
