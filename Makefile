@@ -97,6 +97,8 @@ ISOLATED_CALLS := fcntl mmap poll waitpid posix_spawn_file_actions_adddup2 posix
 $(BUILD)/tests/test_isolated: WRAP = $(ISOLATED_CALLS:%=-Wl,--wrap=%)
 RECORD_CALLS := flock pwrite ftruncate unlink
 $(BUILD)/tests/test_records: WRAP = $(RECORD_CALLS:%=-Wl,--wrap=%)
+TOOL_CALLS := read write poll waitpid pipe2 mkostemp posix_spawn_file_actions_init posix_spawn_file_actions_adddup2
+$(BUILD)/tests/test_tool: WRAP = $(TOOL_CALLS:%=-Wl,--wrap=%)
 
 $(BUILD)/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
