@@ -549,6 +549,7 @@ static bool decode_any(parser *p)
 	if (strcmp(first, "set") == 0) return sets(p);
 	if (strcmp(first, "selp") == 0) return selects(p);
 	if (p->nparts > 1 && strcmp(last, "pred") == 0 && logic_of(first)) return logic(p);
+	if (!decode_known_form(p)) return false;
 	if (strcmp(first, "bra") == 0) return branches(p);
 	if (strcmp(first, "brx") == 0) return branches_by_index(p);
 	size_t before = p->code->n;

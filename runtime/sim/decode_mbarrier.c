@@ -71,6 +71,8 @@ static bool waits(parser *p)
 		return decode_wrong(p, "wrong operands");
 	in.e = o[0].unit;
 	if (!decode_address(p, &o[1], &in) || !decode_unit(p, &o[2], in.exchanges ? 4 : 8, &in.b)) return false;
+	if (p->noperands == 4 && !decode_unit(p, &o[3], 4, &in.c))
+		return false; /* the time: it is not waited for less */
 	return emit(p, &in, sim_step_mbarrier_wait);
 }
 

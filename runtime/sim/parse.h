@@ -130,6 +130,7 @@ bool decode_unit(parser *, const operand *, uint8_t bytes, uint32_t *unit); /* a
 bool decode_has(const parser *, const char *part);                          /* the opcode has this part */
 bool decode_wrong(parser *, const char *what);                              /* "wrong operands" */
 bool decode_unknown(parser *);
+bool decode_known_form(parser *);                 /* decode_forms.c: false: it is one of its instructions, and wrong */
 bool decode_type(const char *part, scalar *);     /* "u32", "f16"; "b32" is u32 */
 bool decode_space(const char *part, sim_instr *); /* "shared", .. */
 bool decode_simple(parser *, sim_step *);         /* a step without operands */
