@@ -1,10 +1,13 @@
-/* Local copies of values that inline asm uses everywhere, for functions of many thousand instructions.
+/* Local copies of values that are used everywhere, for functions of many thousand instructions.
  *
  * In: a function after LLVM's passes, in short blocks (support/blocks.c).  Out: the same function in which an operand
  * of inline asm is defined near it.  The one idea: code generation copies every operand of inline asm, and each pass
  * that merges one of these copies walks all uses of its source; with one predicate, constant or base address for ten
  * thousand accesses that is quadratic.  A *region* is a block with what it dominates, up to a number of instructions on
  * the way; at its head an opaque move makes the region's own copy.  ptxas sees through the move.
+ *
+ * The same for a value that is added to each register of a long tile: code generation compares each such addition with
+ * all others that have an operand in common with it.  A copy serves a few of them.
  *
  * Dominators: Cooper, Harvey and Kennedy's iteration over reverse postorder. */
 #include "lower.h"
@@ -17,6 +20,8 @@ enum {
 	HUGE_FUNCTION = 6000, /* instructions; below, nothing is changed */
 	REGION = 1000,        /* instructions on the way from a region's head to its last block */
 	MANY_USES = 16,
+	MANY_SUMS = 256, /* additions of one value in a function; below, nothing is changed */
+	SUMS = 64,       /* of one copy of it */
 };
 
 typedef struct block_info {
@@ -186,13 +191,11 @@ static const char *move_of(const localiser *z, LLVMValueRef v, const char **cons
 	}
 }
 
-static LLVMValueRef make_copy(localiser *z, LLVMValueRef v, uint32_t head)
+static LLVMValueRef make_copy(const localiser *z, LLVMValueRef v, LLVMValueRef at)
 {
 	lower *l = z->l;
 	const char *constraints, *form = move_of(z, v, &constraints);
 	if (!form) return v;
-	LLVMValueRef at = LLVMGetFirstInstruction(z->blocks[head].block);
-	while (LLVMIsAPHINode(at)) at = LLVMGetNextInstruction(at);
 	LLVMPositionBuilderBefore(l->builder, at);
 	LLVMSetCurrentDebugLocation2(l->builder, NULL);
 	LLVMTypeRef type = LLVMTypeOf(v), function = LLVMFunctionType(type, &type, 1, false);
@@ -207,8 +210,10 @@ static LLVMValueRef local(localiser *z, LLVMValueRef v, uint32_t head)
 	local_copy **bucket = &z->buckets[hash & z->mask];
 	for (local_copy *c = *bucket; c; c = c->next)
 		if (c->value == v && c->head == head) return c->copy;
+	LLVMValueRef at = LLVMGetFirstInstruction(z->blocks[head].block);
+	while (LLVMIsAPHINode(at)) at = LLVMGetNextInstruction(at);
 	local_copy *c = ARENA_NEW(z->l->arena, local_copy);
-	*c = (local_copy){.value = v, .copy = make_copy(z, v, head), .head = head, .next = *bucket};
+	*c = (local_copy){.value = v, .copy = make_copy(z, v, at), .head = head, .next = *bucket};
 	*bucket = c;
 	return c->copy;
 }
@@ -225,10 +230,42 @@ static void localise_block(localiser *z, const block_info *b, uint32_t entry)
 	}
 }
 
+/* ---- sums ---- */
+
+static bool is_sum(LLVMValueRef i)
+{
+	return LLVMIsABinaryOperator(i) && LLVMGetInstructionOpcode(i) == LLVMAdd;
+}
+
+static bool is_added_often(LLVMValueRef v)
+{
+	unsigned n = 0;
+	if (LLVMIsConstant(v)) return false;
+	for (LLVMUseRef u = LLVMGetFirstUse(v); u && n < MANY_SUMS; u = LLVMGetNextUse(u)) n += is_sum(LLVMGetUser(u));
+	return n == MANY_SUMS;
+}
+
+static void localise_sums(const localiser *z, LLVMBasicBlockRef b)
+{
+	LLVMValueRef value = NULL, copy = NULL;
+	unsigned served = 0;
+	for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+		for (unsigned k = 0; k < 2 && is_sum(i); k++) {
+			LLVMValueRef v = LLVMGetOperand(i, k);
+			if (v != value && !is_added_often(v)) continue;
+			if (v != value || served == SUMS) copy = make_copy(z, v, i), served = 0;
+			value = v;
+			served++;
+			LLVMSetOperand(i, k, copy);
+			break;
+		}
+}
+
 void lower_localise(lower *l, LLVMTargetDataRef data)
 {
 	localiser z = {.l = l, .data = data};
 	collect_blocks(&z);
+	for (uint32_t i = 0; z.size >= MANY_SUMS && i < z.nblocks; i++) localise_sums(&z, z.blocks[i].block);
 	if (z.size < HUGE_FUNCTION) return;
 	uint32_t entry = find(&z, LLVMGetEntryBasicBlock(l->function));
 	collect_predecessors(&z);

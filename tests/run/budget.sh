@@ -103,6 +103,12 @@ kernel several(y: *i32, x: *const i32) grid(1) {
     store(y + i, flip(i));
     store(y + 131072 + i, v);
 }
+kernel added(y: *i64, x: *const i64, n: i32) grid(1) options(num_warps = 1) {
+    let i = arange(0, 65536);
+    var v = load(x + i);
+    for k in range(0, n) { v = v + n.to(i64); }
+    store(y + i, v);
+}
 kernel nothing(x: *f32) grid(1) { }
 kernel endless(x: *f32) grid(1) { while (true) { } }
 B
@@ -130,6 +136,7 @@ status 1 "a sum of floats with two users" "$briefly" "$blkc" tiles.blk --kernel=
 says_text "no loop over parts of this tile: it takes a sum of floats that has another use, and would be another one in parts"
 status 1 "the most code first" "$briefly" "$blkc" tiles.blk --kernel=several --max-code=10000
 [ "$(sed -n 's/^note: tiles.blk:\(.*\):5: no loop .* made by \([a-z]*\),.*/\1 \2/p' err | tr '\n' ' ')" = "64 sort 63 flip " ] && ok || bad "several: $(cat err)"
+status 0 "one value added to each register of a long tile" "$briefly" "$blkc" tiles.blk --kernel=added --target=sm_80 -o tile.ptx
 for kernel in nothing endless; do
 	status 1 "$kernel" "$briefly" "$blkc" tiles.blk --kernel=$kernel --max-code=5
 	says "tiles.blk:[0-9]*:8: error.E0723.: kernel '$kernel' becomes about [0-9]* instructions a thread, more than 5"
