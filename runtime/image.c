@@ -65,8 +65,7 @@ bool image_path(const void *address, char *path, size_t room)
 	Dl_info info;
 	struct link_map *image = NULL;
 	/* The program itself has no name there; dladdr would give argv[0], which its caller is free to choose. */
-	if (dladdr1(address, &info, (void **)&image, RTLD_DL_LINKMAP) && image && image->l_name &&
-		copy_path(image->l_name, path, room))
+	if (dladdr1(address, &info, (void **)&image, RTLD_DL_LINKMAP) && copy_path(image->l_name, path, room))
 		return true;
 	return mapped_path((uintptr_t)address, path, room);
 }

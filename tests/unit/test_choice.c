@@ -242,6 +242,17 @@ static void test_first_that_fits(void **state)
 	assert_int_equal(blk_launch(kernel, NULL, &two, JOB_ARGS), BLK_OK);
 	assert_int_equal(fake.threads, 32);
 	close_job();
+	setenv("BLK_TUNE", "first", 1); /* a grid that is given is one that fits */
+	open_good(KERNEL("f32") "autotune key n\nconfiguration T=2000\nconfiguration T=40\n");
+	assert_int_equal(blk_kernel_info(kernel, JOB_ARGS, &info), BLK_OK);
+	assert_string_equal(info.configuration, "T=40");
+	close_job();
+	open_good(KERNEL("f32") GRID "autotune key n\nconfiguration T=2000\nconfiguration T=40\n");
+	assert_int_equal(blk_launch(kernel, NULL, &two, JOB_ARGS), BLK_OK);
+	assert_int_equal(fake.threads, 40);
+	assert_int_equal(fake.grid[0], 2);
+	close_job();
+	setenv("BLK_TUNE", "auto", 1);
 	open_good(KERNEL("f32") "grid 0 p3 neg\nautotune key n\nconfiguration T=32\n");
 	assert_int_equal(
 		blk_kernel_info(kernel, JOB_ARGS, &info), BLK_OK); /* nothing can be tried, and nothing fails */
@@ -312,6 +323,27 @@ static void test_best_known(void **state)
 	open_good(KERNEL("f32") GRID "autotune key n\nconfiguration T=40\nconfiguration T=56\n");
 	assert_int_equal(blk_launch(kernel, NULL, NULL, JOB_ARGS), BLK_OK);
 	assert_int_equal(fake.threads, 56);
+	close_job();
+}
+
+/* What could not be tuned for the want of a size is, once each pointer has one; null has. */
+static void test_sizes_come_later(void **state)
+{
+	(void)state;
+	static float nobodys[N];
+	times[40] = 0.5;
+	open_good(KERNEL("f32") "param w *f32\n" GRID "autotune key n\nconfiguration T=32\nconfiguration T=40\n");
+	const blk_arg n = blk_i32(N), none = blk_ptr(NULL);
+	const struct {
+		blk_arg z, w;
+		unsigned threads;
+	} rows[] = {{blk_ptr(nobodys), none, 128}, {blk_buf(z), blk_ptr(nobodys), 128}, {blk_buf(z), none, 40},
+		{blk_ptr(nobodys), none, 40}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const blk_arg args[] = {rows[i].z, blk_buf(x), blk_buf(y), n, rows[i].w};
+		assert_int_equal(blk_launch(kernel, NULL, NULL, args, 5), BLK_OK);
+		if (fake.threads != rows[i].threads) fail_msg("%zu: %u threads: %s", i, fake.threads, blk_note());
+	}
 	close_job();
 }
 
@@ -546,6 +578,7 @@ int main(void)
 		T(test_first_that_fits),
 		T(test_passing_failure),
 		T(test_best_known),
+		T(test_sizes_come_later),
 		T(test_visit_stops),
 		T(test_estimates),
 		T(test_no_estimates),

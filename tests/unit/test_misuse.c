@@ -10,7 +10,11 @@
 #include "fake_device.h"
 #include "runtime/output.h"
 
+#include <errno.h>
 #include <math.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -352,6 +356,33 @@ static void test_descriptors(void **state)
 		{"/dev/fd/123456789", -1}, {"/dev/fd", -1}, {"/dev/null", -1}, {"/dev/stdin2", -1}, {"", -1}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (descriptor_named(rows[i].path) != rows[i].descriptor) fail_msg("%s", rows[i].path);
+	/* a socket cannot be opened; a link of a stranger's is not followed, but replaced */
+	char folder[] = "/tmp/blk_misuse_XXXXXX", link[64];
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	output o;
+	assert_non_null(mkdtemp(folder));
+	snprintf(at.sun_path, sizeof at.sun_path, "%s/socket", folder);
+	snprintf(link, sizeof link, "%s/link", folder);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+	assert_false(output_open(&o, at.sun_path));
+	assert_int_equal(errno, ENXIO);
+	close(fd);
+	unlink(at.sun_path);
+	assert_int_equal(symlink("/dev/full", link), 0);
+	assert_true(output_open(&o, link));
+	assert_true(o.in_place);
+	assert_false(output_write(&o, "x", 1) && output_commit(&o));
+	assert_int_equal(lchown(link, geteuid() == 0 ? 4321 : geteuid(), (gid_t)-1), 0);
+	if (geteuid() == 0) {
+		struct stat st;
+		assert_true(output_open(&o, link));
+		assert_false(o.in_place);
+		assert_true(output_write(&o, "x", 1) && output_commit(&o));
+		assert_true(lstat(link, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 1);
+	}
+	unlink(link);
+	assert_int_equal(rmdir(folder), 0);
 }
 
 /* The list of what there is ends in dots where it is long. */
@@ -483,6 +514,10 @@ static void test_bench_calls(void **state)
 	assert_int_equal(t.runs, 3);
 	OK(blk_bench_call(gpu, succeed, &n, &many, &t));
 	assert_int_equal(t.runs, 1);
+	static float nobodys[100]; /* memory of a size that nobody knows */
+	blk_arg bare = blk_ptr(nobodys);
+	OK(blk_bench(kernel, NULL, BLK_ARGS(blk_buf(buffer), bare, bare, blk_i32(100)), &both, &t));
+	assert_int_equal(t.runs, 3);
 	n = 0;
 	FAILS(BLK_ERROR_KERNEL, "the third run", blk_bench_call(d, fail_third, &n, &o, &t));
 	assert_int_equal(n, 3);
