@@ -99,6 +99,8 @@ RECORD_CALLS := flock pwrite ftruncate unlink
 $(BUILD)/tests/test_records: WRAP = $(RECORD_CALLS:%=-Wl,--wrap=%)
 TOOL_CALLS := read write poll waitpid pipe2 mkostemp posix_spawn_file_actions_init posix_spawn_file_actions_adddup2
 $(BUILD)/tests/test_tool: WRAP = $(TOOL_CALLS:%=-Wl,--wrap=%)
+LOAD_CALLS := open fstat read realpath stat
+$(BUILD)/tests/test_load: WRAP = $(LOAD_CALLS:%=-Wl,--wrap=%)
 
 $(BUILD)/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
