@@ -59,7 +59,7 @@ static inline char *hopper_text(const hopper *h)
 	size_t room = sizeof h->body + 8192;
 	char *t = malloc(room), cluster[64] = "";
 	uint32_t threads = h->threads ? h->threads : 128;
-	if (!t) abort();
+	if (!t) return NULL;
 	if (h->cluster > 1) snprintf(cluster, sizeof cluster, ".explicitcluster\n.reqnctapercluster %u\n", h->cluster);
 	int n = snprintf(t, room,
 		"%s.reqntid %u, 1, 1\n%s{\n.reg .pred %%p<16>;\n.reg .b32 %%r<64>, %%f<256>, %%tid, %%cta, %%smem;\n"
@@ -88,6 +88,8 @@ static inline bool hopper_run(hopper *h)
 	static const char *const names[] = {"out", "in"};
 	sim_code *code = NULL;
 	char *text = hopper_text(h);
+	h->problem[0] = 0;
+	if (!text) return false;
 	bool good = sim_code_parse(text, "k", &code, h->problem, sizeof h->problem);
 	free(text);
 	if (!good) return false;
@@ -119,8 +121,8 @@ static inline bool hopper_run(hopper *h)
 		.seed = h->seed};
 	pthread_mutex_init(&l.lock, NULL);
 	sim_cluster *c = sim_races_begin(&l) ? sim_cluster_new(&l, h->threads ? h->threads : 128) : NULL;
-	if (!c) abort();
-	for (uint32_t i = 0; i < programs / cluster && !atomic_load(&l.stopped); i++) {
+	if (!c) sim_out_of_memory(&l);
+	for (uint32_t i = 0; c && i < programs / cluster && !atomic_load(&l.stopped); i++) {
 		sim_cluster_start(c, (const uint32_t[3]){i, 0, 0});
 		while (sim_cluster_run(c, l.step_limit) == SIM_WAITS) continue;
 	}
