@@ -96,6 +96,7 @@ typedef struct blkc_kernel {
 	 *                                        ELEMENT is a type, or tf32 for f32 rounded on the way; POSTFIX
 	 *                                        expressions, of pointers too in ADDRESS; docs/nvptx.md)
 	 *   written I                            (index of a run-time parameter whose buffer the kernel may write)
+	 *   writes_addresses                     (it may write through addresses that it loads, or gets as integers)
 	 *   grid I POSTFIX                       (I = 0..2; absent: the host must pass a grid)
 	 *   cost bytes|flops POSTFIX
 	 *   requires POSTFIX ; NAME=VALUE.. ; SOURCE ; TEXT   (what must not be 0 at a launch, a line each; docs/api.md)

@@ -92,9 +92,8 @@ typedef struct explain_kernel {
 	uint32_t live_registers; /* the estimate's largest */
 	pressure pressure;
 	size_t ptx_bytes, cubin_bytes;
-	const char *
-		not_assembled; /* how ptxas ended, where it did not end well; null: it was not there, or all is known */
-	bool assembled;        /* ptxas ran: these are known */
+	const char *not_assembled; /* how ptxas ended, where not well; null: it was not there, or all is known */
+	bool assembled;            /* ptxas ran: these are known */
 	uint32_t registers, spill_bytes;
 	target_occupancy occupancy;
 } explain_kernel;

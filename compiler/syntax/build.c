@@ -556,11 +556,10 @@ ast *build_fn(parser *p, token word, token name, ast *parameters, ast *result, a
 
 ast *build_kernel(parser *p, token word, token name, ast *parameters, clauses c, ast *body)
 {
-	ast *requires = NULL;
-	if (c.requires)
-	requires = parent(p, AST_LIST, span_join(c.requires->at[0]->at, c.requires->at[c.requires->n - 1]->at),
-		c.requires->at[0]->mark, c.requires);
-	ast *all[] = {parameters, c.grid, c.options, c.cost, requires, body};
+	ast_list *l = c.requires;
+	ast *required = NULL;
+	if (l) required = parent(p, AST_LIST, span_join(l->at[0]->at, l->at[l->n - 1]->at), l->at[0]->mark, l);
+	ast *all[] = {parameters, c.grid, c.options, c.cost, required, body};
 	enum { N = sizeof all / sizeof *all };
 	ast **kids = ARENA_ARRAY(p->arena, ast *, N);
 	memcpy(kids, all, sizeof all);

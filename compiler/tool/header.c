@@ -1,8 +1,7 @@
 /* C headers: one typed launcher for each kernel, so that a wrong argument is the C compiler's error and not a launch's.
  *
  *   static inline blk_status add_launch(blk_module *, struct CUstream_st *, float *z, const float *x, int32_t n)
- *   static inline blk_status add_launch_buffers(blk_module *, struct CUstream_st *, blk_buffer *z, blk_buffer *x,
- * int32_t n)
+ *   static inline blk_status add_launch_buffers(blk_module *, struct CUstream_st *, blk_buffer *z, blk_buffer *x, ..)
  *
  * The second one has another name, not an overload in C++: a null for a pointer would fit both.
  *
