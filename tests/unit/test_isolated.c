@@ -9,6 +9,7 @@
 #include "fake_device.h"
 #include "faulty_malloc.h"
 #include "runtime/tune_share.h"
+#include "wrapped.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -481,6 +482,7 @@ static void test_known_before(void **state)
 static void test_system(void **state)
 {
 	(void)state;
+	if (!wraps((void *)tune_isolated)) return;
 	static const struct {
 		const char *name, *how;
 		int at, error;
@@ -529,6 +531,7 @@ static void test_waited_for_elsewhere(void **state)
 static void test_cannot_be_ended(void **state)
 {
 	(void)state;
+	if (!wraps((void *)tune_isolated)) return;
 	seen s;
 	char number[32];
 	setenv("FAKE_TRIAL", "good", 1);

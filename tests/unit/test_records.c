@@ -8,6 +8,7 @@
 
 #include "fake_device.h"
 #include "runtime/tune.h"
+#include "wrapped.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -440,8 +441,10 @@ static void test_marks(void **state)
 		{"T=32\n", 5, BLK_TUNE_GOOD, ENOLCK, 60, true},        /* no locks here: it may be */
 		{"T=32\n", 5, BLK_TUNE_SUSPECT, ENOLCK, 7200, false}};
 	char path[200];
+	bool all = wraps((void *)tune_marks_read);
 	mark_path(path, sizeof path);
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		if (rows[i].flock_fails && !all) continue;
 		remove_all(tune_folder);
 		assert_int_equal(mkdir(tune_folder, 0700), 0);
 		spill(path, rows[i].text, rows[i].n);
@@ -496,6 +499,7 @@ static void test_marks_unwritten(void **state)
 	(void)state;
 	static const char *const calls[] = {"ftruncate", "pwrite", "flock"};
 	char path[200];
+	if (!wraps((void *)tune_marks_read)) return;
 	for (size_t i = 0; i < 3; i++) {
 		remove_all(tune_folder);
 		open_job();
@@ -516,6 +520,7 @@ static void test_clear(void **state)
 	(void)state;
 	char dead[200], living[200], link[200];
 	uint64_t removed;
+	if (!wraps((void *)tune_marks_read)) return;
 	snprintf(dead, sizeof dead, "%s/" MARK "00000000000000000000000000000000-1-1", tune_folder);
 	snprintf(living, sizeof living, "%s/" MARK "00000000000000000000000000000000-2-2", tune_folder);
 	snprintf(link, sizeof link, "%s/" MARK "link", tune_folder);
