@@ -9,6 +9,7 @@
 #include "runtime/sim/sim.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -286,10 +287,145 @@ static void test_joins(void **state)
 	}
 }
 
+/* ---- whole texts ---- */
+
+#define HEAD ".version 8.0\n.target sm_90a, debug\n.address_size 64\n"
+#define ENTRY(options, body)                                                                                           \
+	".visible .entry k(.param .u64 a)\n" options                                                                   \
+	"\n{\n.reg .pred %p<4>;\n.reg .b32 %r<8>;\n.reg .b64 %rd<4>;\n" body "\nret;\n}\n"
+#define TEN "1, 2, 3, 4, 5, 6, 7, 8, 9, 10"
+
+/* What has no effect is read over; what is wrong is said in words. */
+static void test_texts(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *says; /* null: it is good */
+	} rows[] = {
+		{HEAD ENTRY(".reqntid 32, 1, 1", ""), NULL},
+		{HEAD ".section .debug_str {\n.b8 1, 2\n}\n" ENTRY("", ""), NULL},
+		{HEAD ".pragma \"nounroll\";\n" ENTRY("", ""), NULL},
+		{HEAD ".file 1 \"a.blk\", 1700000000, 12\n" ENTRY(
+			 "", ".loc 1 2 3, function_name $L__info, inlined_at 1 2 3"),
+			NULL},
+		{HEAD ".weak .global .align 4 .b8 t[4];\n.common .global .b32 u;\n" ENTRY("", ""), NULL},
+		{HEAD ENTRY("", ".pragma \"nounroll\";"), NULL},
+		{HEAD ENTRY("", "{\n.param .align 8 .b64 q;\nst.param.b64 [q], %rd1;\n}"), NULL},
+		{HEAD ENTRY("", "L: .branchtargets A, B;\nA:\nB:\nbrx.idx %r1, L;"), NULL},
+		{HEAD ENTRY(".reqnctapercluster 17, 1, 1", ""), "a cluster of too many programs"},
+		{HEAD ENTRY(".reqnctapercluster 4, 4, 4", ""), "a cluster of too many programs"},
+		{HEAD ENTRY("", "") ENTRY("", ""), "a second kernel k"},
+		{HEAD ".file 5000 \"a.blk\"\n" ENTRY("", ""), "line 4"},
+		{HEAD ".surface s;\n" ENTRY("", ""), "'.surface' is no directive that is simulated"},
+		{HEAD ENTRY("", ".reg .b8 %c<4>;"), "registers of 8 bits are not simulated"},
+		{HEAD ".global .align 4 .b8 few[2] = {1, 2, 3};\n" ENTRY("", ""),
+			"more values than the variable holds"},
+		{HEAD ".shared .align 8 .b64 much[4294967295];\n" ENTRY("", ""), "a variable of 34359738360 bytes"},
+		{HEAD ENTRY("", "mov.b64 %rd1, {{{{{{{{{{%r1}}}}}}}}}};"), "braces that are nested too deep"},
+		{HEAD ENTRY("", "add.s32 " TEN ", " TEN ", " TEN ";"), "too many operands"},
+		{HEAD ENTRY("", "mov.b64 %rd1, {" TEN ", " TEN ", " TEN ", " TEN ", " TEN ", " TEN ", " TEN ", " TEN
+				", " TEN ", " TEN ", " TEN ", " TEN ", " TEN ", " TEN ", " TEN ", " TEN ", " TEN
+				", " TEN ", " TEN "};"),
+			"too many operands"},
+		{HEAD ENTRY("", "ld.global.b32 %r1, [%p1];"), "an address was expected"},
+		{HEAD ENTRY("", "ld.global.b32 %r1, [_];"), "an address was expected"},
+		{HEAD ENTRY("", "L: .branchtargets 7;"), "a label was expected"},
+		{HEAD ENTRY("", ".loc 1 2;"), "a malformed .loc"},
+		{HEAD ENTRY("", "{\n.param .b65 q;\n}"), "a parameter's type was expected"},
+		{HEAD ENTRY("", "7 %r1;"), "an instruction"},
+		{HEAD ENTRY("", "bra NOWHERE;"), "NOWHERE"},
+		{HEAD ENTRY("", "call.uni strlen, (%rd1);"), "line 10"},
+		{HEAD, "k"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char error[640] = "";
+		sim_code *c = NULL;
+		bool good = sim_code_parse(rows[i].text, "k", &c, error, sizeof error);
+		if (good != !rows[i].says || (!good && !strstr(error, rows[i].says)))
+			fail_msg("row %zu: `%s`, wanted `%s`:\n%s", i, error, rows[i].says ? rows[i].says : "no error",
+				rows[i].text);
+		sim_code_free(c);
+	}
+}
+
+/* ---- what a kernel prints ---- */
+
+/* Runs vprintf of `format` with one argument of 8 bytes; what it wrote on standard output. */
+static void prints(const char *format, uint64_t value, char *out, size_t room)
+{
+	char declarations[1024], body[2048], bytes[512] = "";
+	size_t n = 0;
+	for (const char *s = format;; s++) {
+		n += (size_t)snprintf(bytes + n, sizeof bytes - n, "%s%u", s == format ? "" : ", ", (unsigned char)*s);
+		if (!*s) break;
+	}
+	snprintf(declarations, sizeof declarations,
+		".extern .func (.param .b32 r) vprintf\n(\n.param .b64 a,\n.param .b64 b\n)\n;\n.global .align 1 .b8 "
+		"text[%zu] = {%s};\n",
+		strlen(format) + 1, bytes);
+	snprintf(body, sizeof body,
+		".local .align 8 .b8 depot[16];\nsetp.ne.u32 %%p1, %%tid, 0;\n@%%p1 bra END;\nmov.b64 %%rd1, text;\n"
+		"cvta.global.u64 %%rd1, %%rd1;\nmov.b64 %%rd2, depot;\ncvta.local.u64 %%rd2, %%rd2;\nmov.b64 %%rd3, "
+		"%llu;\n"
+		"st.local.b64 [depot], %%rd3;\n{\n.param .b64 p0;\n.param .b64 p1;\n.param .b32 q;\nst.param.b64 [p0], "
+		"%%rd1;\nst.param.b64 [p1], %%rd2;\ncall.uni (q), vprintf, (p0, p1);\nld.param.b32 %%r8, "
+		"[q];\n}\nEND:\n",
+		(unsigned long long)value);
+	sim_case c = {.declarations = declarations, .body = body};
+	FILE *f = tmpfile();
+	assert_non_null(f);
+	fflush(stdout);
+	int was = dup(STDOUT_FILENO);
+	assert_true(was >= 0 && dup2(fileno(f), STDOUT_FILENO) >= 0);
+	blk_status status = sim_try(&c);
+	fflush(stdout);
+	dup2(was, STDOUT_FILENO);
+	close(was);
+	rewind(f);
+	size_t got = fread(out, 1, room - 1, f);
+	out[got] = 0;
+	fclose(f);
+	if (status) fail_msg("%s: %s", format, blk_error());
+}
+
+/* As C's printf, with what a GPU's makes of it: 32-bit numbers in %d, doubles in %f. */
+static void test_prints(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *format;
+		uint64_t value;
+		const char *wanted;
+	} rows[] = {
+		{"a %d\n", (uint32_t)-7, "a -7\n"},
+		{"%i%%\n", 42, "42%\n"},
+		{"%u\n", UINT32_MAX, "4294967295\n"},
+		{"%ld\n", (uint64_t)-5, "-5\n"},
+		{"%lld\n", INT64_MIN, "-9223372036854775808\n"},
+		{"%llu\n", UINT64_MAX, "18446744073709551615\n"},
+		{"%x\n", 0xbeef, "beef\n"},
+		{"%llx\n", 0x123456789abcdefu, "123456789abcdef\n"},
+		{"%p\n", 0x1000, "0x1000\n"},
+		{"%c%c\n", 'x' | (uint64_t)'y' << 32, "xy\n"},
+		{"%f\n", 0x3ff8000000000000u, "1.500000\n"},
+		{"%e\n", 0x3ff8000000000000u, "1.500000e+00\n"},
+		{"%g\n", 0xc000000000000000u, "-2\n"},
+		{"%g\n", 0x7ff8000000000000u, "nan\n"},
+		{"100%\n", 0, "100%\n"},
+		{"%y\n", 0, "%y\n"},
+		{"no end %", 0, "no end %"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char out[256];
+		prints(rows[i].format, rows[i].value, out, sizeof out);
+		assert_string_equal(out, rows[i].wanted);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_prefix), cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_limits), cmocka_unit_test(test_bare_names), cmocka_unit_test(test_many_branches),
-		cmocka_unit_test(test_joins)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts), cmocka_unit_test(test_prints),
+		cmocka_unit_test(test_every_prefix), cmocka_unit_test(test_damage), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_bare_names), cmocka_unit_test(test_many_branches), cmocka_unit_test(test_joins)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
