@@ -1,8 +1,10 @@
 /* The passes of the tile level: text before, text after.  Expected values are worked out by hand from language.md. */
 #include "ir_random.h"
 
+#include <fenv.h>
 #include <math.h>
 
+#include "../../compiler/passes/fold.h"
 #include "../../compiler/passes/passes.h"
 
 typedef bool pass(pass_context *, ir_func *);
@@ -146,6 +148,22 @@ static void floats_fold(void **state)
 	check_fold("round", "f32", "2.5", NULL, "f32", "2.0");
 	check_fold("round", "f64", "3.5", NULL, "f64", "4.0");
 	check_fold("pow", "f32", "2.0", "10.0", "f32", "1024.0");
+	/* at 1: e - 1, ln 2 twice, and what tables of sin, cos, tanh and erf say */
+	check_fold("expm1", "f32", "1.0", NULL, "f32", "0x3fdbf0a9");
+	check_fold("log", "f32", "2.0", NULL, "f32", "0x3f317218");
+	check_fold("log1p", "f32", "1.0", NULL, "f32", "0x3f317218");
+	check_fold("sin", "f32", "1.0", NULL, "f32", "0x3f576aa4");
+	check_fold("cos", "f32", "1.0", NULL, "f32", "0x3f0a5140");
+	check_fold("tanh", "f32", "1.0", NULL, "f32", "0x3f42f7d6");
+	check_fold("erf", "f32", "1.0", NULL, "f32", "0x3f57bb3d");
+	static const char *const not_of_f64[] = {"expm1", "log", "log1p", "log2", "sin", "cos", "tanh", "erf"};
+	for (unsigned i = 0; i < sizeof not_of_f64 / sizeof *not_of_f64; i++)
+		check_fold(not_of_f64[i], "f64", "1.0", NULL, "f64", NULL);
+	/* one nan a type */
+	check_fold("sub", "f64", "inf", "inf", "f64", "0x7ff8000000000000");
+	check_fold("sub", "f16", "inf", "inf", "f16", "0x7e00");
+	check_fold("sub", "bf16", "inf", "inf", "bf16", "0x7fc0");
+	check_fold("sqrt_rn", "f32", "4.0", NULL, "f32", "2.0");
 }
 
 static void check_fma(const char *type, const char *a, const char *b, const char *c, const char *expected)
@@ -165,8 +183,34 @@ static void fma_folds_when_exact(void **state)
 	check_fma("f64", "3.0", "0x3fb999999999999a", "-0.0", "0x3fd3333333333334"); /* 3 * 0.1 */
 	check_fma("f16", "3.0", "4.0", "0.5", "12.5");
 	check_fma("bf16", "1.0", "256.0", "1.0", "256.0");
+	check_fma("f16", "inf", "2.0", "1.0", "inf");
+	check_fma("f16", "inf", "0.0", "1.0", "0x7e00");
 	check_fma("f16", "60000.0", "60000.0", "0x0001", NULL); /* 2^31 and 2^-24 do not fit one double */
 	check_fma("bf16", "0x7e81", "1.0", "0x0001", NULL);
+}
+
+/* In another mode of rounding the host would not compute what the device does; integers have none. */
+static void nothing_folds_in_another_rounding(void **state)
+{
+	(void)state;
+	static const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+	uint64_t out, ones[2] = {1, 2}, halves[2] = {0x3f800000, 0x3f800000};
+	for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++) {
+		fesetround(modes[i]);
+		bool floats = fold_scalar(IR_ADD, SCALAR_F32, SCALAR_F32, halves, &out);
+		bool from = fold_scalar(IR_CONVERT, SCALAR_I32, SCALAR_F32, halves, &out);
+		bool to = fold_scalar(IR_CONVERT, SCALAR_F32, SCALAR_I32, ones, &out);
+		bool integers = fold_scalar(IR_ADD, SCALAR_I32, SCALAR_I32, ones, &out);
+		fesetround(FE_TONEAREST);
+		assert_false(floats || from || to);
+		assert_true(integers);
+		assert_int_equal(out, 3);
+	}
+	assert_true(fold_scalar(IR_ADD, SCALAR_F32, SCALAR_F32, halves, &out));
+	assert_int_equal(out, 0x40000000);
+	/* nothing is computed on what is for storage, or by what is no arithmetic */
+	assert_false(fold_scalar(IR_ADD, SCALAR_F8E4M3, SCALAR_F8E4M3, ones, &out));
+	assert_false(fold_scalar(IR_SPLAT, SCALAR_I32, SCALAR_I32, ones, &out));
 }
 
 static void comparisons_and_casts_fold(void **state)
@@ -681,6 +725,7 @@ int main(void)
 		TEST(integers_fold),
 		TEST(floats_fold),
 		TEST(fma_folds_when_exact),
+		TEST(nothing_folds_in_another_rounding),
 		TEST(comparisons_and_casts_fold),
 		TEST(identities),
 		TEST(shapes),
