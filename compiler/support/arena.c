@@ -50,6 +50,15 @@ void *arena_grow(arena *a, void *old, size_t old_bytes, size_t new_bytes)
 	return p;
 }
 
+void *arena_grow_array(arena *a, void *old, uint32_t *room, size_t element)
+{
+	uint32_t more = *room ? 2 * *room : 8;
+	if (more < *room) arena_out_of_memory(a);
+	void *p = arena_grow(a, old, element * *room, element * more);
+	*room = more;
+	return p;
+}
+
 char *arena_strndup(arena *a, const char *s, size_t n)
 {
 	char *p = arena_alloc(a, n + 1);

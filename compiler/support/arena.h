@@ -41,10 +41,9 @@ _Noreturn void arena_out_of_memory(arena *); /* for code that gets a null from e
 	}
 #define vec_push(a, v, x) (vec_reserve((a), (v)), (void)((v)->at[(v)->n++] = (x)))
 #define vec_reserve(a, v)                                                                                              \
-	((v)->n < (v)->room ? (void)0                                                                                  \
-			    : (void)((v)->at = arena_grow((a), (v)->at, sizeof *(v)->at * (v)->room,                   \
-					     sizeof *(v)->at * ((v)->room ? 2 * (v)->room : 8)),                       \
-				      (v)->room = (v)->room ? 2 * (v)->room : 8))
+	((v)->n < (v)->room ? (void)0 : (void)((v)->at = arena_grow_array((a), (v)->at, &(v)->room, sizeof *(v)->at)))
+/* Room for more of the elements, at least for one. */
+void *arena_grow_array(arena *, void *old, uint32_t *room, size_t element);
 
 /* Text that grows in an arena; always NUL-terminated once something was added. */
 typedef struct text {
