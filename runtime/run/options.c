@@ -101,8 +101,10 @@ static const char *parse_extents(const char **at, array *a)
 		if (errno) return "an extent is too large";
 		p = end;
 		if (*p == '.') return "an extent is no integer";
-		if (*p == ',')
+		if (*p == ',' && p[1] != ']')
 			p++;
+		else if (*p == ',')
+			return "an extent is no number";
 		else if (*p != ']')
 			return "its extents do not end with ']'";
 	}

@@ -1,5 +1,6 @@
 #!/bin/sh
-# usage: usage.sh BUILD      blkc and wrong command lines: exit status 2 and a line that names the word and the way out; nothing is written.
+# usage: usage.sh BUILD      blkc and blkrun with wrong command lines: exit status 2 and a line that names the word and the way out;
+# nothing is written, nothing runs.
 . "$(dirname "$0")/../lib.sh"
 enter_scratch "$1"
 blkc=$build/bin/blkc
@@ -66,4 +67,70 @@ if [ -e /dev/full ]; then
 	"$blkc" -o - add.blk >/dev/full 2>"$dir/err"
 	[ $? = 1 ] && grep -q 'blkc: cannot write standard output' "$dir/err" && ok || bad "a full standard output: $(cat "$dir/err")"
 else skip 1; fi
+
+# ---- blkrun ----
+run() { # status, words, arguments
+	code=$1 words=$2
+	shift 2
+	status "$code" "blkrun $*" "$build/bin/blkrun" --device=cpu "$@"
+	says_text "$words"
+	silent 'add on'
+}
+run 2 'no file given; blkrun --help'
+run 2 'unknown option --nothing' add.blk --nothing
+run 2 'unknown option --nothing=3' add.blk --nothing=3
+run 2 'unknown option --bench=3' add.blk --bench=3
+run 2 'unknown option -x' add.blk -x
+run 2 'a value is missing after --grid' add.blk --grid
+run 2 'NAME=VALUE is missing after -D' add.blk -D
+run 2 'name=value is missing after -D' add.blk -D BLOCK
+run 2 'name=value is missing after n' add.blk n
+run 2 'name=value is missing after =8' add.blk =8
+run 2 'name=value is missing after --out' add.blk --out x
+run 2 "the kernel's name is missing behind add.blk:" add.blk:
+run 2 "a file's name is missing after --plot" add.blk --plot=
+run 2 '--diagnostics is text or json, not xml' add.blk --diagnostics=xml
+run 2 '--cache is list, clear, export or import, not sell' --cache=sell
+run 2 'a file is missing after --cache=export' --cache=export
+run 2 'a source or values mean nothing to --cache=import' add.blk --cache=import
+run 2 'a source or values mean nothing to --cache=export' cache.tar n=3 --cache=export
+for grid in x 1,x 1,2,3,4 -1 4294967296 1. ''; do run 2 '--grid takes one to three numbers' add.blk "--grid=$grid"; done
+for t in x 1x -1 nan ''; do run 2 'a tolerance is a number, not' add.blk "--rtol=$t"; run 2 'a tolerance is a number, not' add.blk "--atol=$t"; done
+for n in x -1 1x 18446744073709551616 ''; do for o in sim-seed sim-steps sim-budget sim-schedules; do run 2 "--$o is a number up to" add.blk "--$o=$n"; done; done
+run 2 '--sim-schedules is a number up to 100000' add.blk --sim-schedules=100001
+# shellcheck disable=SC2046
+{
+	run 2 'too many of' add.blk $(seq -f 'n%g=3' 65)
+	run 2 'too many of -D' add.blk $(seq -f '-DA%g=1' 65)
+	run 2 'too many of --out' add.blk $(seq -f '--out=x%g=y' 65)
+}
+# values: what is wrong with each is said behind its name
+value() { # words, value of n or of x
+	words=$1
+	shift
+	case $1 in
+	n=*) run 2 "$words" add.blk 'x=f32[8]' 'y=f32[8]' 'z=f32[8]' "$@" ;;
+	*) run 2 "$words" add.blk n=8 'y=f32[8]' 'z=f32[8]' "$@" ;;
+	esac
+}
+for n in x 3x 1.5; do value 'it is no integer' "n=$n"; done
+for n in 2147483648 -2147483649 99999999999999999999; do value 'it does not fit the type' "n=$n"; done
+value 'it is empty' n=
+value 'a buffer is written f32[4096,1024]:randn or @file.npy' x=8
+value 'its element type is unknown' 'x=f33[8]'
+value 'an extent is no number' 'x=f32[n,]'
+value 'an extent is too large' 'x=f32[99999999999999999999]'
+value 'an extent is no integer' 'x=f32[8.5]'
+value "its extents do not end with ']'" 'x=f32[8'
+value 'it has more than 8 extents' 'x=f32[1,1,1,1,1,1,1,1,1]'
+value "behind its extents stands ':'" 'x=f32[8]randn'
+value 'it is filled in an unknown way' 'x=f32[8]:nothing'
+value 'it is filled in an unknown way' 'x=f32[8]:averylongkindoffilling'
+for seed in x '' -1 99999999999999999999; do value 'its seed is no number' "x=f32[8]:randn:$seed"; done
+for text in --help -h; do status 0 "blkrun $text" "$build/bin/blkrun" $text; says '^usage: blkrun'; done
+status 0 "blkrun --version" "$build/bin/blkrun" --version; says '^blk'
+# conditions
+echo 'kernel k(y: *i32, b: bool) grid(1) { store(y, where(b, 3, 4)); }' >bool.blk
+for b in true 1 false 0; do status 0 "b=$b" "$build/bin/blkrun" --device=cpu bool.blk "y=i32[1]" "b=$b"; done
+run 2 'a bool is true or false' bool.blk 'y=i32[1]' b=maybe
 finish
