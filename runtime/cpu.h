@@ -7,6 +7,7 @@
 
 #include "../compiler/cpu/cpu_abi.h"
 
+#include <signal.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,7 +63,10 @@ cpu_trap *cpu_trap_set(cpu_trap *); /* this thread's way back, null: none; what 
 /* While it counts more arms than disarms, faults are looked at.  False: the system refuses. */
 bool cpu_traps_arm(void);
 void cpu_traps_disarm(void);
-void cpu_traps_unblock(void); /* in this thread, which may have been born with the signals blocked */
+/* In this thread, which may have the signals blocked; `was`, if not null, gets the mask for cpu_traps_block, which puts
+ * it back. */
+void cpu_traps_unblock(sigset_t *was);
+void cpu_traps_block(const sigset_t *was);
 
 /* How much is done about accesses outside of buffers: nothing; guards around them and a handler for faults; a check of
  * each access too. */

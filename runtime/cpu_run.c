@@ -200,16 +200,20 @@ static void watched(worker *w, launch *l)
 	blk_cpu_call call;
 	cpu_trap t = {.pc = 0};
 	fenv_t mode;
+	sigset_t blocked;
 	fegetenv(&mode);
+	cpu_traps_unblock(&blocked);
 	cpu_object_code(l->watch->object, &t.code, &t.code_bytes);
 	if (sigsetjmp(t.back, 0)) {
 		fesetenv(&mode);
+		cpu_traps_block(&blocked);
 		report_trap(l, &t, *(volatile uint64_t *)&call.program);
 		return;
 	}
 	cpu_trap_set(&t);
 	run_chunks(w, l, &call);
 	cpu_trap_set(NULL);
+	cpu_traps_block(&blocked);
 }
 
 static void take_chunks(worker *w, launch *l)
@@ -229,7 +233,7 @@ static void *work(void *argument)
 {
 	worker *w = argument;
 	cpu_pool *p = w->pool;
-	cpu_traps_unblock();
+	cpu_traps_unblock(NULL);
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		while (!p->stop && w->seen == p->launches) pthread_cond_wait(&p->work, &p->lock);

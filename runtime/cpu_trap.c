@@ -9,14 +9,18 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/ucontext.h>
 
 enum { SIGNALS = 2 };
 static const int numbers[SIGNALS] = {SIGSEGV, SIGBUS};
 static struct sigaction before[SIGNALS];
-static unsigned running;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of `running` and of changes to `before` */
+/* Where `before` was installed while ours was there, it may call ours as its predecessor: what ours stood for then. */
+static struct sigaction older[SIGNALS];
+static bool follows[SIGNALS];
+static atomic_uint running;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of changes to all of these; the handler reads without */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Initial-exec: the handler may be the first on its thread to look, and must not allocate. */
@@ -28,6 +32,9 @@ cpu_trap *cpu_trap_set(cpu_trap *t)
 	inside = t;
 	return was;
 }
+
+/* The fault that this thread passes on: a handler that calls ours again has the same context. */
+static _Thread_local void *volatile passing __attribute__((tls_model("initial-exec")));
 
 /* ---- the handler ---- */
 
@@ -59,8 +66,10 @@ static void look(cpu_trap *t, const siginfo_t *info, const ucontext_t *c)
 #endif
 
 /* As the kernel would have it without us.  What a fault's default does it does when the instruction is tried again. */
-static void pass_on(const struct sigaction *to, int number, siginfo_t *info, void *context)
+static void pass_on(struct sigaction *kept, int number, siginfo_t *info, void *context)
 {
+	struct sigaction now = *kept, *to = &now;
+	if (now.sa_flags & SA_RESETHAND) *kept = (struct sigaction){.sa_handler = SIG_DFL};
 	bool handled = to->sa_flags & SA_SIGINFO || (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN);
 	if (!handled) {
 		if (to->sa_handler == SIG_IGN && info->si_code <= 0) return;
@@ -86,7 +95,12 @@ static void on_fault(int number, siginfo_t *info, void *context)
 		look(t, info, context);
 		siglongjmp(t->back, 1); /* the mask is as it was: nothing is blocked here */
 	}
-	pass_on(&before[number == SIGBUS], number, info, context); /* ORDER numbers */
+	int i = number == SIGBUS; /* ORDER numbers */
+	bool again = follows[i] && (passing == context || !atomic_load(&running));
+	void *was = passing;
+	passing = context;
+	pass_on(again ? &older[i] : &before[i], number, info, context);
+	passing = was;
 }
 
 /* ---- arming ---- */
@@ -96,6 +110,12 @@ static bool is_ours(const struct sigaction *a)
 	return a->sa_flags & SA_SIGINFO && a->sa_sigaction == on_fault;
 }
 
+static bool same_handler(const struct sigaction *a, const struct sigaction *b)
+{
+	return a->sa_flags == b->sa_flags &&
+	       (a->sa_flags & SA_SIGINFO ? a->sa_sigaction == b->sa_sigaction : a->sa_handler == b->sa_handler);
+}
+
 static bool install(void)
 {
 	struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK}, was;
@@ -103,7 +123,9 @@ static bool install(void)
 	sigemptyset(&ours.sa_mask);
 	for (int i = 0; i < SIGNALS; i++) {
 		if (sigaction(numbers[i], &ours, &was) != 0) return false;
-		if (!is_ours(&was)) before[i] = was;
+		if (is_ours(&was)) continue;
+		follows[i] = follows[i] && same_handler(&was, &before[i]);
+		before[i] = was;
 	}
 	return true;
 }
@@ -112,8 +134,14 @@ static bool install(void)
 static void remove_ours(void)
 {
 	struct sigaction was;
-	for (int i = 0; i < SIGNALS; i++)
-		if (sigaction(numbers[i], &before[i], &was) == 0 && !is_ours(&was)) sigaction(numbers[i], &was, NULL);
+	for (int i = 0; i < SIGNALS; i++) {
+		if (sigaction(numbers[i], &before[i], &was) != 0 || is_ours(&was)) continue;
+		sigaction(numbers[i], &was, NULL);
+		if (same_handler(&was, &before[i])) continue;
+		older[i] = before[i];
+		before[i] = was;
+		follows[i] = true;
+	}
 }
 
 static void before_fork(void)
@@ -155,14 +183,27 @@ bool cpu_traps_arm(void)
 void cpu_traps_disarm(void)
 {
 	pthread_mutex_lock(&lock);
-	if (running && --running == 0) remove_ours();
+	if (running && atomic_fetch_sub(&running, 1) == 1) remove_ours();
 	pthread_mutex_unlock(&lock);
 }
 
-void cpu_traps_unblock(void)
+static sigset_t ours_as_set(void)
 {
 	sigset_t set;
 	sigemptyset(&set);
 	for (int i = 0; i < SIGNALS; i++) sigaddset(&set, numbers[i]);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	return set;
+}
+
+void cpu_traps_unblock(sigset_t *was)
+{
+	sigset_t set = ours_as_set();
+	pthread_sigmask(SIG_UNBLOCK, &set, was);
+}
+
+void cpu_traps_block(const sigset_t *was)
+{
+	bool any = false;
+	for (int i = 0; i < SIGNALS; i++) any |= sigismember(was, numbers[i]) == 1;
+	if (any) pthread_sigmask(SIG_SETMASK, was, NULL);
 }

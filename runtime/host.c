@@ -208,6 +208,14 @@ static blk_status check_around(blk_device *d, const variant *v, const uint64_t *
 	return status;
 }
 
+/* Behind a launch that has failed already: what it wrote there is not the next one's. */
+static void repair_around(blk_device *d, const variant *v, const uint64_t *bits)
+{
+	uint64_t where;
+	for (uint32_t i = 0; i < v->sig->nparameters; i++)
+		if (v->sig->parameters[i].written) cpu_memory_intact(d->memory, bits[i], &where);
+}
+
 static blk_status host_launch(
 	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps)
 {
@@ -223,6 +231,7 @@ static blk_status host_launch(
 	if (mode == CPU_CHECKED) find_ranges(&r, s, bits);
 	int status = cpu_pool_run(d->pool, cpu_object_kernel(v->module), s->scratch, bits, grid,
 		mode == CPU_FAST ? NULL : &watch, text, sizeof text);
+	if (status && mode != CPU_FAST) repair_around(d, v, bits);
 	if (status == CPU_ASSERT_FAILED) return keep_failure(d, text);
 	if (status == CPU_FAULT) return cpu_report_fault(d, v, bits, &watch.fault);
 	if (status) return cpu_error(status, text);

@@ -602,6 +602,142 @@ static void deaths(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 
+/* ---- handlers that follow ours ---- */
+
+static char *guarded_page;
+static struct sigaction predecessor;
+static _Atomic int first_calls, second_calls;
+
+/* As a collector's write barrier: the page may be written from then on. */
+static void first_handler(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)info, (void)context;
+	first_calls++;
+	mprotect(guarded_page, 4096, PROT_READ | PROT_WRITE);
+}
+
+/* Of a library that is loaded later: not its fault, so its predecessor's. */
+static void second_handler(int number, siginfo_t *info, void *context)
+{
+	second_calls++;
+	predecessor.sa_sigaction(number, info, context);
+}
+
+static void *install_second(void *argument)
+{
+	int32_t *flag = argument;
+	while (!__atomic_load_n(&flag[1], __ATOMIC_ACQUIRE)) usleep(1000);
+	struct sigaction a = {.sa_flags = SA_SIGINFO};
+	a.sa_sigaction = second_handler;
+	sigaction(SIGSEGV, &a, &predecessor); /* ours */
+	__atomic_store_n(&flag[0], 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static bool page_faults(void)
+{
+	int first = first_calls, second = second_calls;
+	mprotect(guarded_page, 4096, PROT_READ);
+	*(volatile char *)guarded_page = 1;
+	return first_calls == first + 1 && second_calls == second + 1;
+}
+
+static void *fault_in_page(void *argument)
+{
+	int32_t *flag = argument;
+	while (!__atomic_load_n(&flag[1], __ATOMIC_ACQUIRE)) usleep(1000);
+	bool good = page_faults();
+	__atomic_store_n(&flag[0], 1, __ATOMIC_RELEASE);
+	return good ? argument : NULL;
+}
+
+static void launch_beside(blk_device *d, blk_kernel *k, void *(*what)(void *), bool *good)
+{
+	blk_buffer *flag = zeros(d, 8), *y = zeros(d, 4);
+	pthread_t thread;
+	void *result;
+	pthread_create(&thread, NULL, what, blk_buffer_pointer(flag));
+	bool fine = blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(flag), blk_buf(y), blk_i64(0))) == BLK_OK;
+	pthread_join(thread, &result);
+	*good = fine && result;
+}
+
+/* Exits with 0 when each handler is called once a fault, with launches and without. */
+static void chained(void)
+{
+	struct sigaction a = {.sa_flags = SA_SIGINFO};
+	bool good;
+	alarm(60);
+	a.sa_sigaction = first_handler;
+	sigaction(SIGSEGV, &a, NULL);
+	guarded_page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, waiting);
+	launch_beside(d, k, install_second, &good);
+	if (!page_faults()) _exit(1);
+	launch_beside(d, k, fault_in_page, &good);
+	if (!good) _exit(2);
+	launch_beside(d, k, fault_in_page, &good);
+	if (!good) _exit(3);
+	if (!page_faults()) _exit(4);
+}
+
+static _Atomic int calls_once;
+static void handler_once(int number)
+{
+	(void)number;
+	if (++calls_once > 1) _exit(1);
+}
+
+static void reset_by_itself(void)
+{
+	struct sigaction a = {.sa_flags = SA_RESETHAND};
+	alarm(60);
+	a.sa_handler = handler_once;
+	sigaction(SIGSEGV, &a, NULL);
+	foreign_death();
+}
+
+static void other_handlers(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(chained), 0);
+	int status = in_child(reset_by_itself);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+static void blocked_signals(void **state)
+{
+	(void)state;
+	sigset_t all, was, now;
+	sigfillset(&all);
+	for (size_t m = 0; m < 2; m++) {
+		blk_device *d = open_device(modes[m]);
+		blk_kernel *k = make(d, poke);
+		blk_buffer *x = zeros(d, 4), *y = zeros(d, 4);
+		pthread_sigmask(SIG_SETMASK, &all, &was);
+		blk_status status = blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(1 << 20)));
+		pthread_sigmask(SIG_SETMASK, &was, &now);
+		assert_int_equal(status, BLK_ERROR_KERNEL);
+		assert_true(sigismember(&now, SIGSEGV)); /* as it was */
+		blk_device_close(d);
+	}
+}
+
+/* What a launch wrote around its buffer before its fault is not laid at the next one's door. */
+static void launch_after_a_fault(void **state)
+{
+	(void)state;
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, "kernel k(y: *f32, n: i32) grid(1) { let i = arange(0, 1048576);\n"
+				"store(y + i, 1.0 + i.to(f32), mask = i < n); }");
+	blk_buffer *y = zeros(d, 400);
+	assert_int_equal(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_i32(1048576))), BLK_ERROR_KERNEL);
+	for (int i = 0; i < 2; i++)
+		if (blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_i32(100)))) fail_msg("%s", blk_error());
+	blk_device_close(d);
+}
+
 /* Another thread forks while a kernel runs: the child has its handler back, and kernels of its own. */
 static void *fork_elsewhere(void *argument)
 {
@@ -884,7 +1020,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup(name, setup)
 		T(missing_mask), T(everywhere_around), T(copied_pattern), T(kinds_of_access), T(over_the_end),
 		T(chosen_pointers), T(hints), T(masked), T(pointers), T(asserts_and_prints), T(names_of_modes),
-		T(from_the_cache), T(faults_of_the_host), T(deaths), T(forks), T(several_devices), T(many_buffers),
-		T(fresh_memory), T(no_guards), T(lines), T(lines_of_anything), T(scratch)};
+		T(from_the_cache), T(faults_of_the_host), T(deaths), T(other_handlers), T(blocked_signals),
+		T(launch_after_a_fault), T(forks), T(several_devices), T(many_buffers), T(fresh_memory), T(no_guards),
+		T(lines), T(lines_of_anything), T(scratch)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
