@@ -33,6 +33,8 @@ static bool is_buffer(const signature_parameter *p)
 	return p->code == BLK_TYPE_POINTER;
 }
 
+enum { NULL_REACH = 1 << 28 };
+
 /* The parameter whose buffer is nearest; of two with one buffer the one that may be written, if it was. */
 static place find_place(blk_device *d, const signature *s, const uint64_t *bits, uint64_t address, bool writes)
 {
@@ -49,6 +51,9 @@ static place find_place(blk_device *d, const signature *s, const uint64_t *bits,
 		found.name = p->name;
 		found.buffer = of;
 	}
+	/* No buffer of the arguments is there, and the address is what a null pointer reaches. */
+	for (uint32_t i = 0; i < s->nparameters && !found.near && address < NULL_REACH; i++)
+		if (is_buffer(&s->parameters[i]) && !bits[i]) return (place){.name = s->parameters[i].name};
 	if (found.near && !found.name) {
 		found.name = "a buffer that is no argument";
 		found.buffer = around;

@@ -330,7 +330,9 @@ static void pointers(void **state)
 		OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_ptr(own), blk_buf(x), blk_i64(5))));
 		assert_true(own[5] == 0);
 		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_ptr(NULL), blk_buf(x), blk_i64(3))),
-			"k.blk:3: ", "written");
+			"k.blk:3: ", "written", "through y, which is null");
+		FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_ptr(NULL), blk_i64(3))), "k.blk:3: ", "read",
+			"through x, which is null");
 		blk_device_close(d);
 	}
 	/* An address out of a table: of a buffer, of none, and of none where the caller's memory takes part. */
