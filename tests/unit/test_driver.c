@@ -53,6 +53,15 @@ static void *real(const char *name)
 	return found;
 }
 
+#if !FAULTY_MALLOC /* a sanitizer asks dlsym() before this program has begun: there it keeps libc's, and nothing is    \
+		      tested */
+#define dlopen not_dlopen
+#define dlclose not_dlclose
+#define dlsym not_dlsym
+void *dlopen(const char *name, int flags);
+int dlclose(void *of);
+void *dlsym(void *restrict of, const char *restrict name);
+#endif
 #pragma GCC visibility push(default)
 void *dlopen(const char *name, int flags)
 {
@@ -657,5 +666,6 @@ int main(void)
 		T(test_limits),
 		T(test_cached),
 	};
+	if (!FAULTY_MALLOC) return printf("[  SKIPPED ] %zu tests\n", sizeof tests / sizeof tests[0]) < 0;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
