@@ -19,8 +19,8 @@ typedef struct tensor_map_request {
 	uint8_t element_bytes;            /* 1, 2, 4 or 8 */
 	uint8_t rank;                     /* 1 to 5 */
 	uint8_t swizzle;                  /* bytes of the swizzled span: 0, 32, 64 or 128 */
-	uint32_t box[TENSOR_MAP_RANK];    /* elements that a copy moves, each at most 256; box[0] * element_bytes is at
-					     most    the swizzled span, and a multiple of 16 */
+	uint32_t box[TENSOR_MAP_RANK];    /* elements that a copy moves, each at most 256; box[0] * element_bytes is a
+					     multiple of 16 and at most the swizzled span */
 	uint64_t extent[TENSOR_MAP_RANK]; /* elements; what lies outside reads as 0 and is not written */
 	uint64_t stride[TENSOR_MAP_RANK]; /* bytes, multiples of 16; [0] is element_bytes */
 	uint64_t rounds;                  /* 1: a load makes tf32 of f32, the nearest one */

@@ -429,9 +429,8 @@ struct sim_cluster {              /* programs that one thread of the host simula
 	uint64_t resumed;                                       /* its steps when its turn began */
 	bool news, asks;          /* a look in this turn was not in vain; all of the last turn's were */
 	uint32_t looks, patience; /* in vain in this turn; how many it has */
-	uint32_t brought[SIM_CLUSTER][SIM_CLUSTER],
-		heard[SIM_CLUSTER][SIM_CLUSTER];             /* by time: a program's copies into
-								another, and what it has heard of it */
+	uint32_t brought[SIM_CLUSTER][SIM_CLUSTER];          /* by time: a program's copies into another */
+	uint32_t heard[SIM_CLUSTER][SIM_CLUSTER];            /* by time: what a program has heard of another */
 	uint32_t said[SIM_CLUSTER], meets[SIM_CLUSTER];      /* at the cluster's barrier; when it was passed */
 	bool relaxed[SIM_CLUSTER], met_relaxed[SIM_CLUSTER]; /* by an arrival that is no release, one of them */
 	const sim_instr *bringer[SIM_CLUSTER];               /* each program's last copy into another */
