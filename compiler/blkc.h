@@ -84,35 +84,59 @@ typedef struct blkc_artifact {
 
 typedef struct blkc_kernel {
 	const char *name;
-	/* clang-format off */
-	/* The launch signature as text, one fact a line; also stored beside compiled code, and all that libblk needs:
-	 *   kernel NAME
-	 *   symbol NAME                          (entry in the PTX or object)
-	 *   target sm_90a
-	 *   param NAME TYPE [align N|div N|one]  (run-time, in order; TYPE "*f32" "*const f16" "i32" ..)
-	 *   const NAME TYPE VALUE                (bound const parameters)
-	 *   map ELEMENT SWIZZLE BOX.. ; ADDRESS ; EXTENT.. ; STRIDE..
-	 *                                        (a tensor map, passed as 128 bytes behind the parameters, a line each;
-	 *                                        ELEMENT is a type, or tf32 for f32 rounded on the way; POSTFIX
-	 *                                        expressions, of pointers too in ADDRESS; docs/nvptx.md)
-	 *   written I                            (index of a run-time parameter whose buffer the kernel may write)
-	 *   writes_addresses                     (it may write through addresses that it loads, or gets as integers)
-	 *   grid I POSTFIX                       (I = 0..2; absent: the host must pass a grid)
-	 *   cost bytes|flops POSTFIX
-	 *   requires POSTFIX ; NAME=VALUE.. ; SOURCE ; TEXT   (what must not be 0 at a launch, a line each; docs/api.md)
-	 *   num_warps N / num_stages N / num_ctas N / threads N / shared N / maxnreg N
-	 *   cluster N                            (programs along x that are to be one, where the grid divides; absent: none)
-	 *   max_registers N / max_spills N / max_shared N
-	 *   autotune ...                         (kept verbatim for tools; one line)
-	 *   source HEX                           (with an autotune clause: what its results depend on of the source and
-	 *                                        its imports; not repeated in a PTX file's head)
-	 *   configuration NAME=VALUE,NAME=VALUE  (one that the autotune clause allows, in its order; a line each; not
-	 *                                        repeated in a PTX file's head)
-	 *   fits POSTFIX                         (of the configuration above, one for each requires; not repeated either)
-	 * POSTFIX: space-separated: integers or floats, pI (run-time parameter I as i64, or f64 in cost), and the operators
-	 *   + - * / % neg << >> & | ^ ~ < <= > >= == != && || ! ?: cdiv min max next_pow2 num_sms
-	 * (i64, f64 for cost; C's / and %). */
-	/* clang-format on */
+	/* The launch signature as text, one fact a line; also stored beside compiled code, and all that libblk needs.
+	 * Lines that a reader does not know are skipped.
+	 *
+	 *   kernel NAME                          begins one kernel's facts
+	 *   symbol NAME                          its entry in the PTX or object; absent: the kernel's name
+	 *   target NAME                          "sm_90a", "cpu"
+	 *   param NAME TYPE [align N|div N|one]  a run-time parameter, in order; TYPE is "*f32", "*const f16", "i32" ..;
+	 *                                        behind it what was promised of it
+	 *   const NAME TYPE VALUE                a bound const parameter
+	 *   written I                            the kernel may write the buffer of run-time parameter I
+	 *   writes_addresses                     it may write through addresses that it loads, or gets as integers
+	 *   grid I POSTFIX                       I = 0..2; absent: the host must pass a grid
+	 *   cost bytes POSTFIX                   what a launch moves
+	 *   cost flops POSTFIX                   what a launch computes
+	 *   requires POSTFIX ; NAMES ; SOURCE ; TEXT
+	 *                                        one for each clause: POSTFIX must not be 0 at a launch; NAMES says what
+	 *                                        it names, "n=p0 BLOCK=1024"; SOURCE is the clause as written; TEXT may be
+	 *                                        empty.  In the last two ; \ and what is no printable ASCII are \xNN
+	 *   num_warps N                          options of the kernel
+	 *   num_stages N
+	 *   num_ctas N
+	 *   maxnreg N                            absent: none was given
+	 *   max_registers N                      budgets; absent: none
+	 *   max_spills N
+	 *   max_shared N
+	 *   threads N                            of a program; GPUs only
+	 *   shared N                             bytes of dynamic shared memory of a program; GPUs only
+	 *   scratch N                            bytes of scratch memory of a thread; cpu only
+	 *   cluster N                            programs along x that are to be one, where N divides the grid; absent:
+	 *                                        none
+	 *   map ELEMENT SWIZZLE BOX .. ; ADDRESS ; EXTENT ; .. ; STRIDE ; ..
+	 *                                        a tensor map, passed as 128 bytes behind the parameters.  ELEMENT is a
+	 *                                        type, or tf32 for f32 rounded on the way; SWIZZLE 0, 32, 64 or 128; a BOX
+	 *                                        and an EXTENT for each dimension, from the last one on; a STRIDE in bytes
+	 *                                        for each from the last but one on.  ADDRESS, EXTENT and STRIDE are
+	 *                                        POSTFIX.  docs/nvptx.md
+	 *   autotune ...                         the clause in words, kept for tools (sema/autotune.c)
+	 *   source HEX                           with an autotune clause: a digest of what its results depend on of the
+	 *                                        source and its imports
+	 *   configuration NAME=VALUE,NAME=VALUE  one that the autotune clause allows, in its order
+	 *   fits POSTFIX                         of the configuration above, one for each requires clause
+	 *
+	 * source, configuration and fits are not repeated in the head of a PTX file.
+	 *
+	 *   POSTFIX  := WORD { WORD }            computed in i64, in f64 for cost; / and % are C's
+	 *   WORD     := integer | float | "true" | "false"
+	 *             | "p"I                     run-time parameter I, a number; in ADDRESS a pointer too
+	 *             | "num_sms"                of the device
+	 *             | "neg" | "~" | "!" | "next_pow2"                               takes one value
+	 *             | "+" | "-" | "*" | "/" | "%" | "<<" | ">>" | "&" | "|" | "^"   take two
+	 *             | "<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"           take two
+	 *             | "cdiv" | "min" | "max"                                        take two
+	 *             | "?:"                                                          takes condition, then, else */
 	const char *signature;
 } blkc_kernel;
 
