@@ -1,15 +1,26 @@
 /* What the files of this folder share: the state of one lowering and the small builders.
  *
- * nvptx.c   module, function, passes, emission       lower.c    the walk over operations, control flow
- * values.c  tiles as registers, coordinates, asm     memory.c   loads and stores, global and shared
- * arithmetic.c, convert_types.c  one element         reduce.c, convert_layout.c  data between threads
- * scan.c, sort.c, exchange.c  the same, along an axis in order
- * shapes.c  join, split, gather, histogram       inline_asm.c  the user's PTX
- * dot.c, wgmma.c  products of matrices           ring.c    copies that run ahead
- * bulk.c  blocks by tensor maps                  roles.c   warps that compute, and one that copies
- * atomic.c  atomics                              debug.c    prints, asserts
- * localise.c  huge functions
- * ptx.c, ptxas.c, sass.c, tool.c  text, assembler, disassembler
+ *   nvptx.c                            module, function, passes, emission
+ *   lower.c                            the walk over operations, control flow
+ *   values.c                           tiles as registers, coordinates, asm
+ *   memory.c                           loads and stores, global and shared
+ *   arithmetic.c, convert_types.c      one element
+ *   reduce.c, convert_layout.c         data between threads
+ *   scan.c, sort.c, exchange.c         the same, along an axis in order
+ *   sort_local.c                       long lines in local memory
+ *   shapes.c                           join, split, gather, histogram
+ *   inline_asm.c                       the user's PTX
+ *   dot.c, wgmma.c                     products of matrices
+ *   ring.c                             copies that run ahead
+ *   bulk.c                             blocks by tensor maps
+ *   roles.c                            warps that compute, and one that copies
+ *   atomic.c                           atomics
+ *   debug.c                            prints, asserts
+ *   localise.c                         huge functions
+ *   rolled.c                           loops and arrays of a thread
+ *   code_size.c                        how much code it will be
+ *   ptx.c, ptx_join.c                  the text
+ *   ptxas.c, sass.c, tool.c            assembler, disassembler
  *
  * Which thread is which: tid = lane + 32 * warp.  A place's element number is linear over the bits of (register, tid),
  * so every index computation is one run-time part (linear in tid, computed once in the entry block) combined with one

@@ -11,7 +11,7 @@
  *   tiles in one layout without copies, or two stores, as one thread of those that hold an element stores it:
  *   3. through one and the same pointer tile whose addresses are all different;
  *   4. that are aligned blocks, N consecutive elements from a multiple of N, of one origin or of memory as a whole:
- * each thread meets its own elements only;
+ *      each thread meets its own elements only;
  *   5. they are patches of one matrix that lie apart (apart_matrix.c).
  * An origin or a pointer that is made anew in a loop is another one behind that loop's back edge. */
 #include "passes.h"

@@ -5,14 +5,16 @@
  * in whatever layout its user wants.
  *
  *   anchored   loads (the coalesced layout of their class, coalesce.c), sums of dots (their instruction's, mma.h and
- * wgmma.h), reduction results (the operand's layout without the axis), loop-carried values and results of control flow,
- * and elementwise and one-to-one shape operations on anchored values: these keep the layout of their largest anchored
- * operand floating   constants, aranges, splats, broadcasts, and elementwise operations, shape operations and joins on
- * floating values: offsets, pointers, masks, random numbers.  They are computed once for each layout in which someone
- * demands them; the demand goes down to the operands through the inverse of each shape operation, and ends at anchored
- * values, which are converted there, while they are still narrow: in x - max(x)[:, None] the maximum is demanded in
- * just the layout that the reduction left it in, and nothing moves. Loads of small tiles float too, though they are
- * made once only: x * w[None, :] loads w the way the product wants it.
+ *              wgmma.h), reduction results (the operand's layout without the axis), loop-carried values and results of
+ *              control flow, and elementwise and one-to-one shape operations on anchored values: these keep the layout
+ *              of their largest anchored operand
+ *   floating   constants, aranges, splats, broadcasts, and elementwise operations, shape operations and joins on
+ *              floating values: offsets, pointers, masks, random numbers.  They are computed once for each layout in
+ *              which someone demands them; the demand goes down to the operands through the inverse of each shape
+ *              operation, and ends at anchored values, which are converted there, while they are still narrow: in
+ *              x - max(x)[:, None] the maximum is demanded in just the layout that the reduction left it in, and
+ *              nothing moves.  Loads of small tiles float too, though they are made once only: x * w[None, :] loads w
+ *              the way the product wants it.
  *
  * Steps:
  *   1. natural layouts by forward sweeps over the whole function.  Loop-carried values start unknown, take the layout

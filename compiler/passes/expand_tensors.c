@@ -4,7 +4,8 @@
  * same without tensor operations; what lies outside of the array, negative indices included, reads as 0 and is not
  * written.
  *     tensor_load %a, %i, %j, %m, %n, %s, 1 : f16[64,32]
- * ->  row = a + (i * s + j)                      one scalar pointer, in i64: products of an array do not overflow
+ *     ->
+ *     row = a + (i * s + j)                      one scalar pointer, in i64: products of an array do not overflow
  *     p   = (row + arange[:, None] * s) + arange[None, :]
  *     m   = (u32)(i + arange) < (u32)m [:, None] & the same of j, n
  *     load p, m

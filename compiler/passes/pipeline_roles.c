@@ -1,8 +1,8 @@
 /* A loop whose copies another warp shall make.
  *
  * In: a loop whose loads are all bulk copies, mostly with a loop around it.  Out: the loop with copies, waits and
- * arrivals in an order in which one thread could do all of them; specialise_warps.c gives each half to its warps. The
- * one idea: a slot has two barriers, `full` and `empty`, and slot and parity run on from one run of the loop to its
+ * arrivals in an order in which one thread could do all of them; specialise_warps.c gives each half to its warps.
+ * The one idea: a slot has two barriers, `full` and `empty`, and slot and parity run on from one run of the loop to its
  * next one, as if all runs were one.  So the copies of the next run may begin while what follows this run is done.
  *
  *     for t {                                   rings, full, empty

@@ -12,18 +12,22 @@
  *   reduce, scan     reduce_plan, below
  *   sort, flip       exchange_plan, below
  *   gather           the tile that is picked from, row-major; barrier; each thread reads what its index says
+ *   histogram        the bins, i32: zeroed by the owners of the result's elements; barrier; shared atomics; barrier;
+ *                    read
+ *   scalar load      through *T (memory that may change): thread 0 loads, everybody gets its value, so that a race
+ *                    with another program cannot make threads disagree.  One warp: a shuffle from lane 0, no scratch.
+ *                    More: thread 0 writes the value at offset 0; barrier; all read it
+ *   volatile load    of a tile of which several warps hold copies: as an atomic of such a tile
+ *   atomic           where the old value is used.  A scalar: as a scalar load.  A tile whose elements several warps
+ *                    hold: the owner of element e (lower_owner) writes it at e * element bytes; barrier; all read
  *   wgmma            operands that neither a ring nor registers hold: wgmma.h; barrier; the instruction reads them
- * until the wait behind it
+ *                    until the wait behind it
  *   bulk_load        the block as the copy lays it (bulk.h), then the barrier that the copy completes, set up and given
  *                    up each time; thread 0 starts the copy, everybody waits and reads
  *   bulk_store       the block: everybody writes; barrier; thread 0 starts the copy.  By warps: each warp's buffers
  *                    (bulk_parts), inside warps.  Either is read until a bulk_wait
- * histogram        the bins, i32: zeroed by the owners of the result's elements; barrier;
- * shared atomics; barrier; read scalar load      through *T (memory that may change): thread 0 loads, everybody gets
- * its value, so that a race with another program cannot make threads disagree.  One warp: a shuffle from lane 0, no
- * scratch. More: thread 0 writes the value at offset 0; barrier; all read it. atomic           where the old value is
- * used.  A scalar: as a scalar load.  A tile whose elements several warps hold: the owner of element e (lower_owner)
- * writes it at e * element bytes; barrier; all read. */
+ *   ring             its slots (ring_plan); it keeps its bytes until ring_end
+ *   mbarriers        8 bytes each; they keep them until mbarriers_end */
 #ifndef BLK_SCRATCH_H
 #define BLK_SCRATCH_H
 
@@ -36,13 +40,15 @@ enum { SCRATCH_ALIGN = 16, REDUCE_MAX_OPERANDS = 16, EXCHANGE_MOST = LAYOUT_SCRA
  *   LAYOUT_REG    registers x and x | 1 << bit[0] become register x (the one without the bit)
  *   LAYOUT_LANE   shfl.bfly 1 << bit[0]; both lanes get the result, the lane whose bit is 0 holding the left operand
  *   LAYOUT_WARP   through scratch, 2^nbits warps at once, left to right by the number that bit[0 ..] spell (bit[0]
- * low). Threads with (lane & skip_lane) == 0 and (warp & skip_warp) == 0 write their live registers; barrier; every
- * thread reads the 2^nbits values of each and combines them.  Operand k of the value whose element (flattened in the
- * operand's layout: layout_apply(reg, lane, warp)) is e lies, in bytes, at operand_offset[k] + ((reduce_slot(step, e)
- * << nbits) + number) * element bytes so that one value's partials are adjacent.  A second such step is preceded by a
- * barrier. A built-in combination commutes, so registers go first, then lanes, then all warp bits in one step.  A
- * custom one is only associative: the axis bits are taken from the lowest to the highest, wherever they live; then
- * every partial value covers an unbroken range of indices, and left operands stand before right ones. */
+ *                 low).  Threads with (lane & skip_lane) == 0 and (warp & skip_warp) == 0 write their live registers;
+ *                 barrier; every thread reads the 2^nbits values of each and combines them.
+ *                 Operand k of the value whose element (flattened in the operand's layout: layout_apply(reg, lane,
+ *                 warp)) is e lies, in bytes, at
+ *                     operand_offset[k] + ((reduce_slot(step, e) << nbits) + number) * element bytes
+ *                 so that one value's partials are adjacent.  A second such step is preceded by a barrier.
+ * A built-in combination commutes, so registers go first, then lanes, then all warp bits in one step.  A custom one is
+ * only associative: the axis bits are taken from the lowest to the highest, wherever they live; then every partial
+ * value covers an unbroken range of indices, and left operands stand before right ones. */
 typedef struct reduce_step {
 	uint8_t in; /* layout_in */
 	uint8_t nbits, bit[5];
@@ -96,7 +102,7 @@ static inline bool is_atomic(const ir_op *o)
 	return o->kind == IR_ATOMIC_RMW || o->kind == IR_ATOMIC_CAS;
 }
 
-/* The conversion that a ring's slots are the scratch of: from the copying threads to those that read. False: nobody
+/* The conversion that a ring's slots are the scratch of: from the copying threads to those that read.  False: nobody
  * reads.  Of a ring for wgmma only the storing half. */
 bool ring_plan(const ir_op *ring, layout_plan *);
 bool ring_is_bulk(const ir_op *ring); /* filled by bulk copies: its slots are blocks as these lay them (bulk.h) */

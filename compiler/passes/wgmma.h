@@ -4,7 +4,7 @@
  * for an operand in shared memory where its elements lie and what its descriptors say.
  * The one idea: an operand in shared memory is what a tensor copy would write there: panels of up to 128 bytes along
  * the dimension whose elements are neighbours, a row after the other, the 16-byte chunks of a row swizzled by its
- * address. Both directions of k are such tiles; only the descriptor's strides differ.
+ * address.  Both directions of k are such tiles; only the descriptor's strides differ.
  *
  *   K-major: the panel runs along k, rows along m or n      MN-major: the panel runs along m or n, rows along k
  *     f16 A [128, 64], 128 bytes a row                        f16 B [64, 256], four panels of 64 columns

@@ -3,10 +3,11 @@
  * In: tile IR.  Out: loads of a loop's products whose pointers and mask are those of a block of an array that the host
  * can describe have become bulk_loads, as those of tensors have:
  *     load a + i[:, None] * K + (l + k)[None, :], (i < M)[:, None] & (k + l < K)[None, :]
- * ->  bulk_load map, start of i, k           map: at a, M by K, rows K apart
+ *     ->
+ *     bulk_load map, start of i, k           map: at a, M by K, rows K apart
  * The one idea: an address is a sum of products (affine.h).  Terms with the same factor that the host knows are
- * coordinates along one dimension of the array, of which that factor is the stride: K for the rows, 1 inside of them, M
- * * K for a batch.  So it does not matter whether pointers are moved on or made anew each round, nor where the user
+ * coordinates along one dimension of the array, of which that factor is the stride: K for the rows, 1 inside of them,
+ * M * K for a batch.  So it does not matter whether pointers are moved on or made anew each round, nor where the user
  * put which offset.
  *
  * Where pointers and map could differ: an element that the mask leaves out has to lie outside of the map's extents and

@@ -5,9 +5,10 @@
  * false at the body's end), the loop is rewritten: a FOR becomes a WHILE that counts trips, and the flags and the
  * function's result become further carried values.  So a `break` that a compile-time condition removed costs nothing.
  *
- *     for i in range(lo, hi, step) { body }   with exits   becomes
- *     while (k = 0, stop = false, ...) { !stop && k < trips } { i = lo + k * step; body; yield k + 1, broken|returned,
- * ... } */
+ *     for i in range(lo, hi, step) { body }             becomes, with exits,
+ *
+ *     while (k = 0, stop = false, ...) { !stop && k < trips }
+ *         { i = lo + k * step; body; yield k + 1, broken|returned, ... } */
 #include "internal.h"
 
 #include <string.h>

@@ -82,9 +82,15 @@ void diag_render_json(diags *, text *out);
 void diag_json_string(text *out, const char *); /* quoted and escaped; null: null */
 
 /* Codes: compiler/support/codes.def, one row each: CODE(number, "title").  Ranges:
- *   1xx lexing and parsing, 2xx names, types and shapes, 3xx compile-time evaluation, calls and declarations,
- *   4xx control flow, 5xx built-ins, 6xx kernels, options, grids and autotune, 7xx limits, 8xx code generation, files
- * and tools, 9xx not on this target. */
+ *   1xx   lexing and parsing
+ *   2xx   names, types and shapes
+ *   3xx   compile-time evaluation, calls and declarations
+ *   4xx   control flow
+ *   5xx   built-ins
+ *   6xx   kernels, options, grids and autotune
+ *   7xx   limits
+ *   8xx   code generation, files and tools
+ *   9xx   not on this target */
 typedef struct diag_code {
 	uint16_t number;
 	const char *title; /* what the code stands for, for the documentation */
