@@ -106,6 +106,7 @@ blk_status tune_trials(tune_job *);
 typedef struct trial_copy {
 	memory_span of;    /* the caller's memory */
 	uint64_t room, at; /* what was allocated; where the copy begins there */
+	uint64_t kept;     /* as it was before the first trial; 0: not asked for */
 	bool zeroed;       /* in trials */
 } trial_copy;
 

@@ -1,9 +1,10 @@
 /* The memory of trials.
  *
  * In: the arguments of a launch.  Out: the same arguments, but every pointer into memory that a trial may write points
- * into a copy of it, fresh before each trial; so each sees what the launch will see, and nothing has to be put back,
- * whatever ends the trials.  The one idea: what is copied is all that may lie behind a pointer (memory_behind()), as a
- * kernel's masks are not known; where that is not known either, or there is no room, nothing is tried.
+ * into a copy of it, fresh before each trial from one that is taken before the first; so each sees what the launch will
+ * see, whatever others write beside it meanwhile, and nothing has to be put back, whatever ends the trials.  The one
+ *idea: what is copied is all that may lie behind a pointer (memory_behind()), as a kernel's masks are not known; where
+ *that is not known either, or there is no room, nothing is tried.
  *
  *	the caller's   |....y.......m....|      one allocation, two parameters
  *	the copy       |....y'......m'...|      the same distances, the same alignment
@@ -131,7 +132,21 @@ blk_status trial_refresh(const trial *t)
 	for (uint32_t i = 0; !status && i < t->ncopies; i++) {
 		const trial_copy *c = &t->copies[i];
 		status = c->zeroed ? b->fill(t->device, c->at, 0, c->of.bytes, NULL)
-				   : b->copy(t->device, c->at, c->of.base, c->of.bytes, NULL);
+				   : b->copy(t->device, c->at, c->kept, c->of.bytes, NULL);
+	}
+	return status;
+}
+
+/* What all trials find.  The caller's memory is read once: others may write to it, beside what the kernel uses. */
+static blk_status keep_all(trial *t)
+{
+	const backend *b = t->device->backend;
+	blk_status status = BLK_OK;
+	for (uint32_t i = 0; !status && i < t->ncopies; i++) {
+		trial_copy *c = &t->copies[i];
+		if (c->zeroed) continue;
+		status = b->allocate(t->device, c->of.bytes, &c->kept);
+		if (!status) status = b->copy(t->device, c->kept, c->of.base, c->of.bytes, NULL);
 	}
 	return status;
 }
@@ -236,7 +251,7 @@ static blk_status make_copies(trial *t)
 		if (j->kernel->tuner->reset[i]) choose_zeroed(t, i);
 	if (!status) redirect(t);
 	if (status || !t->ncopies) return status;
-	if (!(status = trial_refresh(t))) status = t->device->backend->sync(t->device);
+	if (!(status = keep_all(t)) && !(status = trial_refresh(t))) status = t->device->backend->sync(t->device);
 	return status ? give_up(t, status) : BLK_OK;
 }
 
@@ -264,7 +279,10 @@ blk_status trial_memory_make(trial *t)
 
 void trial_memory_free(trial *t)
 {
-	for (uint32_t i = 0; i < t->ncopies; i++) t->device->backend->release(t->device, t->copies[i].room);
+	for (uint32_t i = 0; i < t->ncopies; i++) {
+		if (t->copies[i].kept) t->device->backend->release(t->device, t->copies[i].kept);
+		t->device->backend->release(t->device, t->copies[i].room);
+	}
 	for (uint32_t i = 0; i < t->nsections; i++) free(t->sections[i].reference);
 	free(t->copies);
 	free(t->sections);

@@ -74,7 +74,7 @@ static blk_status read_before(trial *t, const trial_section *s)
 {
 	memset(t->before, 0, s->bytes);
 	return s->copy->zeroed ? BLK_OK
-			       : t->device->backend->read(t->device, t->before, s->copy->of.base + s->from, s->bytes);
+			       : t->device->backend->read(t->device, t->before, s->copy->kept + s->from, s->bytes);
 }
 
 /* Relative Frobenius distance of what is in t->got from the first configuration's results. */
