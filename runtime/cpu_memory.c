@@ -26,10 +26,14 @@ typedef struct region {
 	bool mapped;
 } region;
 
+/* Of all devices' regions.  A fork takes it, so that a child finds no list half changed, and the lock free: one lock
+ * for all of them needs no list of the devices. */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 struct cpu_memory {
 	cpu_mode mode;
-	pthread_rwlock_t lock; /* of what follows */
-	region *at;            /* by address */
+	region *at; /* by address */
 	size_t n, room;
 };
 
@@ -38,15 +42,33 @@ static uint64_t up(uint64_t v, uint64_t to)
 	return (v + to - 1) / to * to;
 }
 
+static void before_fork(void)
+{
+	pthread_rwlock_wrlock(&lock);
+}
+
+static void in_parent(void)
+{
+	pthread_rwlock_unlock(&lock);
+}
+
+/* The thread that has the lock is another one here, by its number. */
+static void in_child(void)
+{
+	pthread_rwlock_init(&lock, NULL);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, in_parent, in_child);
+}
+
 int cpu_memory_create(cpu_mode mode, cpu_memory **out)
 {
+	pthread_once(&once, watch_forks);
 	cpu_memory *m = calloc(1, sizeof *m);
 	*out = NULL;
 	if (!m) return CPU_NO_MEMORY;
-	if (pthread_rwlock_init(&m->lock, NULL) != 0) {
-		free(m);
-		return CPU_NO_MEMORY;
-	}
 	m->mode = mode;
 	*out = m;
 	return CPU_OK;
@@ -55,7 +77,6 @@ int cpu_memory_create(cpu_mode mode, cpu_memory **out)
 void cpu_memory_destroy(cpu_memory *m)
 {
 	if (!m) return;
-	pthread_rwlock_destroy(&m->lock);
 	free(m->at);
 	free(m);
 }
@@ -157,9 +178,9 @@ bool cpu_memory_allocate(cpu_memory *m, uint64_t bytes, uint64_t *address)
 	bool guarded = m->mode != CPU_FAST && map(&r, bytes);
 	if (!guarded && !plain(&r, bytes)) return false;
 	if (m->mode != CPU_FAST) prepare(m, &r);
-	pthread_rwlock_wrlock(&m->lock);
+	pthread_rwlock_wrlock(&lock);
 	bool good = insert(m, &r);
-	pthread_rwlock_unlock(&m->lock);
+	pthread_rwlock_unlock(&lock);
 	if (!good) drop(&r);
 	*address = good ? r.begin : 0;
 	return good;
@@ -167,12 +188,12 @@ bool cpu_memory_allocate(cpu_memory *m, uint64_t bytes, uint64_t *address)
 
 void cpu_memory_release(cpu_memory *m, uint64_t address)
 {
-	pthread_rwlock_wrlock(&m->lock);
+	pthread_rwlock_wrlock(&lock);
 	size_t i = below(m, address) - 1;
 	region r = m->at[i];
 	m->n--;
 	memmove(m->at + i, m->at + i + 1, (m->n - i) * sizeof r);
-	pthread_rwlock_unlock(&m->lock);
+	pthread_rwlock_unlock(&lock);
 	drop(&r);
 }
 
@@ -187,10 +208,10 @@ static const region *around(const cpu_memory *m, uint64_t address)
 
 bool cpu_memory_find(cpu_memory *m, uint64_t address, blk_cpu_range *out)
 {
-	pthread_rwlock_rdlock(&m->lock);
+	pthread_rwlock_rdlock(&lock);
 	const region *r = around(m, address);
 	if (r) *out = (blk_cpu_range){r->begin, r->bytes};
-	pthread_rwlock_unlock(&m->lock);
+	pthread_rwlock_unlock(&lock);
 	return r != NULL;
 }
 
@@ -215,7 +236,7 @@ static uint64_t first_other(const region *r, uint64_t from, uint64_t to)
 bool cpu_memory_intact(cpu_memory *m, uint64_t address, uint64_t *where)
 {
 	bool good = true;
-	pthread_rwlock_rdlock(&m->lock);
+	pthread_rwlock_rdlock(&lock);
 	const region *r = around(m, address);
 	if (r && r->mapped) {
 		uint64_t end = r->begin + r->bytes;
@@ -224,6 +245,6 @@ bool cpu_memory_intact(cpu_memory *m, uint64_t address, uint64_t *where)
 		*where = behind != r->inner_end ? behind : front;
 		if (!good) set_canaries(r);
 	}
-	pthread_rwlock_unlock(&m->lock);
+	pthread_rwlock_unlock(&lock);
 	return good;
 }

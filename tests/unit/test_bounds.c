@@ -785,6 +785,42 @@ static void forks(void **state)
 	assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
 }
 
+/* Children of a process whose other threads ask for buffers and free them all the time. */
+static _Atomic bool enough;
+static void *use_buffers(void *argument)
+{
+	while (!enough) {
+		blk_buffer *b;
+		if (blk_buffer_create(argument, 64, &b) == BLK_OK) blk_buffer_free(b);
+	}
+	return NULL;
+}
+static void forks_beside_buffers(void **state)
+{
+	(void)state;
+	enum { FORKS = 300 };
+	blk_device *mine = open_device("cpu:guarded"), *theirs = open_device("cpu:guarded");
+	pthread_t thread;
+	enough = false;
+	assert_int_equal(pthread_create(&thread, NULL, use_buffers, theirs), 0);
+	for (int i = 0; i < FORKS; i++) {
+		int status = 1;
+		pid_t pid = fork();
+		if (pid == 0) {
+			uint64_t at;
+			alarm(5);
+			_exit(!cpu_memory_allocate(theirs->memory, 64, &at) ||
+				!cpu_memory_allocate(mine->memory, 64, &at));
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	enough = true;
+	pthread_join(thread, NULL);
+	blk_device_close(mine);
+	blk_device_close(theirs);
+}
+
 /* Two devices at once, good launches beside bad ones. */
 typedef struct user {
 	const char *device;
@@ -1023,7 +1059,7 @@ int main(void)
 		T(missing_mask), T(everywhere_around), T(copied_pattern), T(kinds_of_access), T(over_the_end),
 		T(chosen_pointers), T(hints), T(masked), T(pointers), T(asserts_and_prints), T(names_of_modes),
 		T(from_the_cache), T(faults_of_the_host), T(deaths), T(other_handlers), T(blocked_signals),
-		T(launch_after_a_fault), T(forks), T(several_devices), T(many_buffers), T(fresh_memory), T(no_guards),
-		T(lines), T(lines_of_anything), T(scratch)};
+		T(launch_after_a_fault), T(forks), T(forks_beside_buffers), T(several_devices), T(many_buffers),
+		T(fresh_memory), T(no_guards), T(lines), T(lines_of_anything), T(scratch)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
