@@ -13,14 +13,21 @@
 #include <string.h>
 #include <sys/ucontext.h>
 
-enum { SIGNALS = 2 };
+enum { SIGNALS = 2, LAYERS = 8 };
 static const int numbers[SIGNALS] = {SIGSEGV, SIGBUS};
-static struct sigaction before[SIGNALS];
-/* Where `before` was installed while ours was there, it may call ours as its predecessor: what ours stood for then. */
-static struct sigaction older[SIGNALS];
-static bool follows[SIGNALS];
-static atomic_uint running;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of changes to all of these; the handler reads without */
+
+/* Our handler, and what was there before it.  A host may install its own over ours while a launch runs, and call ours
+ * as its predecessor for ever: the next launch then installs another of ours over the host's, and the host's calls lead
+ * to the one below, with what was there before that. */
+typedef struct layer {
+	struct sigaction before;
+	_Atomic bool spent; /* it was there for one signal (SA_RESETHAND), and that came */
+	bool covered;       /* some other handler may call it */
+} layer;
+static layer layers[SIGNALS][LAYERS];
+static unsigned top[SIGNALS]; /* the layer that was installed last */
+static unsigned running;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of `running` and of changes to `layers` */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Initial-exec: the handler may be the first on its thread to look, and must not allocate. */
@@ -32,9 +39,6 @@ cpu_trap *cpu_trap_set(cpu_trap *t)
 	inside = t;
 	return was;
 }
-
-/* The fault that this thread passes on: a handler that calls ours again has the same context. */
-static _Thread_local void *volatile passing __attribute__((tls_model("initial-exec")));
 
 /* ---- the handler ---- */
 
@@ -66,11 +70,11 @@ static void look(cpu_trap *t, const siginfo_t *info, const ucontext_t *c)
 #endif
 
 /* As the kernel would have it without us.  What a fault's default does it does when the instruction is tried again. */
-static void pass_on(struct sigaction *kept, int number, siginfo_t *info, void *context)
+static void pass_on(layer *l, int number, siginfo_t *info, void *context)
 {
-	struct sigaction now = *kept, *to = &now;
-	if (now.sa_flags & SA_RESETHAND) *kept = (struct sigaction){.sa_handler = SIG_DFL};
+	const struct sigaction *to = &l->before;
 	bool handled = to->sa_flags & SA_SIGINFO || (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN);
+	if (handled && (unsigned)to->sa_flags & SA_RESETHAND) handled = !atomic_exchange(&l->spent, true);
 	if (!handled) {
 		if (to->sa_handler == SIG_IGN && info->si_code <= 0) return;
 		struct sigaction plain = {.sa_handler = SIG_DFL};
@@ -87,60 +91,101 @@ static void pass_on(struct sigaction *kept, int number, siginfo_t *info, void *c
 		to->sa_handler(number);
 }
 
-static void on_fault(int number, siginfo_t *info, void *context)
+static void on_fault(unsigned which, int number, siginfo_t *info, void *context)
 {
 	cpu_trap *t = inside;
 	if (t && info->si_code > 0) { /* not sent by a process */
 		inside = NULL;
 		look(t, info, context);
-		siglongjmp(t->back, 1); /* the mask is as it was: nothing is blocked here */
+		/* a handler of the host's that led here may have blocked some */
+		pthread_sigmask(SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask, NULL);
+		siglongjmp(t->back, 1);
 	}
-	int i = number == SIGBUS; /* ORDER numbers */
-	bool again = follows[i] && (passing == context || !atomic_load(&running));
-	void *was = passing;
-	passing = context;
-	pass_on(again ? &older[i] : &before[i], number, info, context);
-	passing = was;
+	pass_on(&layers[number == SIGBUS][which], number, info, context); /* ORDER numbers */
 }
+
+#define HANDLER(N)                                                                                                     \
+	static void on_fault_##N(int number, siginfo_t *info, void *context)                                           \
+	{                                                                                                              \
+		on_fault(N, number, info, context);                                                                    \
+	}
+HANDLER(0)
+HANDLER(1)
+HANDLER(2)
+HANDLER(3)
+HANDLER(4)
+HANDLER(5)
+HANDLER(6)
+HANDLER(7)
+static void (*const handlers[LAYERS])(int, siginfo_t *, void *) = {
+	on_fault_0, on_fault_1, on_fault_2, on_fault_3, on_fault_4, on_fault_5, on_fault_6, on_fault_7};
 
 /* ---- arming ---- */
 
-static bool is_ours(const struct sigaction *a)
+/* Which of ours it is; LAYERS: none. */
+static unsigned ours_in(const struct sigaction *a)
 {
-	return a->sa_flags & SA_SIGINFO && a->sa_sigaction == on_fault;
+	unsigned i = a->sa_flags & SA_SIGINFO ? 0 : LAYERS;
+	while (i < LAYERS && a->sa_sigaction != handlers[i]) i++;
+	return i;
 }
 
 static bool same_handler(const struct sigaction *a, const struct sigaction *b)
 {
+	bool informed = a->sa_flags & SA_SIGINFO;
 	return a->sa_flags == b->sa_flags &&
-	       (a->sa_flags & SA_SIGINFO ? a->sa_sigaction == b->sa_sigaction : a->sa_handler == b->sa_handler);
+	       (informed ? a->sa_sigaction == b->sa_sigaction : a->sa_handler == b->sa_handler);
+}
+
+/* One for what is there now: that which was over it before, else one that nobody calls. */
+static unsigned choose_layer(const layer *of, const struct sigaction *now)
+{
+	unsigned i = 0;
+	while (i < LAYERS && !(of[i].covered && same_handler(&of[i].before, now))) i++;
+	if (i < LAYERS) return i;
+	for (i = 0; i < LAYERS && of[i].covered;) i++;
+	return i;
+}
+
+/* What was there is known before ours can be called.  Where all of ours are below handlers of the host's, they are
+ * called by those or not at all. */
+static bool install_one(int i)
+{
+	struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK}, was;
+	if (sigaction(numbers[i], NULL, &was) != 0) return false;
+	unsigned which = ours_in(&was);
+	if (which < LAYERS) return top[i] = which, true;
+	if ((which = choose_layer(layers[i], &was)) == LAYERS) return true;
+	top[i] = which;
+	layer *l = &layers[i][which];
+	l->before = was;
+	atomic_store(&l->spent, false);
+	ours.sa_sigaction = handlers[which];
+	sigemptyset(&ours.sa_mask);
+	if (sigaction(numbers[i], &ours, &was) != 0) return false;
+	if (ours_in(&was) == LAYERS) l->before = was; /* the host was quicker */
+	return true;
 }
 
 static bool install(void)
 {
-	struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK}, was;
-	ours.sa_sigaction = on_fault;
-	sigemptyset(&ours.sa_mask);
-	for (int i = 0; i < SIGNALS; i++) {
-		if (sigaction(numbers[i], &ours, &was) != 0) return false;
-		if (is_ours(&was)) continue;
-		follows[i] = follows[i] && same_handler(&was, &before[i]);
-		before[i] = was;
-	}
+	for (int i = 0; i < SIGNALS; i++)
+		if (!install_one(i)) return false;
 	return true;
 }
 
-/* One that the process has put in the place of ours since then stays. */
+/* One that the process has put in the place of ours since then stays, and may call ours. */
 static void remove_ours(void)
 {
 	struct sigaction was;
 	for (int i = 0; i < SIGNALS; i++) {
-		if (sigaction(numbers[i], &before[i], &was) != 0 || is_ours(&was)) continue;
-		sigaction(numbers[i], &was, NULL);
-		if (same_handler(&was, &before[i])) continue;
-		older[i] = before[i];
-		before[i] = was;
-		follows[i] = true;
+		if (sigaction(numbers[i], NULL, &was) != 0) continue;
+		unsigned which = ours_in(&was);
+		if (which != top[i]) layers[i][top[i]].covered = true;
+		if (which == LAYERS) continue;
+		struct sigaction plain = {.sa_handler = SIG_DFL};
+		layer *l = &layers[i][which];
+		sigaction(numbers[i], atomic_load(&l->spent) ? &plain : &l->before, NULL);
 	}
 }
 
@@ -183,7 +228,7 @@ bool cpu_traps_arm(void)
 void cpu_traps_disarm(void)
 {
 	pthread_mutex_lock(&lock);
-	if (running && atomic_fetch_sub(&running, 1) == 1) remove_ours();
+	if (running && --running == 0) remove_ours();
 	pthread_mutex_unlock(&lock);
 }
 

@@ -684,6 +684,54 @@ static void chained(void)
 	if (!page_faults()) _exit(4);
 }
 
+/* A newer handler of the host's that takes all faults, and leaves by a jump. */
+static void jumping_handler(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	(void)context;
+	second_calls++;
+	siglongjmp(out_of_it, 1);
+}
+
+static void *install_jumping(void *argument)
+{
+	int32_t *flag = argument;
+	while (!__atomic_load_n(&flag[1], __ATOMIC_ACQUIRE)) usleep(1000);
+	struct sigaction a = {.sa_flags = SA_SIGINFO};
+	a.sa_sigaction = jumping_handler;
+	sigaction(SIGSEGV, &a, NULL);
+	__atomic_store_n(&flag[0], 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void *jump_often(void *argument)
+{
+	int32_t *flag = argument;
+	while (!__atomic_load_n(&flag[1], __ATOMIC_ACQUIRE)) usleep(1000);
+	int first = first_calls, second = second_calls;
+	mprotect(guarded_page, 4096, PROT_READ);
+	for (volatile int i = 0; i < 3; i++)
+		if (!sigsetjmp(out_of_it, 1)) *(volatile char *)guarded_page = 1;
+	__atomic_store_n(&flag[0], 1, __ATOMIC_RELEASE);
+	return first_calls == first && second_calls == second + 3 ? argument : NULL;
+}
+
+static void jumped_out_of(void)
+{
+	struct sigaction a = {.sa_flags = SA_SIGINFO};
+	bool good;
+	alarm(60);
+	a.sa_sigaction = first_handler;
+	sigaction(SIGSEGV, &a, NULL);
+	guarded_page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, waiting);
+	launch_beside(d, k, install_jumping, &good);
+	launch_beside(d, k, jump_often, &good);
+	if (!good) _exit(1);
+}
+
 static _Atomic int calls_once;
 static void handler_once(int number)
 {
@@ -703,6 +751,7 @@ static void reset_by_itself(void)
 static void other_handlers(void **state)
 {
 	(void)state;
+	assert_int_equal(in_child(jumped_out_of), 0);
 	assert_int_equal(in_child(chained), 0);
 	int status = in_child(reset_by_itself);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
