@@ -13,7 +13,7 @@ static int show_entry(void *context, const blk_cache_entry *e)
 	struct tm t;
 	uint64_t *total = context;
 	if (localtime_r(&used, &t)) strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &t);
-	printf("%.12s  %s  %8" PRIu64 "  %-8s %s%s\n", e->file, when, e->bytes, e->target,
+	printf("%.12s  %-19s  %8" PRIu64 "  %-8s %s%s\n", e->file, when, e->bytes, e->target,
 		!e->valid      ? "(damaged)"
 		: e->kernel[0] ? e->kernel
 			       : "(check of a source)",

@@ -67,13 +67,14 @@ typedef enum unit { UNIT_TIME, UNIT_BYTES, UNIT_FLOPS } unit;
 
 static unit choose_unit(const measured *m, size_t n)
 {
-	bool bytes = true, flops = true;
+	bool any = false, bytes = true, flops = true;
 	for (size_t i = 0; i < n; i++) {
 		if (m[i].ms <= 0) continue;
+		any = true;
 		bytes = bytes && m[i].bytes > 0;
 		flops = flops && m[i].flops > 0 && (!m[i].clause || m[i].flops > 30 * m[i].bytes);
 	}
-	return flops ? UNIT_FLOPS : bytes ? UNIT_BYTES : UNIT_TIME;
+	return !any ? UNIT_TIME : flops ? UNIT_FLOPS : bytes ? UNIT_BYTES : UNIT_TIME;
 }
 
 static double in_unit(const measured *m, unit u, double ms)

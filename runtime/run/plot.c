@@ -44,14 +44,26 @@ bool plot_possible(const char *path, char *why, size_t room)
 	return false;
 }
 
+/* Between double quotes only a quote itself is special, and stands twice. */
+static void cell(FILE *f, const char *text)
+{
+	fputc('"', f);
+	for (; *text; text++) {
+		if (*text == '"') fputc('"', f);
+		fputc(*text, f);
+	}
+	fputs("\",", f);
+}
+
 static bool write_csv(FILE *f, const plot *p)
 {
 	fprintf(f, "series,label,x,y,low,high,ceiling\n");
 	for (size_t s = 0; s < p->n; s++)
 		for (size_t i = 0; i < p->series[s].n; i++) {
 			const plot_point *q = &p->series[s].points[i];
-			fprintf(f, "\"%s\",\"%s\",%.10g,%.6g,%.6g,%.6g,%.6g\n", p->series[s].name, q->label, q->x, q->y,
-				q->low, q->high, p->ceiling);
+			cell(f, p->series[s].name);
+			cell(f, q->label);
+			fprintf(f, "%.10g,%.6g,%.6g,%.6g,%.6g\n", q->x, q->y, q->low, q->high, p->ceiling);
 		}
 	return !ferror(f);
 }

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +155,7 @@ int sweep_at(const sweep *s, size_t i, sweep_point *p)
 	if (good && s->name) first = value_named(o, s->name, strlen(s->name));
 	snprintf(p->label, sizeof p->label, "%s", first);
 	p->x = strtod(first, &end);
-	if (*end || !(p->x > 0)) p->x = (double)i + 1;
+	if (*end || !(p->x > 0) || isinf(p->x)) p->x = (double)i + 1;
 	for (size_t k = 0; good && k < o->nvalues; k++)
 		if (o->values[k].text[0] != '@' && strchr(o->values[k].text, '['))
 			good = own(p, fill_extents(o, o->values[k].text), &o->values[k].text);
