@@ -76,7 +76,8 @@ typedef struct blk_event blk_event;
  * thread's next failing call. */
 BLK_API const char *blk_error(void);
 /* What the last module or launch call of this thread had to say beside its status: compiler warnings, a damaged cache
- * entry that was rebuilt, a kernel that could not be tuned.  "" when nothing; valid until the next such call. */
+ * entry that was rebuilt, a kernel that could not be tuned; and since then the first buffer of a cpu device that got no
+ * guard pages.  "" when nothing; valid until the next such call. */
 BLK_API const char *blk_note(void);
 BLK_API const char *blk_status_text(blk_status); /* "out of memory"; never null */
 BLK_API const char *blk_version(void);           /* "0.1.0" */

@@ -74,12 +74,17 @@ typedef enum cpu_mode { CPU_FAST, CPU_GUARDED, CPU_CHECKED } cpu_mode;
 
 /* cpu_memory.c: buffers, one set a device; any thread may ask. */
 typedef struct cpu_memory cpu_memory;
-int cpu_memory_create(cpu_mode, cpu_memory **out);
+/* `guards`: so many buffers of the process may have guards, whoever's they are. */
+int cpu_memory_create(cpu_mode, size_t guards, cpu_memory **out);
+/* How many, by the file that says how many mappings a process may have ("/proc/sys/vm/max_map_count"). */
+size_t cpu_memory_guards(const char *limit);
 void cpu_memory_destroy(cpu_memory *); /* all of it was released; NULL is fine */
 cpu_mode cpu_memory_mode(const cpu_memory *);
 bool cpu_memory_allocate(cpu_memory *, uint64_t bytes, uint64_t *address); /* 0 bytes have an address too */
-void cpu_memory_release(cpu_memory *, uint64_t address);                   /* one that was handed out */
-bool cpu_memory_find(cpu_memory *, uint64_t address, blk_cpu_range *out);  /* the buffer between whose guards it is */
+/* True once, when a buffer that should have guards has none: a sentence why, and the way out. */
+bool cpu_memory_warning(cpu_memory *, char *text, size_t room);
+void cpu_memory_release(cpu_memory *, uint64_t address);                  /* one that was handed out */
+bool cpu_memory_find(cpu_memory *, uint64_t address, blk_cpu_range *out); /* the buffer between whose guards it is */
 /* False: what lies around the buffer was written, at *where first.  It is put right again. */
 bool cpu_memory_intact(cpu_memory *, uint64_t address, uint64_t *where);
 

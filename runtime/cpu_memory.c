@@ -6,14 +6,18 @@
  * In: sizes.  Out: addresses, the buffer around an address, and whether what lies around one is as it was.
  * The one idea: a buffer ends as near to the page behind it as its alignment of 256 lets it, so that an access behind
  * the end faults at once; what is left of the two pages holds a pattern, by which a write there is found later.
- * Address space is cheap: the guards are wide, so that a wrong stride meets them and not another's memory.  Where the
- * system gives no such mapping (it counts them), a buffer is plain memory. */
+ * Address space is cheap: the guards are wide, so that a wrong stride meets them and not another's memory.  Mappings
+ * are not: the system counts them, and code and threads need some too.  Beyond a number of buffers, and where the system
+ * refuses, a buffer is plain memory, which is told once. */
 #include "cpu.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { ALIGN = 256, GUARD = 4 << 20, WORD = 8, FRESH = 0xff, FILLED = 64 << 10 };
@@ -30,10 +34,15 @@ typedef struct region {
  * for all of them needs no list of the devices. */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static size_t guarded; /* how many of all devices' regions are mapped: the process has so many mappings, not a device */
+
+typedef enum unguarded { NONE, TOO_MANY, REFUSED, TOLD } unguarded;
 
 struct cpu_memory {
 	cpu_mode mode;
-	region *at; /* by address */
+	size_t guards;      /* as many buffers of the process have some */
+	_Atomic int lacked; /* unguarded: why some buffer was not guarded */
+	region *at;         /* by address */
 	size_t n, room;
 };
 
@@ -63,13 +72,37 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-int cpu_memory_create(cpu_mode mode, cpu_memory **out)
+static uint64_t mappings(const char *limit)
+{
+	enum { USUAL = 65530 };
+	char line[32] = "";
+	FILE *f = fopen(limit, "re");
+	if (f && !fgets(line, sizeof line, f)) line[0] = 0;
+	if (f) fclose(f);
+	unsigned long long n = strtoull(line, NULL, 10);
+	return n ? n : USUAL;
+}
+
+/* Three mappings at most, the buffer and a guard on either side: a quarter is left to others.  Of a limited address
+ * space guards take a quarter. */
+size_t cpu_memory_guards(const char *limit)
+{
+	enum { PART = 4 };
+	uint64_t n = mappings(limit) / PART;
+	struct rlimit space;
+	if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return n;
+	uint64_t fit = space.rlim_cur / PART / (2 * (uint64_t)GUARD);
+	return fit < n ? fit : n;
+}
+
+int cpu_memory_create(cpu_mode mode, size_t guards, cpu_memory **out)
 {
 	pthread_once(&once, watch_forks);
 	cpu_memory *m = calloc(1, sizeof *m);
 	*out = NULL;
 	if (!m) return CPU_NO_MEMORY;
 	m->mode = mode;
+	m->guards = guards;
 	*out = m;
 	return CPU_OK;
 }
@@ -169,14 +202,33 @@ static bool insert(cpu_memory *m, const region *r)
 	memmove(m->at + i + 1, m->at + i, (m->n - i) * sizeof *r);
 	m->at[i] = *r;
 	m->n++;
+	guarded += r->mapped;
 	return true;
+}
+
+/* Threads that come at once may go beyond the number: it is no edge. */
+static bool room_for_guards(const cpu_memory *m)
+{
+	pthread_rwlock_rdlock(&lock);
+	bool room = guarded < m->guards;
+	pthread_rwlock_unlock(&lock);
+	return room;
+}
+
+static bool guard(cpu_memory *m, region *r, uint64_t bytes)
+{
+	if (m->mode == CPU_FAST) return false;
+	bool room = room_for_guards(m);
+	if (room && map(r, bytes)) return true;
+	int none = NONE;
+	atomic_compare_exchange_strong(&m->lacked, &none, room ? REFUSED : TOO_MANY);
+	return false;
 }
 
 bool cpu_memory_allocate(cpu_memory *m, uint64_t bytes, uint64_t *address)
 {
 	region r;
-	bool guarded = m->mode != CPU_FAST && map(&r, bytes);
-	if (!guarded && !plain(&r, bytes)) return false;
+	if (!guard(m, &r, bytes) && !plain(&r, bytes)) return false;
 	if (m->mode != CPU_FAST) prepare(m, &r);
 	pthread_rwlock_wrlock(&lock);
 	bool good = insert(m, &r);
@@ -186,12 +238,29 @@ bool cpu_memory_allocate(cpu_memory *m, uint64_t bytes, uint64_t *address)
 	return good;
 }
 
+bool cpu_memory_warning(cpu_memory *m, char *text, size_t room)
+{
+	int why = atomic_load(&m->lacked);
+	if (why != TOO_MANY && why != REFUSED) return false;
+	if (!atomic_compare_exchange_strong(&m->lacked, &why, TOLD)) return false;
+	char limit[64] = "the system refuses the mapping";
+	if (why == TOO_MANY) snprintf(limit, sizeof limit, "%zu buffers have some", m->guards);
+	snprintf(text, room,
+		"a buffer lies without guard pages: %s (vm.max_map_count and ulimit -v limit them); accesses outside "
+		"of such "
+		"buffers %s; raise the limit, or make fewer and larger buffers%s",
+		limit, m->mode == CPU_CHECKED ? "are found by checked code alone" : "may go unnoticed",
+		m->mode == CPU_CHECKED ? "" : ", or use the device cpu:checked, which needs no guards");
+	return true;
+}
+
 void cpu_memory_release(cpu_memory *m, uint64_t address)
 {
 	pthread_rwlock_wrlock(&lock);
 	size_t i = below(m, address) - 1;
 	region r = m->at[i];
 	m->n--;
+	guarded -= r.mapped;
 	memmove(m->at + i, m->at + i + 1, (m->n - i) * sizeof r);
 	pthread_rwlock_unlock(&lock);
 	drop(&r);

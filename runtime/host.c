@@ -33,8 +33,11 @@ blk_status host_sync(blk_device *d)
 
 static blk_status host_allocate(blk_device *d, size_t bytes, uint64_t *address)
 {
-	if (cpu_memory_allocate(d->memory, bytes, address)) return BLK_OK;
-	return error_set(BLK_ERROR_MEMORY, "out of memory for a buffer of %zu bytes", bytes);
+	char warning[512];
+	if (!cpu_memory_allocate(d->memory, bytes, address))
+		return error_set(BLK_ERROR_MEMORY, "out of memory for a buffer of %zu bytes", bytes);
+	if (cpu_memory_warning(d->memory, warning, sizeof warning)) note_add("%s", warning);
+	return BLK_OK;
 }
 
 static void host_release(blk_device *d, uint64_t address)
@@ -311,7 +314,8 @@ blk_status host_open(blk_device *d, const char *name)
 	blk_status wrong = find_mode(name, &mode);
 	if (wrong) return wrong;
 	int status = cpu_pool_create(&d->pool);
-	if (!status && (status = cpu_memory_create(mode, &d->memory))) cpu_pool_destroy(d->pool);
+	size_t guards = mode == CPU_FAST ? 0 : cpu_memory_guards("/proc/sys/vm/max_map_count");
+	if (!status && (status = cpu_memory_create(mode, guards, &d->memory))) cpu_pool_destroy(d->pool);
 	if (status) return cpu_error(status, "the cpu device's threads cannot be had");
 	d->checked = mode == CPU_CHECKED;
 	read_name(info);

@@ -284,6 +284,7 @@ int place_run(place *p, const job *j, bool tune)
 				"its addresses mean nothing to the process that --tune makes its trials in");
 	blk_status status = upload(p, j);
 	const blk_grid *grid = o->has_grid ? &o->grid : NULL;
+	if (!status) print_note(); /* of the buffers, which the next note replaces */
 	if (!status && tune) {
 		status = tune_kernel(p->kernel, grid, p->args, j->n);
 		print_note();

@@ -10,7 +10,7 @@ failing=$(sed -n '/^SYSTEM_CALLS := /,/[^\\]$/{s/^SYSTEM_CALLS := //;s/\\$//;p}'
 # Made to fail by other tests: the compiler's library is not there or is another (test_image, run-blkrun); malloc (test_memory_faults).
 elsewhere="dlopen dlsym dlinfo dladdr1 dlclose dlerror malloc calloc realloc strdup strndup"
 # On one's own memory, threads or signals, with arguments that are right: no way to fail that a program could meet.
-sure="clock_gettime closedir dirfd fclose fegetenv fegetround fesetenv fesetround fgets fwrite getenv geteuid getpid kill munmap nanosleep
+sure="clock_gettime closedir dirfd fclose fegetenv fegetround fesetenv fesetround fgets fwrite getenv geteuid getpid getrlimit kill munmap nanosleep
  pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_wait pthread_join pthread_key_create
  pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_rwlock_destroy pthread_rwlock_init
  pthread_rwlock_rdlock pthread_rwlock_unlock pthread_rwlock_wrlock pthread_setspecific pthread_sigmask raise readdir sched_yield sigaction

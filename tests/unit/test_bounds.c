@@ -949,6 +949,126 @@ static void fresh_memory(void **state)
 	}
 }
 
+/* ---- how many buffers have guards ---- */
+
+static size_t guards_by(const char *text)
+{
+	char path[] = "/tmp/blk_limit_XXXXXX";
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	size_t n = cpu_memory_guards(path);
+	unlink(path);
+	return n;
+}
+
+static void how_many_guards(void **state)
+{
+	(void)state;
+	struct rlimit before, now;
+	assert_int_equal(guards_by("262144\n"), 65536);
+	assert_int_equal(guards_by("8"), 2);
+	assert_int_equal(guards_by(""), 16382);
+	assert_int_equal(guards_by("none\n"), 16382);
+	assert_int_equal(cpu_memory_guards("/nowhere/at/all"), 16382);
+	getrlimit(RLIMIT_AS, &before);
+	now = before;
+	now.rlim_cur = (rlim_t)1 << 47; /* a quarter of it, in pieces of 8 MiB */
+	if (setrlimit(RLIMIT_AS, &now)) return;
+	assert_int_equal(guards_by("1000000000"), 1 << 22);
+	assert_int_equal(guards_by("8"), 2);
+	setrlimit(RLIMIT_AS, &before);
+}
+
+static bool has_guards(cpu_memory *m, uint64_t address)
+{
+	blk_cpu_range r;
+	return cpu_memory_find(m, address - 1, &r) && r.begin == address;
+}
+
+/* The number is the process's: what one device's buffers leave is another's, and what is freed is free again. */
+static void guards_are_shared(void **state)
+{
+	(void)state;
+	cpu_memory *m[2];
+	uint64_t at[5];
+	char text[512] = "";
+	for (int i = 0; i < 2; i++) assert_int_equal(cpu_memory_create(CPU_GUARDED, 3, &m[i]), CPU_OK);
+	for (int i = 0; i < 4; i++) assert_true(cpu_memory_allocate(m[i % 2], 100, &at[i]));
+	for (int i = 0; i < 4; i++) assert_int_equal(has_guards(m[i % 2], at[i]), i < 3);
+	assert_false(cpu_memory_warning(m[0], text, sizeof text));
+	assert_true(cpu_memory_warning(m[1], text, sizeof text));
+	assert_non_null(strstr(text, "3 buffers have some"));
+	assert_non_null(strstr(text, "vm.max_map_count"));
+	assert_non_null(strstr(text, "or use the device cpu:checked"));
+	assert_false(cpu_memory_warning(m[1], text, sizeof text));
+	cpu_memory_release(m[0], at[0]);
+	assert_true(cpu_memory_allocate(m[1], 100, &at[0]) && has_guards(m[1], at[0]));
+	assert_true(cpu_memory_allocate(m[0], 100, &at[4]) && !has_guards(m[0], at[4]));
+	assert_true(cpu_memory_warning(m[0], text, sizeof text));
+	cpu_memory_release(m[0], at[4]);
+	cpu_memory_release(m[0], at[2]);
+	const int second[] = {0, 1, 3};
+	for (int i = 0; i < 3; i++) cpu_memory_release(m[1], at[second[i]]);
+	for (int i = 0; i < 2; i++) cpu_memory_destroy(m[i]);
+}
+
+/* The advice is the mode's: checked code finds what no guard does, and fast devices have none. */
+static void advice(void **state)
+{
+	(void)state;
+	cpu_memory *m;
+	uint64_t at;
+	char text[512] = "";
+	assert_int_equal(cpu_memory_create(CPU_CHECKED, 0, &m), CPU_OK);
+	assert_true(cpu_memory_allocate(m, 100, &at));
+	assert_true(cpu_memory_warning(m, text, sizeof text));
+	assert_non_null(strstr(text, "are found by checked code alone"));
+	assert_null(strstr(text, "cpu:checked"));
+	cpu_memory_release(m, at);
+	cpu_memory_destroy(m);
+	assert_int_equal(cpu_memory_create(CPU_FAST, 0, &m), CPU_OK);
+	assert_true(cpu_memory_allocate(m, 100, &at));
+	assert_false(cpu_memory_warning(m, text, sizeof text));
+	cpu_memory_release(m, at);
+	cpu_memory_destroy(m);
+}
+
+static size_t count_mappings(void)
+{
+	size_t n = 0;
+	FILE *f = fopen("/proc/self/maps", "re");
+	assert_non_null(f);
+	for (int c; (c = fgetc(f)) != EOF;) n += c == '\n';
+	fclose(f);
+	return n;
+}
+
+/* More buffers than there are mappings for: code is mapped all the same, and the note comes once. */
+static void mappings_are_left(void **state)
+{
+	(void)state;
+	const char *limit = "/proc/sys/vm/max_map_count";
+	size_t guards = cpu_memory_guards(limit), before = count_mappings();
+	if (guards > 40000) skip(); /* where the limit is high it takes long */
+	blk_device *d = open_device("cpu:guarded");
+	blk_buffer *b;
+	make(d, poke); /* whose note is empty */
+	for (size_t i = 0; i < guards; i++) OK(blk_buffer_create(d, 4, &b));
+	assert_string_equal(blk_note(), "");
+	OK(blk_buffer_create(d, 400, &b));
+	assert_non_null(strstr(blk_note(), "a buffer lies without guard pages: "));
+	char *said = strdup(blk_note());
+	for (size_t i = 0; i < 2 * guards; i++) OK(blk_buffer_create(d, 4, &b));
+	assert_string_equal(blk_note(), said);
+	free(said);
+	assert_true(count_mappings() - before <= 3 * guards + 1000);
+	blk_kernel *k = make(d, poke);
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(zeros(d, 400)), blk_buf(zeros(d, 4)), blk_i64(99))));
+	blk_device_close(d);
+}
+
 /* No address space for guards: plain memory, which works. */
 static void without_room(void)
 {
@@ -967,6 +1087,7 @@ static void without_room(void)
 	now.rlim_cur = (rlim_t)pages * 4096 + (4 << 20);
 	if (setrlimit(RLIMIT_AS, &now)) _exit(3);
 	if (blk_buffer_create(d, 400, &y)) _exit(4);
+	if (!strstr(blk_note(), "the system refuses the mapping")) _exit(9);
 	if (blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(99)))) _exit(5);
 	float v = 1;
 	if (blk_buffer_read(y, 396, &v, 4) || v != 0) _exit(6);
@@ -1112,6 +1233,7 @@ int main(void)
 		T(chosen_pointers), T(hints), T(masked), T(pointers), T(asserts_and_prints), T(names_of_modes),
 		T(from_the_cache), T(faults_of_the_host), T(deaths), T(other_handlers), T(blocked_signals),
 		T(launch_after_a_fault), T(forks), T(forks_beside_buffers), T(several_devices), T(many_buffers),
-		T(fresh_memory), T(no_guards), T(lines), T(lines_of_anything), T(scratch)};
+		T(how_many_guards), T(guards_are_shared), T(advice), T(mappings_are_left), T(fresh_memory),
+		T(no_guards), T(lines), T(lines_of_anything), T(scratch)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
