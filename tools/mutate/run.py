@@ -111,6 +111,8 @@ def trace(folder, jobs):
         name, command = item
         notes = f"{folder}/trace.{name.replace('/', '-')}"
         how, seconds = attempt(folder, command, "trace", 600, trace=notes)
+        if how:  # tracing opens a file and takes its time: that a test notices it does not make it useless
+            how, seconds = attempt(folder, command, 0, 600)
         reached = sorted({int(n) for n in open(notes)}) if os.path.exists(notes) else []
         if os.path.exists(notes):
             os.remove(notes)
