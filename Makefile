@@ -103,6 +103,13 @@ $(BUILD)/tests/test_tool: WRAP = $(TOOL_CALLS:%=-Wl,--wrap=%)
 REPORT_CALLS := blk_bench blk_cache_clear blk_cache_folder blk_cache_list blk_device_bandwidth blk_device_query blk_kernel_cost blk_kernel_tune \
 	blk_sim_count blk_tune_export blk_tune_import clock_gettime isatty localtime_r
 $(BUILD)/tests/test_run_reports: WRAP = $(REPORT_CALLS:%=-Wl,--wrap=%)
+# What fails in turn of a whole blkrun.
+RUN_CALLS := blk_bench blk_buffer_create blk_buffer_read blk_buffer_write blk_cache_clear blk_cache_list blk_device_bandwidth blk_device_open \
+	blk_device_query blk_device_sync blk_event_create blk_event_elapsed blk_event_record blk_kernel_cost blk_kernel_find blk_kernel_grid \
+	blk_kernel_info blk_kernel_parameters blk_kernel_tune blk_launch blk_module_open blk_sim_configure blk_sim_count blk_tune_export \
+	blk_tune_import close fclose fstat fsync lseek open open_memstream posix_spawn_file_actions_adddup2 posix_spawn_file_actions_init \
+	posix_spawnp read rename setenv tmpfile waitpid write
+$(BUILD)/tests/test_run_faults: WRAP = $(RUN_CALLS:%=-Wl,--wrap=%)
 LOAD_CALLS := open fstat read realpath stat
 $(BUILD)/tests/test_load: WRAP = $(LOAD_CALLS:%=-Wl,--wrap=%)
 

@@ -16,10 +16,9 @@
 /* ---- Reporting ---- */
 
 /* Of the cpu device, as its name or else BLK_CPU says; null on others. */
-static const char *cpu_mode(const place *p, const options *o)
+static const char *cpu_mode(const blk_device_info *d, const options *o)
 {
-	blk_device_info d;
-	if (blk_device_query(p->device, &d) || d.kind != BLK_DEVICE_CPU) return NULL;
+	if (d->kind != BLK_DEVICE_CPU) return NULL;
 	return strncmp(o->device, "cpu:", 4) == 0 ? o->device + 4 : getenv("BLK_CPU");
 }
 
@@ -28,16 +27,16 @@ static bool is_checked(const char *mode)
 	return mode && strcmp(mode, "checked") == 0;
 }
 
-static void print_run(const place *p, const job *j)
+static int print_run(const place *p, const job *j)
 {
 	blk_device_info d;
 	blk_info info;
-	if (blk_device_query(p->device, &d)) return;
+	if (blk_device_query(p->device, &d)) return run_failed();
 	printf("%s on %s (%s)\n", blk_kernel_name(p->kernel), d.name, d.target);
 	printf("grid %" PRIu32 " x %" PRIu32 " x %" PRIu32, p->grid.x, p->grid.y, p->grid.z);
 	if (!p->launched) {
 		printf(": no programs, so nothing was launched\n");
-		return;
+		return 0;
 	}
 	bool known = blk_kernel_info(p->kernel, p->args, j->n, &info) == BLK_OK;
 	if (known && d.kind == BLK_DEVICE_CUDA)
@@ -52,16 +51,17 @@ static void print_run(const place *p, const job *j)
 			info.tensor_maps == 1 ? "" : "s", info.from_cache ? "from the cache" : "compiled now",
 			info.configuration[0] ? ", " : "", info.configuration);
 	if (known && info.fallback[0]) printf("code for any arguments, though these promise more: %s\n", info.fallback);
-	const char *mode = cpu_mode(p, j->options);
+	const char *mode = cpu_mode(&d, j->options);
 	if (j->options->bench && mode && !is_checked(mode))
 		printf("timed without checks of bounds (BLK_CPU=checked times with them)\n");
-	if (j->options->bench) return;
+	if (j->options->bench) return 0;
 	printf("time ");
 	print_quantity(p->ms * 1e-3, "s");
 	printf(" (one launch%s)\n", is_checked(mode) ? ", each access checked" : "");
 	measured m = {.ms = p->ms};
 	launch_cost(p, j, &m);
 	print_rates(&m, 0);
+	return 0;
 }
 
 static int print_outputs(const place *p, const job *j)
@@ -115,14 +115,14 @@ static int run_point(const sweep *s, size_t i, blk_device *device, double *peak,
 	sweep_point point;
 	place here = {0};
 	job *j = calloc(1, sizeof *j);
-	if (!j) return run_wrong(s->options->path, "out of memory");
+	if (!j) return run_no_memory(s->options->path);
 	int status = sweep_at(s, i, &point);
 	if (status) return free(j), status;
 	if (s->name) printf("%s%s = %s\n", i ? "\n" : "", s->name, point.label);
 	status = place_open(&here, &point.options, device);
 	if (!status) status = job_make(j, &point.options, here.kernel);
 	if (!status) status = place_run(&here, j, point.options.tune);
-	if (!status) print_run(&here, j);
+	if (!status) status = print_run(&here, j);
 	if (!status && point.options.sim.counters && simulator_print(here.device)) status = run_failed();
 	bool unwritten = false;
 	if (!status) status = unwritten_report(&here, j, &unwritten);
@@ -187,7 +187,7 @@ static int run_all(const options *o)
 	if (!status) status = outputs_possible(o);
 	if (status) return status;
 	measured *m = calloc(s.n, sizeof *m);
-	if (!m) return run_wrong(o->path, "out of memory");
+	if (!m) return run_no_memory(o->path);
 	status = device_open(o->device, &device);
 	for (size_t i = 0; !status && i < s.n; i++) status = run_point(&s, i, device, &peak, &m[i], &good);
 	if (!status && s.name && o->bench) printf("\n");
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 	else if (o.cache)
 		status = manage_cache(o.cache);
 	else
-		status = choose_checks(&o) ? run_all(&o) : run_wrong(o.path, "out of memory");
+		status = choose_checks(&o) ? run_all(&o) : run_no_memory(o.path);
 	options_free(&o);
 	if (fflush(stdout) != 0 && !status) {
 		fprintf(stderr, "blkrun: standard output cannot be written\n");

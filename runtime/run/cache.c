@@ -1,6 +1,7 @@
 /* --cache=list|clear: the cache of compiled code as a table. */
 #include "runtime/run/run.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +27,12 @@ static int show_entry(void *context, const blk_cache_entry *e)
 int manage_cache(const char *what)
 {
 	uint64_t total[2] = {0, 0}, removed;
+	errno = 0;
 	const char *folder = blk_cache_folder();
+	if (!folder && errno == ENOMEM) return run_no_memory("--cache");
 	if (!folder) {
-		printf("the cache is off\n");
+		printf("there is no cache: BLK_CACHE or BLK_CACHE_SIZE turns it off, or neither BLK_CACHE_DIR nor HOME "
+		       "names a folder\n");
 		return 0;
 	}
 	printf("%s\n", folder);

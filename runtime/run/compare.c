@@ -32,25 +32,20 @@ static bool compare(const job *j, size_t i, const array *got, const array *want,
 /* About a minute of one processor. */
 #define CHECK_BUDGET (UINT64_C(1) << 28)
 
-static bool same_device(blk_device *a, blk_device *b)
+static bool same_device(const blk_device_info *a, const blk_device_info *b)
 {
-	blk_device_info x, y;
-	return !blk_device_query(a, &x) && !blk_device_query(b, &y) && x.kind == y.kind && x.ordinal == y.ordinal &&
-	       strcmp(x.target, y.target) == 0;
-}
-
-static bool is_cpu(blk_device *d)
-{
-	blk_device_info x;
-	return !blk_device_query(d, &x) && x.kind == BLK_DEVICE_CPU;
+	return a->kind == b->kind && a->ordinal == b->ordinal && strcmp(a->target, b->target) == 0;
 }
 
 /* The device to compare with; `o` gets what it is to be opened with. */
 static int open_other(const place *p, const char *name, options *o, blk_device **there, bool *simulated)
 {
+	blk_device_info ran, other;
 	int status = device_open(name, there);
-	if (status || !same_device(p->device, *there)) return status;
-	if (!is_cpu(*there)) {
+	if (status) return status;
+	if (blk_device_query(p->device, &ran) || blk_device_query(*there, &other)) return run_failed();
+	if (!same_device(&ran, &other)) return 0;
+	if (other.kind != BLK_DEVICE_CPU) {
 		fprintf(stderr,
 			"blkrun: --check %s is the device that the kernel ran on: that two runs agree says "
 			"little; check against cpu\n",
@@ -122,7 +117,7 @@ static int check_file(const place *p, const job *j, const char *text)
 	char why[256], room[RUN_NAME], *copy = strdup(text), *equals = copy ? strchr(copy, '=') : NULL;
 	const char *path = equals ? equals + 1 : copy;
 	size_t i = 0;
-	if (!copy) return run_wrong("--check", "out of memory");
+	if (!copy) return run_no_memory("--check");
 	if (equals) *equals = 0;
 	int status = find_checked(j, equals ? copy : NULL, &i);
 	if (!status && !npy_read(path, j->arrays[i].type, &want, why, sizeof why)) {

@@ -23,6 +23,12 @@ int run_wrong(const char *name, const char *what)
 	return 2;
 }
 
+int run_no_memory(const char *name)
+{
+	fprintf(stderr, "blkrun: %s: out of memory\n", name);
+	return 1;
+}
+
 static growing said; /* what standard error has been told: of the process, as that is */
 
 static void print_line(void *context, const char *message)
@@ -48,9 +54,9 @@ static const char *value_of(const options *o, const char *name)
 
 static int fresh_array(const char *name, array *a, const char *kind, uint64_t seed)
 {
-	if (!array_allocate(a)) return run_wrong(name, "the buffer is too large for memory");
-	fill_array(a, kind, seed);
-	return 0;
+	if (array_allocate(a)) return fill_array(a, kind, seed), 0;
+	fprintf(stderr, "blkrun: %s: the buffer is too large for memory\n", name);
+	return 1;
 }
 
 /* "f16[77,208]:randn+f16[16,16]": buffers behind the parameters', and a table with a place for the address of each,
@@ -71,7 +77,7 @@ static int read_addresses(job *j, size_t i, const char *text)
 		j->nbuffers++;
 		const char *name = job_name(j, k, room);
 		char *one = strndup(text, n);
-		if (!one) return run_wrong(name, "out of memory");
+		if (!one) return run_no_memory(name);
 		const char *trouble = parse_buffer(one, &j->arrays[k], kind, &seed);
 		free(one);
 		if (trouble && (!n || *text == '@'))
@@ -272,6 +278,8 @@ static blk_status launch(place *p, const job *j)
 	if (!status) status = blk_event_record(end, NULL);
 	if (!status) status = blk_event_elapsed(start, end, &p->ms);
 	if (!status) status = blk_device_sync(p->device);
+	blk_event_free(start);
+	blk_event_free(end);
 	return status;
 }
 
@@ -301,7 +309,7 @@ int place_download(const place *p, const job *j, size_t i, array *out)
 {
 	*out = j->arrays[i];
 	out->data = NULL;
-	if (!array_allocate(out)) return run_wrong("a buffer", "out of memory");
+	if (!array_allocate(out)) return run_no_memory("a buffer");
 	if (blk_buffer_read(p->buffers[i], 0, out->data, out->bytes)) {
 		array_free(out);
 		return run_failed();

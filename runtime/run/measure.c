@@ -114,15 +114,19 @@ int plot_measured(const sweep *s, const measured *m, const char *kernel, const c
 	int status = 0;
 	unit u = choose_unit(m, s->n);
 	plot_point *points = calloc(s->n, sizeof *points);
-	sweep_point *sizes = calloc(s->n, sizeof *sizes);
+	char(*labels)[sizeof((sweep_point *)0)->label] = calloc(s->n, sizeof *labels);
 	plot_series series = {.name = kernel, .points = points};
-	if (!points || !sizes) status = 1, fprintf(stderr, "blkrun: out of memory\n");
+	if (!points || !labels) status = run_no_memory("--plot");
 	for (size_t i = 0; !status && i < s->n; i++) {
-		status = sweep_at(s, i, &sizes[i]);
-		if (status || m[i].ms <= 0) continue;
+		sweep_point size;
+		status = sweep_at(s, i, &size);
+		if (status) break;
 		double a = in_unit(&m[i], u, m[i].p20_ms), b = in_unit(&m[i], u, m[i].p80_ms);
-		points[series.n++] = (plot_point){
-			sizes[i].x, in_unit(&m[i], u, m[i].ms), a < b ? a : b, a < b ? b : a, sizes[i].label};
+		memcpy(labels[i], size.label, sizeof size.label);
+		if (m[i].ms > 0)
+			points[series.n++] = (plot_point){
+				size.x, in_unit(&m[i], u, m[i].ms), a < b ? a : b, a < b ? b : a, labels[i]};
+		sweep_point_free(&size);
 	}
 	snprintf(title, sizeof title, "%s on %s", kernel, device);
 	plot chart = {.title = title,
@@ -136,8 +140,7 @@ int plot_measured(const sweep *s, const measured *m, const char *kernel, const c
 		fprintf(stderr, "blkrun: --plot: %s\n", why);
 		status = 1;
 	}
-	for (size_t i = 0; sizes && i < s->n; i++) sweep_point_free(&sizes[i]);
 	free(points);
-	free(sizes);
+	free(labels);
 	return status;
 }

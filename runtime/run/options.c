@@ -144,30 +144,36 @@ const char *parse_buffer(const char *text, array *a, char kind[16], uint64_t *se
 
 /* ---- Options ---- */
 
-static bool split(const char *text, const char **name, const char **value, char **owner)
+static int too_many(size_t most, const char *what)
 {
-	const char *equals = strchr(text, '=');
-	if (!equals || equals == text) return false;
-	*owner = strdup(text); /* lives as long as the process's arguments: until the end */
-	if (!*owner) return false;
-	(*owner)[equals - text] = 0;
-	*name = *owner;
-	*value = *owner + (equals - text) + 1;
-	return true;
+	fprintf(stderr, "blkrun: more than %zu of %s\n", most, what);
+	return 2;
 }
 
-static int add_pair(const char *text, run_value *list, size_t *n, const char *what)
+/* "name=value" in two: the name is freed, and the value stands behind it. */
+static int split(const char *text, const char *what, run_value *pair)
 {
-	char *owner;
-	if (*n == RUN_LIST) return usage("too many of ", what);
-	if (!split(text, &list[*n].name, &list[*n].text, &owner)) return usage("name=value is missing after ", what);
-	for (size_t i = 0; i < *n; i++)
-		if (strcmp(list[i].name, list[*n].name) == 0) {
-			free(owner);
+	const char *equals = strchr(text, '=');
+	if (!equals || equals == text) return usage("name=value is missing after ", what);
+	char *name = strdup(text);
+	if (!name) return run_no_memory(text);
+	name[equals - text] = 0;
+	*pair = (run_value){name, name + (equals - text) + 1};
+	return 0;
+}
+
+static int add_pair(const char *text, run_value *list, size_t *n, size_t most, const char *what)
+{
+	run_value pair;
+	if (*n == most) return too_many(most, what);
+	int status = split(text, what, &pair);
+	for (size_t i = 0; !status && i < *n; i++)
+		if (strcmp(list[i].name, pair.name) == 0) {
+			free((void *)pair.name);
 			return usage("given twice: ", list[i].name);
 		}
-	++*n;
-	return 0;
+	if (!status) list[(*n)++] = pair;
+	return status;
 }
 
 static int parse_grid(const char *text, options *o)
@@ -212,7 +218,7 @@ static int set_option(options *o, const char *name, const char *value)
 		return 0;
 	}
 	if (strcmp(name, "grid") == 0) return parse_grid(value, o);
-	if (strcmp(name, "out") == 0) return add_pair(value, o->outs, &o->nouts, "--out");
+	if (strcmp(name, "out") == 0) return add_pair(value, o->outs, &o->nouts, RUN_LIST, "--out");
 	if (strcmp(name, "check") == 0) {
 		o->check = value;
 		return 0;
@@ -287,11 +293,10 @@ static int parse_long(options *o, int argc, char **argv, int *i)
 
 static int parse_define(options *o, const char *text)
 {
-	run_value list[RUN_LIST];
-	size_t n = 0;
-	if (o->ndefines == RUN_LIST) return usage("too many of ", "-D");
-	int status = add_pair(text, list, &n, "-D");
-	if (!status) o->defines[o->ndefines++] = (blk_define){list[0].name, list[0].text};
+	run_value pair;
+	if (o->ndefines == RUN_LIST) return too_many(RUN_LIST, "-D");
+	int status = split(text, "-D", &pair);
+	if (!status) o->defines[o->ndefines++] = (blk_define){pair.name, pair.text};
 	return status;
 }
 
@@ -299,7 +304,7 @@ static int parse_define(options *o, const char *text)
 static int parse_path(options *o, const char *text)
 {
 	o->path_copy = strdup(text);
-	if (!o->path_copy) return usage("out of memory", "");
+	if (!o->path_copy) return run_no_memory(text);
 	o->path = o->path_copy;
 	char *colon = strrchr(o->path_copy, ':');
 	if (colon && colon != o->path_copy && access(text, F_OK) != 0) {
@@ -328,7 +333,7 @@ int options_parse(int argc, char **argv, options *o)
 		else if (!o->path)
 			status = parse_path(o, a);
 		else
-			status = add_pair(a, o->values, &o->nvalues, a);
+			status = add_pair(a, o->values, &o->nvalues, RUN_PARAMETERS, a);
 	}
 	bool ships = o->cache && (strcmp(o->cache, "export") == 0 || strcmp(o->cache, "import") == 0);
 	if (!status && ships && !o->path) return usage("a file is missing after --cache=", o->cache);

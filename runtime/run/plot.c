@@ -168,6 +168,7 @@ static bool plot_csv(const char *path, const plot *p, char *why, size_t room)
 	FILE *f = open_memstream(&text, &n);
 	bool composed = f && write_csv(f, p);
 	if (f && fclose(f) != 0) composed = false;
+	composed = composed && text; /* for the last byte fclose may lack memory, and does not say so */
 	bool good = composed && whole_open(path) && whole_write(text, n) && whole_commit();
 	if (!good) broken(composed ? path : "the table", why, room);
 	free(text);

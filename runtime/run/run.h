@@ -65,7 +65,7 @@ typedef struct run_value {
 typedef struct options {
 	const char *path, *kernel, *device, *check, *check_name, *cache, *plot;
 	char *path_copy;
-	run_value values[RUN_LIST], outs[RUN_LIST];
+	run_value values[RUN_PARAMETERS], outs[RUN_LIST];
 	blk_define defines[RUN_LIST];
 	size_t nvalues, nouts, ndefines;
 	blk_grid grid;
@@ -89,7 +89,7 @@ typedef struct sweep {
 } sweep;
 typedef struct sweep_point {
 	options options;
-	char *owned[3 * RUN_LIST];
+	char *owned[2 * RUN_PARAMETERS + RUN_LIST];
 	size_t nowned;
 	char label[64]; /* the first list's value */
 	double x;       /* as a number; its place, from 1, where it is none */
@@ -126,8 +126,9 @@ typedef struct place {
 } place;
 
 /* These return exit statuses, after a message on stderr where they are not 0. */
-int run_failed(void); /* libblk's last error: 1 */
-int run_wrong(const char *name, const char *what);
+int run_failed(void);                              /* libblk's last error: 1 */
+int run_wrong(const char *name, const char *what); /* 2 */
+int run_no_memory(const char *name);               /* 1 */
 int device_open(const char *name, blk_device **);
 int job_make(job *, const options *, blk_kernel *);
 void job_free(job *);

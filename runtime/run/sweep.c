@@ -100,7 +100,7 @@ static const char *value_named(const options *o, const char *name, size_t n)
 {
 	for (size_t i = 0; i < o->nvalues; i++)
 		if (strncmp(o->values[i].name, name, n) == 0 && !o->values[i].name[n]) return o->values[i].text;
-	for (size_t i = 0; i < o->ndefines; i++)
+	for (size_t i = o->ndefines; i-- > 0;) /* of several with one name, the last counts */
 		if (strncmp(o->defines[i].name, name, n) == 0 && !o->defines[i].name[n]) return o->defines[i].value;
 	return NULL;
 }

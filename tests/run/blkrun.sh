@@ -53,6 +53,11 @@ run 0 "gelu" examples/gelu/gelu.blk n=3 x=f32[3]:zeros y=f32[3]:poison
 says '  0  0  0'
 run 0 "define" examples/softmax/softmax.blk:softmax_rows -D BLOCK=128 -Dnum_warps=2 stride=100 rows=3 n=100 x=f32[3,100]:zeros y=f32[3,100]:poison
 says '0.01  0.01'
+run 0 "the last of two defines" $add -D BLOCK=64 -D BLOCK=128 n=5 x=f32[BLOCK]:ones y=f32[5] z=f32[BLOCK]; says '^z: f32\[128\]'
+names=$(seq -f 'x%g' 255)
+echo "kernel all($(printf '%s: i32, ' $names) y: *i32) grid(1) { store(y, x1 + 1000 * x255); }" >all.blk
+# shellcheck disable=SC2046
+run 0 "256 parameters" all.blk $(printf '%s=7 ' $names) y=i32[1]; says '^  7007$'
 run 0 "half precision" examples/layer_norm/layer_norm.blk:layer_norm_forward -D T=f16 -D BLOCK=128 y=f16[4,100]:poison x=f16[4,100]:randn w=f16[100]:ones b=f16[100] mean=f32[4]:poison rstd=f32[4]:poison stride=100 rows=4 n=100 eps=1e-5 --check cpu
 run 0 "bf16 out" examples/layer_norm/layer_norm.blk:layer_norm_forward -D T=bf16 -D BLOCK=128 y=bf16[4,100] x=bf16[4,100]:randn w=bf16[100]:ones b=bf16[100] mean=f32[4] rstd=f32[4] stride=100 rows=4 n=100 eps=1e-5 --out y=bf.npy
 says 'NumPy has no bf16'

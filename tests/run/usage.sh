@@ -100,9 +100,9 @@ for n in x -1 1x 18446744073709551616 ''; do for o in sim-seed sim-steps sim-bud
 run 2 '--sim-schedules is a number up to 100000' add.blk --sim-schedules=100001
 # shellcheck disable=SC2046
 {
-	run 2 'too many of' add.blk $(seq -f 'n%g=3' 65)
-	run 2 'too many of -D' add.blk $(seq -f '-DA%g=1' 65)
-	run 2 'too many of --out' add.blk $(seq -f '--out=x%g=y' 65)
+	run 2 'more than 256 of n257=3' add.blk $(seq -f 'n%g=3' 257)
+	run 2 'more than 64 of -D' add.blk $(seq -f '-DA%g=1' 65)
+	run 2 'more than 64 of --out' add.blk $(seq -f '--out=x%g=y' 65)
 }
 # values: what is wrong with each is said behind its name
 value() { # words, value of n or of x

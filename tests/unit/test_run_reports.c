@@ -438,7 +438,8 @@ static void test_cache(void **state)
 	play.nentries = 4;
 	CAPTURED(status = manage_cache("list"));
 	assert_int_equal(status, 0);
-	said(captured.out, "the cache is off\n");
+	said(captured.out, "there is no cache: BLK_CACHE or BLK_CACHE_SIZE turns it off, or neither BLK_CACHE_DIR nor "
+			   "HOME names a folder\n");
 	play.folder = "/some/folder";
 	CAPTURED(status = manage_cache("list"));
 	assert_int_equal(status, 0);
