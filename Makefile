@@ -36,7 +36,7 @@ RUN_OBJ := $(RUN:%.c=$(BUILD)/%.o)
 SCALAR_OBJ := $(BUILD)/compiler/support/scalar.o
 TARGET_OBJ := $(BUILD)/compiler/target.o
 # What programs and libblk share: outputs that are whole or not there; blkc and libblk: packages and signatures.
-OUTPUT_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,output new_file)
+OUTPUT_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,output overwrite new_file)
 SAID_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,said growing)
 SHARED_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,package signature defines error growing run/whole) $(SCALAR_OBJ) $(OUTPUT_OBJ)
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
@@ -88,7 +88,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(INSIDE)
 	$(CC) -o $@ $^ $(WRAP) $(ALL_LDFLAGS) $(LLVM_shared) -lcmocka -ldl -lpthread -lm
 
 # The system calls of libblk that can fail, each of which test_system_faults makes fail; tests/run/calls.sh holds the list complete.
-SYSTEM_CALLS := open openat fopen opendir read pread write pwrite fsync ftruncate fstat stat lstat fstatat access rename unlink unlinkat \
+SYSTEM_CALLS := open openat fopen opendir read pread write pwrite fsync ftruncate fchmod fchown fstat stat lstat fstatat access rename unlink unlinkat \
 	mkdir flock fcntl futimens mmap mprotect posix_memalign aligned_alloc pthread_create memfd_create posix_fallocate pipe2 poll \
 	posix_spawn_file_actions_init posix_spawnattr_init posix_spawn getrandom sched_getaffinity close
 $(BUILD)/tests/test_system_faults: WRAP = $(SYSTEM_CALLS:%=-Wl,--wrap=%)

@@ -56,7 +56,7 @@ bool new_file_open(new_file *f, const cache_files *files, const char *path, unsi
 	for (int i = 0; i < TRIES; i++) {
 		if (!name_temporary(f)) return errno = ENAMETOOLONG, false;
 		f->exists = true;
-		f->fd = f->files->open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+		f->fd = f->files->open(f->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 		if (f->fd >= 0) return true;
 		f->exists = false;
 		if (errno != EEXIST) break;

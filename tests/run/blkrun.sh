@@ -32,6 +32,22 @@ run 0 "spaced options" $add n=5 x=f32[5] y=f32[5] z=f32[5] --grid 3,1,1 --out z=
 says '^grid 3 x 1 x 1'
 run 0 "npy out" $add n=1000 x=f32[10,100]:randn:3 y=f32[10,100]:rand z=f32[10,100]:poison --out x=x.npy --out z=z.npy --out=y=y.npy
 [ "$(wc -c <z.npy)" = 4128 ] && ok || bad "z.npy has $(wc -c <z.npy) bytes"
+# A file keeps its mode, and one that is mounted by itself its place.
+echo old >private.npy
+chmod 600 private.npy
+run 0 "private" $add n=5 x=f32[5]:ones y=f32[5]:ones z=f32[5] --out z=private.npy
+[ "$(stat -c %a private.npy)" = 600 ] && ok || bad "private.npy has mode $(stat -c %a private.npy)"
+for how in "unshare --mount" "unshare --user --map-root-user --mount" none; do
+	[ "$how" != none ] || break
+	touch mounted.npy outside.npy
+	$how mount --bind outside.npy mounted.npy 2>/dev/null && break
+done
+if [ "$how" = none ]; then skip 2; else
+	status 0 "mounted" $how sh -c 'mount --bind outside.npy mounted.npy && exec "$@"' sh \
+		"$blkrun" --device=cpu $add n=5 x=f32[5]:ones y=f32[5]:ones z=f32[5] --out z=mounted.npy
+	same outside.npy private.npy
+	rm -f mounted.npy outside.npy
+fi
 run 0 "npy in" $add n=1000 x=@x.npy y=@y.npy z=f32[10,100]:poison --out z=again.npy --check z.npy
 same z.npy again.npy
 says 'check z against z.npy: good, equal'

@@ -5,10 +5,12 @@
 #include <stdint.h>
 
 #include "output.h"
+#include "overwrite.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,6 +199,177 @@ static void test_modes(void **state)
 	assert_int_equal(st.st_mode & 07777, 0640);
 }
 
+static struct stat status_of(const char *at)
+{
+	struct stat st;
+	assert_int_equal(lstat(at, &st), 0);
+	return st;
+}
+
+/* A file is as private as the one that it replaces, whatever the umask. */
+static void test_kept_modes(void **state)
+{
+	(void)state;
+	static const mode_t modes[] = {0600, 0640, 0400, 0755, 0666};
+	for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+		put(path, "old");
+		assert_int_equal(chmod(path, modes[i]), 0);
+		ino_t was = status_of(path).st_ino;
+		assert_true(output_text(path, "new"));
+		assert_string_equal(get(path), "new");
+		assert_int_equal(status_of(path).st_mode & 07777, modes[i]);
+		assert_int_not_equal(status_of(path).st_ino, was);
+		unlink(path);
+	}
+	put(victim, "precious");
+	assert_int_equal(symlink(victim, path), 0);
+	mode_t was = umask(022);
+	assert_true(output_text(path, "new")); /* a link has no mode of its own */
+	umask(was);
+	assert_int_equal(status_of(path).st_mode & 07777, 0644);
+}
+
+/* Only root may give files away; everybody else's group loses what it had not. */
+static void test_kept_owners(void **state)
+{
+	(void)state;
+	if (geteuid() != 0) skip();
+	put(path, "old");
+	assert_int_equal(chmod(path, 0660), 0);
+	assert_int_equal(lchown(path, 12345, 12346), 0);
+	assert_true(output_text(path, "new"));
+	struct stat st = status_of(path);
+	assert_true(st.st_uid == 12345 && st.st_gid == 12346 && (st.st_mode & 07777) == 0660);
+	assert_int_equal(chmod(folder, 0777), 0);
+	static const mode_t modes[][2] = {{0660, 0600}, {0664, 0644}, {0646, 0646}, {0677, 0677}};
+	for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+		int status;
+		unlink(path);
+		put(path, "old");
+		assert_int_equal(chmod(path, modes[i][0]), 0);
+		pid_t child = fork();
+		if (child == 0) {
+			if (setgroups(0, NULL) || setgid(12345) || setuid(12345)) _exit(2);
+			_exit(output_text(path, "new") ? 0 : 1);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		st = status_of(path);
+		assert_true(st.st_uid == 12345 && st.st_gid == 12345);
+		assert_int_equal(st.st_mode & 07777, modes[i][1]);
+	}
+}
+
+/* ---- Files that keep their place ---- */
+
+static int busy(const char *from, const char *to)
+{
+	(void)from;
+	(void)to;
+	return errno = EBUSY, -1;
+}
+static int gone(const char *from, const char *to)
+{
+	(void)from;
+	unlink(to);
+	return errno = EBUSY, -1;
+}
+
+/* Ends as a file that is mounted by itself does. */
+static bool output_mounted(int (*rename)(const char *, const char *), const char *text)
+{
+	output o;
+	cache_files f = cache_system_files;
+	f.rename = rename;
+	if (!output_open(&o, path)) return false;
+	o.file.files = &f;
+	return output_write(&o, text, strlen(text)) && output_commit(&o);
+}
+
+static void test_mounted(void **state)
+{
+	(void)state;
+	put(path, "older and longer");
+	struct stat was = status_of(path);
+	assert_true(output_mounted(busy, "new"));
+	assert_string_equal(get(path), "new");
+	assert_true(status_of(path).st_ino == was.st_ino && status_of(path).st_mode == was.st_mode);
+	char *much = malloc(100001), *back = malloc(100001);
+	for (int i = 0; i < 100000; i++) much[i] = (char)('a' + i % 23);
+	much[100000] = 0;
+	assert_true(output_mounted(busy, much));
+	FILE *f = fopen(path, "re");
+	assert_int_equal(fread(back, 1, 100001, f), 100000);
+	fclose(f);
+	assert_memory_equal(back, much, 100000);
+	free(much);
+	free(back);
+	assert_false(output_mounted(gone, "new"));
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(files(), 0);
+	put(victim, "precious");
+	assert_int_equal(symlink(victim, path), 0);
+	assert_false(output_mounted(busy, "new")); /* no link is followed */
+	assert_int_equal(errno, ELOOP);
+	assert_string_equal(get(victim), "precious");
+}
+
+/* The bytes wait: what is not committed has changed nothing. */
+static int in_closed_folder(void)
+{
+	output o;
+	char other[160];
+	snprintf(other, sizeof other, "%s/other", folder);
+	struct stat was = status_of(path);
+	if (!output_open(&o, path) || !output_write(&o, "half", 4)) return 2;
+	output_abandon(&o);
+	if (strcmp(get(path), "old and longer") != 0) return 3;
+	if (!output_text(path, "new") || strcmp(get(path), "new") != 0) return 4;
+	if (status_of(path).st_ino != was.st_ino || status_of(path).st_mode != was.st_mode) return 5;
+	if (output_text(victim, "new") || errno != EACCES) return 6; /* it has a second name */
+	if (output_text(other, "new") || errno != EACCES) return 7;
+	if (output_text(folder, "new") || errno != EISDIR) return 8;
+	return 0;
+}
+
+static void test_closed_folder(void **state)
+{
+	(void)state;
+	char second[160];
+	int status;
+	snprintf(second, sizeof second, "%s/second", folder);
+	put(path, "old and longer");
+	put(victim, "precious");
+	assert_int_equal(link(victim, second), 0);
+	assert_int_equal(chmod(path, 0666) | chmod(victim, 0666) | chmod(folder, 0555), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		if (geteuid() == 0 && (setgroups(0, NULL) || setgid(12345) || setuid(12345))) _exit(9);
+		_exit(in_closed_folder());
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(chmod(folder, 0755), 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_string_equal(get(victim), "precious");
+}
+
+static void test_overwrite(void **state)
+{
+	(void)state;
+	put(path, "old");
+	int to = overwrite_open(path), from = open(folder, O_RDONLY), read_only = open(path, O_RDONLY);
+	assert_true(to >= 0 && from >= 0 && read_only >= 0);
+	assert_false(overwrite(to, from));
+	assert_int_equal(errno, EISDIR);
+	assert_false(overwrite(read_only, to));
+	close(to);
+	close(from);
+	close(read_only);
+	assert_int_equal(overwrite_open("/dev/null"), -1);
+	assert_int_equal(errno, EEXIST);
+}
+
 static void test_links(void **state)
 {
 	(void)state;
@@ -316,7 +489,8 @@ static void test_signals(void **state)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {T(test_each_call_fails), T(test_goes_on), T(test_modes), T(test_links),
+	const struct CMUnitTest tests[] = {T(test_each_call_fails), T(test_goes_on), T(test_modes), T(test_kept_modes),
+		T(test_kept_owners), T(test_mounted), T(test_closed_folder), T(test_overwrite), T(test_links),
 		T(test_devices), T(test_pipe), T(test_descriptors), T(test_long_names), T(test_signals)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,8 @@ static bool refused(const char *name, int error)
 	X(ssize_t, -1, ENOSPC, pwrite, (int a, const void *b, size_t c, off_t d), (a, b, c, d))                        \
 	X(int, -1, EIO, fsync, (int a), (a))                                                                           \
 	X(int, -1, EIO, ftruncate, (int a, off_t b), (a, b))                                                           \
+	X(int, -1, EPERM, fchmod, (int a, mode_t b), (a, b))                                                           \
+	X(int, -1, EPERM, fchown, (int a, uid_t b, gid_t c), (a, b, c))                                                \
 	X(int, -1, EIO, fstat, (int a, struct stat *b), (a, b))                                                        \
 	X(int, -1, EIO, stat, (const char *a, struct stat *b), (a, b))                                                 \
 	X(int, -1, EIO, lstat, (const char *a, struct stat *b), (a, b))                                                \
