@@ -54,7 +54,7 @@ static bool places(sim_warp *w, const sim_instr *in, uint32_t mask, bool writes,
 	}
 	sim_order_programs(w, mask, (sim_scope)in->scope, false, in->releases);
 	if (w->program->launch->counts) sim_count_access(w, in, mask, address, writes);
-	if (!sim_races(w, in, mask, at, bytes, !writes, writes, in->is_volatile)) return false;
+	if (!sim_races(w, in, mask, at, bytes, writes, in->is_volatile)) return false;
 	sim_order_programs(w, mask, (sim_scope)in->scope, in->acquires, false);
 	return true;
 }

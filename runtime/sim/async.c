@@ -77,7 +77,7 @@ static bool sources(sim_warp *w, const sim_instr *in, uint32_t mask, sim_pending
 		reads |= UINT32_C(1) << i;
 	}
 	if (w->program->launch->counts && reads) sim_count_global(w, reads, address, in->bytes, false);
-	return !reads || sim_races(w, in, reads, c->from, in->bytes, true, false, false);
+	return !reads || sim_races(w, in, reads, c->from, in->bytes, false, false);
 }
 
 bool sim_step_copy(sim_warp *w, const sim_instr *in, uint32_t mask)
@@ -95,7 +95,7 @@ bool sim_step_copy(sim_warp *w, const sim_instr *in, uint32_t mask)
 		if (!c->to[i]) return false;
 	}
 	if (w->program->launch->counts) sim_count_shared(w, mask, address, in->bytes);
-	if (!sim_races(w, in, mask, c->to, in->bytes, false, true, false)) return false;
+	if (!sim_races(w, in, mask, c->to, in->bytes, true, false)) return false;
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		memset(c->to_shadow[i], 0xff, in->bytes);
@@ -116,7 +116,7 @@ static bool land(sim_warp *w, const sim_pending *c, uint32_t lanes)
 		memset(c->to_shadow[i], 0, c->in->bytes);
 		if (c->read[i]) memcpy(c->to_shadow[i], c->from_shadow[i], c->read[i]);
 	}
-	return sim_races(w, c->in, lanes, c->to, c->in->bytes, false, true, false);
+	return sim_races(w, c->in, lanes, c->to, c->in->bytes, true, false);
 }
 
 bool sim_copies_land(sim_warp *w, uint32_t lanes)

@@ -146,7 +146,7 @@ static bool lane(sim_warp *w, const sim_instr *in, unsigned i, unsigned k, const
 	}
 	uint8_t *places[SIM_LANES];
 	places[i] = at;
-	if (!sim_races(w, in, UINT32_C(1) << i, places, where->bytes, true, true, true)) return false;
+	if (!sim_races(w, in, UINT32_C(1) << i, places, where->bytes, true, true)) return false;
 	uint64_t v = sim_register_read(sim_at(w, in->regs[k]), in->wide[0], i) >> where->shift;
 	uint64_t other = in->mode == ATOMIC_CAS ? sim_register_read(sim_at(w, in->c), in->wide[0], i) : 0;
 	uint64_t old = sim_atomic_swap(in, where->bytes, at, v, other, sim_is_global(in, where->address));

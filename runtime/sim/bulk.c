@@ -70,7 +70,7 @@ static bool is_readable(const sim_bulk *b)
 	for (uint32_t i = 0; i < pieces(b); i++) {
 		uint32_t offset = sim_bulk_piece(b, b->from, i).shared;
 		at[b->lane] = p->shared + offset;
-		if (!sim_races(b->w, b->in, UINT32_C(1) << b->lane, at, 16, true, false, false) ||
+		if (!sim_races(b->w, b->in, UINT32_C(1) << b->lane, at, 16, false, false) ||
 			!sim_proxied(b->w, b->in, b->lane, offset, 16, false))
 			return false;
 	}
@@ -87,8 +87,8 @@ static bool touch_global(const sim_bulk *b, const sim_piece *q)
 	uint32_t lane = UINT32_C(1) << b->lane, n = q->high - q->low;
 	bool reduces = b->in->saturates;
 	at[b->lane] = (uint8_t *)(uintptr_t)(q->global + q->low);
-	if (b->kind != BULK_STORE) return sim_races(b->w, b->in, lane, at, n, true, false, false);
-	return sim_races_of(b->w, b->in, lane, at, n, reduces, true, reduces, SIM_CLOCK_COPIES + b->w->index, b->clock);
+	if (b->kind != BULK_STORE) return sim_races(b->w, b->in, lane, at, n, false, false);
+	return sim_races_of(b->w, b->in, lane, at, n, true, reduces, SIM_CLOCK_COPIES + b->w->index, b->clock);
 }
 
 /* What it reads or writes in global memory the engine sees as threads of this launch have left it. */
@@ -344,7 +344,7 @@ static bool find_mbarriers(sim_bulk *b, const sim_program *owner)
 static bool take_piece(const sim_bulk *b, sim_program *p, uint32_t offset, uint32_t engine, uint32_t clock)
 {
 	return (p != b->w->program || sim_proxied(b->w, b->in, b->lane, offset, 16, true)) &&
-	       sim_races_async(b->w, b->in, b->lane, p, offset, 16, true, engine, clock);
+	       sim_races_async(b->w, b->in, b->lane, p, offset, 16, engine, clock);
 }
 
 /* The destinations may be written, and are nobody's until the copy lands. */
@@ -449,7 +449,7 @@ static bool has_read(const sim_bulk *b)
 	uint8_t *at[SIM_LANES];
 	for (uint32_t i = 0; i < pieces(b); i++) {
 		at[b->lane] = b->w->program->shared + sim_bulk_piece(b, b->from, i).shared;
-		if (!sim_races(b->w, b->in, UINT32_C(1) << b->lane, at, 16, true, false, false)) return false;
+		if (!sim_races(b->w, b->in, UINT32_C(1) << b->lane, at, 16, false, false)) return false;
 	}
 	return true;
 }

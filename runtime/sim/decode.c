@@ -92,9 +92,9 @@ bool decode_type(const char *s, scalar *out)
 sim_instr *decode_add(parser *p, sim_kind kind, const sim_instr *proto)
 {
 	sim_code *c = p->code;
+	if (c->n == SIM_MAX_CODE) return parse_fail(p, "more instructions than can be simulated"), NULL;
 	sim_instr *all = parse_grow(p, c->code, c->n, &c->room, sizeof *all);
 	if (!all) return NULL;
-	if (c->n > 10000000) return parse_fail(p, "more instructions than can be simulated"), NULL;
 	c->code = all;
 	sim_instr *in = &all[c->n++];
 	*in = *proto;

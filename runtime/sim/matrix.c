@@ -110,7 +110,7 @@ static bool find_rows(sim_warp *w, const sim_instr *in, bool writes, uint8_t *at
 		if (!at[i]) return false;
 	}
 	if (w->program->launch->counts) sim_count_shared(w, lanes, address, 16);
-	return sim_races(w, in, lanes, at, 16, !writes, writes, false);
+	return sim_races(w, in, lanes, at, 16, writes, false);
 }
 
 /* movmatrix: a matrix of 8 rows of 8 halves, row i in lanes 4 i to 4 i + 3, becomes its transpose. */

@@ -94,7 +94,7 @@ static bool make(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offse
 	uint8_t *at[SIM_LANES];
 	at[lane] = p->shared + offset;
 	if (count == 0 || count > MOST) return sim_report(w, in, lane, NULL, "an mbarrier of %u arrivals", count);
-	if (!sim_races(w, in, UINT32_C(1) << lane, at, 8, false, true, false)) return false;
+	if (!sim_races(w, in, UINT32_C(1) << lane, at, 8, true, false)) return false;
 	sim_mbarrier *b = NULL;
 	for (uint32_t i = 0; i < p->nmbarriers && !b; i++)
 		if (p->mbarriers[i].offset == offset) b = &p->mbarriers[i];

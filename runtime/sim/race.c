@@ -29,7 +29,7 @@ enum {
 	MARK_BYTES = MARK_LANES,
 	MARK_HALVES = MARK_WARPS
 }; /* of a write: by neighbouring lanes, each one or two bytes */
-enum { PAGE_BYTES = 4096, PAGE_CELLS = PAGE_BYTES / 4, MAX_PROGRAMS = (1 << 24) - 1, MAX_PC = (1 << 20) - 1 };
+enum { PAGE_BYTES = 4096, PAGE_CELLS = PAGE_BYTES / 4, MAX_PROGRAMS = (1 << 24) - 1 };
 
 struct sim_page {
 	atomic_flag busy;
@@ -326,15 +326,15 @@ static bool is_told(const sim_warp *w, const sim_mark *m, bool shared, uint32_t 
 	sim_released *r = atomic_load(&w->program->launch->released[m->program - 1]);
 	uint32_t from = m->thread / SIM_LANES;
 	if (!r) return false;
-	return from >= SIM_CLOCK_MBARRIER || m->clock < seen(&r->clock[from]) ||
+	return m->clock < seen(&r->clock[from]) ||
 	       (from < SIM_MAX_WARPS && seen(&r->lanes[from]) >> m->thread % SIM_LANES & 1 &&
 		       m->clock < seen(&r->until[from]));
 }
 
-/* Something that this warp knows of single lanes of its own. */
-static bool knows_own_lanes(const sim_warp *w)
+/* Single lanes of its own warp have told these lanes something since that access. */
+static bool knows_own_lanes(const sim_warp *w, const sim_mark *m, uint32_t lanes)
 {
-	return (w->known.some && w->known.lanes[w->index]) || (w->learners && w->learned.lanes[w->index]);
+	return m->clock < w->known.until[w->index] || (w->learners & lanes && m->clock < w->learned.until[w->index]);
 }
 
 /* Lanes of a warp, one of them `thread` (or an engine that they tell what to do), come behind it. */
@@ -342,7 +342,6 @@ static bool is_before(const sim_warp *w, const sim_mark *m, uint32_t lanes, uint
 {
 	const sim_program *p = w->program;
 	if (m->program != p->number + 1 || m->flags & MARK_PROGRAMS) {
-		if (!shared && !p->launch->released) return false;
 		uint32_t time = listened(w, lanes, shared);
 		if (time <= m->time) return false;
 		return m->flags & MARK_PROGRAMS || is_told(w, m, shared, time);
@@ -354,7 +353,7 @@ static bool is_before(const sim_warp *w, const sim_mark *m, uint32_t lanes, uint
 	if (m->flags & MARK_WARPS && !p->some_met && warp < SIM_MAX_WARPS) return false;
 	if (m->thread == thread && warp < SIM_CLOCK_GROUP)
 		return !(m->flags & MARK_LANES) || m->flags & MARK_WARPS || m->clock < w->known.clock[warp] ||
-		       knows_own_lanes(w);
+		       knows_own_lanes(w, m, lanes);
 	return sim_knows(w, lanes, m->thread, m->clock);
 }
 
@@ -484,12 +483,8 @@ static unsigned writers_of(
 static bool is_next(const sim_mark *m, const sim_mark *next)
 {
 	unsigned size = (unsigned)__builtin_popcount(next->bytes), end = 32 - (unsigned)__builtin_clz(m->bytes);
-	uint32_t how = size == 1 ? MARK_BYTES : MARK_HALVES, given = m->flags & (MARK_BYTES | MARK_HALVES);
 	return size <= 2 && (unsigned)__builtin_ctz(next->bytes) == end && m->program == next->program &&
-	       m->clock == next->clock && m->pc == next->pc && m->narrow == next->narrow &&
-	       (m->flags & MARK_ATOMIC) == (next->flags & MARK_ATOMIC) &&
-	       (given ? given == how : (unsigned)__builtin_popcount(m->bytes) == size) &&
-	       of_byte(m, end - 1).thread + 1 == next->thread;
+	       m->clock == next->clock && m->pc == next->pc && of_byte(m, end - 1).thread + 1 == next->thread;
 }
 
 static void extend(sim_mark *m, const sim_mark *next)
@@ -501,8 +496,7 @@ static void extend(sim_mark *m, const sim_mark *next)
 
 static bool same_access(const sim_mark *a, const sim_mark *b)
 {
-	return a->program == b->program && a->thread == b->thread && a->clock == b->clock && a->pc == b->pc &&
-	       a->flags == b->flags && a->narrow == b->narrow;
+	return a->program == b->program && a->thread == b->thread && a->clock == b->clock && a->pc == b->pc;
 }
 
 /* A cell whose four bytes are one mark's again. */
@@ -556,7 +550,7 @@ static sim_mark merged(const sim_warp *w, const sim_mark *m, sim_mark mine, uint
 	mine.flags = (mine.flags & m->flags & MARK_ATOMIC) | (m->flags & ~MARK_ATOMIC);
 	if (m->program != mine.program)
 		mine.flags |= MARK_PROGRAMS;
-	else if (m->thread != mine.thread || mine.thread < SIM_LANES * SIM_MAX_WARPS)
+	else
 		mine.flags |= m->thread / SIM_LANES == w->index ? MARK_LANES : MARK_WARPS;
 	return mine;
 }
@@ -597,28 +591,27 @@ static void forget_reads(sim_cell *c, uint32_t bytes, const sim_range *r, sim_pr
 	if (!m->bytes) m->program = 0;
 }
 
-/* An atomic that is none for other programs: its scope is the program, or a cluster of one. */
-static bool is_narrow(const sim_warp *w, const sim_instr *in)
+/* Atomics, each in the other's scope; `mine` is one of this cluster. */
+static bool both_atomic(const sim_cluster *c, const sim_mark *m, const sim_mark *mine)
 {
-	return in->scope == SCOPE_CTA || (in->scope == SCOPE_CLUSTER && w->program->cluster->n == 1);
-}
-
-static bool both_atomic(const sim_mark *a, const sim_mark *b)
-{
-	return a->flags & b->flags & MARK_ATOMIC && (a->program == b->program || !(a->narrow | b->narrow));
+	if (!(m->flags & mine->flags & MARK_ATOMIC)) return false;
+	if (m->program == mine->program || (m->scope == SCOPE_GPU && mine->scope == SCOPE_GPU)) return true;
+	if (m->scope == SCOPE_CTA || mine->scope == SCOPE_CTA) return false;
+	for (uint32_t rank = 0; rank < c->n; rank++)
+		if (c->programs[rank]->number + 1 == m->program) return true;
+	return false;
 }
 
 static sim_mark mark_of(const sim_warp *w, const sim_instr *in, uint32_t bytes, bool atomic, bool shared,
 	uint32_t thread, uint32_t clock)
 {
 	const sim_program *p = w->program;
-	size_t pc = (size_t)(in - p->code->code);
 	return (sim_mark){.program = p->number + 1,
 		.bytes = bytes,
 		.flags = atomic ? MARK_ATOMIC : 0,
 		.thread = thread,
-		.pc = pc > MAX_PC ? MAX_PC : (uint32_t)pc,
-		.narrow = atomic && is_narrow(w, in),
+		.pc = (uint32_t)(in - p->code->code),
+		.scope = atomic ? in->scope : 0,
 		.clock = clock,
 		.time = shared ? p->cluster->time : atomic_load_explicit(&p->launch->time, memory_order_relaxed)};
 }
@@ -633,23 +626,23 @@ static bool in_order(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *
 	unsigned n = m->program && m->bytes & bytes;
 	if (__builtin_expect(is_shared_out(m), 0)) n = writers_of(c, bytes, owner, r, offset, several), m = several;
 	for (; n; n--, m++)
-		if (!both_atomic(m, mine) && !is_before(w, m, lanes, thread, !r) &&
+		if (!both_atomic(w->program->cluster, m, mine) && !is_before(w, m, lanes, thread, !r) &&
 			!(writes && r && same_statement(w, in, m)))
 			return report(w, in, lane, m, writes, true, r, owner, offset, bytes);
 	m = &c->read;
 	if (!writes || !m->program) return true;
-	if (m->bytes & bytes && !both_atomic(m, mine) && !is_before(w, m, lanes, thread, !r))
+	if (m->bytes & bytes && !both_atomic(w->program->cluster, m, mine) && !is_before(w, m, lanes, thread, !r))
 		return report(w, in, lane, m, true, false, r, owner, offset, bytes);
 	if (is_split(m) && (m = parts_of(owner, r, offset, false)))
 		for (unsigned i = 0; i < 4; i++, m++)
-			if (bytes >> i & 1 && m->program && !both_atomic(m, mine) &&
+			if (bytes >> i & 1 && m->program && !both_atomic(w->program->cluster, m, mine) &&
 				!is_before(w, m, lanes, thread, !r))
 				return report(w, in, lane, m, true, false, r, owner, offset, bytes);
 	return true;
 }
 
 /* True: no race. */
-static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, uint32_t bytes, bool reads, bool writes,
+static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, uint32_t bytes, bool writes,
 	bool atomic, const sim_range *r, sim_program *owner, uint64_t offset, uint32_t thread, uint32_t clock)
 {
 	const sim_mark mine = mark_of(w, in, bytes, atomic, !r, thread, clock);
@@ -657,7 +650,7 @@ static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, 
 	if (writes) {
 		mark_write(c, &mine, r, owner, offset);
 		forget_reads(c, bytes, r, owner, offset);
-	} else if (reads) /* an atomic's mark is there already */
+	} else
 		mark_read(w, c, &mine, UINT32_C(1) << lane, r, owner, offset);
 	return true;
 }
@@ -695,11 +688,11 @@ static bool is_free(sim_warp *w, const sim_instr *in, unsigned lane, sim_program
 }
 
 bool sim_races_async(sim_warp *w, const sim_instr *in, unsigned lane, sim_program *p, uint64_t offset, uint64_t bytes,
-	bool writes, uint32_t engine, uint32_t clock)
+	uint32_t engine, uint32_t clock)
 {
 	for (uint64_t end = offset + bytes; offset < end; offset += 4) {
 		sim_cell *c = &p->cells[offset / 4];
-		if (writes && (p->npending | p->nreading) && !is_free(w, in, lane, p, offset, 4)) return false;
+		if ((p->npending | p->nreading) && !is_free(w, in, lane, p, offset, 4)) return false;
 		if (p != w->program || engine >= SIM_CLOCKS) { /* whose clocks this warp does not know */
 			c->write = c->read = (sim_mark){0};
 			if (engine < SIM_CLOCKS)
@@ -708,8 +701,7 @@ bool sim_races_async(sim_warp *w, const sim_instr *in, unsigned lane, sim_progra
 					.thread = SIM_LANES * engine,
 					.pc = (uint32_t)(in - p->code->code),
 					.clock = clock};
-		} else if (!touch(w, in, lane, c, 15, !writes, writes, false, NULL, p, offset, SIM_LANES * engine,
-				   clock))
+		} else if (!touch(w, in, lane, c, 15, true, false, NULL, p, offset, SIM_LANES * engine, clock))
 			return false;
 	}
 	return true;
@@ -722,55 +714,6 @@ static bool is_fenced(const sim_warp *w, const sim_mark *m, sim_proxy which)
 	uint32_t from = m->thread / SIM_LANES;
 	return from >= p->nwarps || p->warps[from].fenced[which][m->thread % SIM_LANES] > m->clock ||
 	       holds(&w->proxied[which], m->thread, m->clock);
-}
-
-/* What the engine reads was written before, and is seen by it, for all four warps. */
-static bool is_readable(sim_warp *leader, const sim_instr *in, uint32_t offset, const sim_mark *m)
-{
-	sim_program *p = leader->program;
-	bool proxied = m->program != p->number + 1;
-	for (uint32_t k = 0; k < 4; k++) {
-		sim_warp *w = leader + k;
-		if (!is_before(w, m, SIM_ALL, SIM_LANES * w->index, true))
-			return report(w, in, 0, m, false, true, NULL, p, offset, 15);
-		proxied = proxied || is_fenced(w, m, PROXY_SHARED);
-	}
-	return proxied || sim_proxied(leader, in, 0, offset, 4, false);
-}
-
-bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *offsets, uint32_t n, uint32_t clock)
-{
-	sim_program *p = leader->program;
-	uint32_t engine = SIM_CLOCK_GROUP + leader->index / 4, thread = 0, when = 0;
-	size_t pc = (size_t)(in - p->code->code);
-	sim_mark mine = {.program = p->number + 1,
-		.bytes = 15,
-		.thread = SIM_LANES * engine,
-		.pc = pc > MAX_PC ? MAX_PC : (uint32_t)pc,
-		.clock = clock};
-	bool any = false;
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t k = 0; k < 4; k++) {
-			sim_cell *c = &p->cells[offsets[i] / 4 + k];
-			const sim_mark *m = &c->write;
-			sim_mark several[4];
-			unsigned writers = m->program != 0;
-			if (is_shared_out(m))
-				writers = writers_of(c, 15, p, NULL, offsets[i] + 4 * k, several), m = several;
-			for (; writers; writers--, m++) {
-				if (any && m->thread == thread && m->clock == when) continue;
-				if (!is_readable(leader, in, offsets[i] + 4 * k, m)) return false;
-				thread = m->thread;
-				when = m->clock;
-				any = true;
-			}
-			m = &c->read;
-			mine.flags = 0;
-			if (m->program && m->thread != mine.thread && !is_before(leader, m, SIM_ALL, mine.thread, true))
-				mine.flags = MARK_WARPS;
-			c->read = mine;
-		}
-	return true;
 }
 
 /* `r`: the buffer, null: shared memory of the program. */
@@ -791,6 +734,49 @@ static bool report_proxies(sim_warp *w, const sim_instr *in, unsigned lane, cons
 		"between",
 		r ? sim_range_name(p->launch, r, name) : "shared memory", offset, writes ? "written" : "read", who,
 		where);
+}
+
+/* What the engine reads was written before, and is seen by it, for all four warps. */
+static bool is_readable(sim_warp *leader, const sim_instr *in, uint32_t offset, const sim_mark *m)
+{
+	sim_program *p = leader->program;
+	bool proxied = m->program != p->number + 1;
+	for (uint32_t k = 0; k < 4; k++) {
+		sim_warp *w = leader + k;
+		if (!is_before(w, m, SIM_ALL, SIM_LANES * w->index, true))
+			return report(w, in, 0, m, false, true, NULL, p, offset, 15);
+		proxied = proxied || is_fenced(w, m, PROXY_SHARED);
+	}
+	return proxied || report_proxies(leader, in, 0, m, NULL, offset, false);
+}
+
+bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *offsets, uint32_t n, uint32_t clock)
+{
+	sim_program *p = leader->program;
+	uint32_t engine = SIM_CLOCK_GROUP + leader->index / 4, program = 0, thread = 0, when = 0;
+	const sim_mark mine = {.program = p->number + 1,
+		.bytes = 15,
+		.thread = SIM_LANES * engine,
+		.pc = (uint32_t)(in - p->code->code),
+		.clock = clock};
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < 4; k++) {
+			sim_cell *c = &p->cells[offsets[i] / 4 + k];
+			const sim_mark *m = &c->write;
+			sim_mark several[4];
+			unsigned writers = m->program != 0;
+			if (is_shared_out(m))
+				writers = writers_of(c, 15, p, NULL, offsets[i] + 4 * k, several), m = several;
+			for (; writers; writers--, m++) {
+				if (m->program == program && m->thread == thread && m->clock == when) continue;
+				if (!is_readable(leader, in, offsets[i] + 4 * k, m)) return false;
+				program = m->program;
+				thread = m->thread;
+				when = m->clock;
+			}
+			c->read = mine;
+		}
+	return true;
 }
 
 /* Where there is no order at all that is a race, which is reported elsewhere. */
@@ -828,7 +814,7 @@ static void lock(sim_page *page)
 bool sim_proxied_global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t address, uint64_t bytes, bool writes)
 {
 	const sim_range *r = sim_range_find(w->program->launch, address);
-	if (!r || !r->pages) return true;
+	if (!r->pages) return true;
 	uint64_t offset = address - r->base;
 	for (uint64_t end = offset + bytes; offset < end; offset += 4 - (offset & 3)) {
 		sim_page *page = page_of(r, offset);
@@ -846,9 +832,9 @@ bool sim_proxied_global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_
 }
 
 bool sim_races(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes,
-	bool reads, bool writes, bool atomic)
+	bool writes, bool atomic)
 {
-	return sim_races_of(w, in, mask, at, bytes, reads, writes, atomic, w->index, w->clock);
+	return sim_races_of(w, in, mask, at, bytes, writes, atomic, w->index, w->clock);
 }
 
 /* The program of the cluster whose shared memory holds a byte; `p`: nobody's. */
@@ -873,7 +859,7 @@ static unsigned together(uint32_t mask, uint8_t *const at[SIM_LANES], unsigned i
 }
 
 bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes,
-	bool reads, bool writes, bool atomic, uint32_t engine, uint32_t clock)
+	bool writes, bool atomic, uint32_t engine, uint32_t clock)
 {
 	sim_program *p = w->program;
 	sim_page *page = NULL;
@@ -915,7 +901,7 @@ bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *cons
 				good = touch_together(
 					w, in, i, c, bytes, r, owner, offset, SIM_LANES * engine + i, clock);
 			else if (c)
-				good = touch(w, in, i, c, some, reads, writes, atomic, r, owner, offset,
+				good = touch(w, in, i, c, some, writes, atomic, r, owner, offset,
 					SIM_LANES * engine + (engine < SIM_MAX_WARPS ? i : 0), clock);
 			for (; others; others--) m &= m - 1;
 			done += n;

@@ -31,6 +31,7 @@ enum {
 	SIM_SHARED_BASE = 1024, /* address of the first byte of shared memory, as on hardware: 0 points nowhere */
 	SIM_LOCAL_BASE = 64,
 	SIM_MAX_WARPS = 32,
+	SIM_MAX_CODE = 1 << 20, /* instructions: sim_mark's pc */
 	SIM_BARRIERS = 16,
 	SIM_CLUSTER = 16,    /* programs of one */
 	SIM_RANK_SHIFT = 24, /* a shared address holds the program's rank in its cluster from this bit on */
@@ -249,7 +250,7 @@ typedef struct sim_level { /* lanes that wait for others of their warp */
 typedef struct sim_mark {                            /* an access that others must be in order with */
 	uint32_t program : 24, bytes : 4, flags : 4; /* number + 1, 0: none; which of the four */
 	uint32_t thread : 12, pc : 20;               /* thread / 32: whose clock */
-	uint32_t narrow : 1, clock : 31;             /* an atomic for its own program only; of the warp */
+	uint32_t scope : 2, clock : 30;              /* sim_scope of an atomic; of the warp */
 	uint32_t time; /* of the launch's acquires and releases; in shared memory, of the cluster's */
 } sim_mark;
 typedef struct sim_cell { /* of 4 bytes: their last writer and reader */
@@ -553,15 +554,15 @@ void sim_order_phase(const sim_program *, sim_knowledge *told, const sim_knowled
 /* One of these lanes knows what a thread (or engine) did at a clock. */
 bool sim_knows(const sim_warp *, uint32_t lanes, uint32_t thread, uint32_t clock);
 /* An access of each lane's `bytes`; false: a race, which has been reported. */
-bool sim_races(sim_warp *, const sim_instr *, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes, bool reads,
-	bool writes, bool atomic);
+bool sim_races(sim_warp *, const sim_instr *, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes, bool writes,
+	bool atomic);
 /* The same by an engine (or warp) of SIM_CLOCKS, at its clock. */
 bool sim_races_of(sim_warp *, const sim_instr *, uint32_t mask, uint8_t *const at[SIM_LANES], unsigned bytes,
-	bool reads, bool writes, bool atomic, uint32_t engine, uint32_t clock);
+	bool writes, bool atomic, uint32_t engine, uint32_t clock);
 
-/* An asynchronous access to shared memory of a program (the warp's, or of its cluster) whose clock is `engine`'s. */
+/* An asynchronous write to shared memory of a program (the warp's, or of its cluster) whose clock is `engine`'s. */
 bool sim_races_async(sim_warp *, const sim_instr *, unsigned lane, sim_program *, uint64_t offset, uint64_t bytes,
-	bool writes, uint32_t engine, uint32_t clock);
+	uint32_t engine, uint32_t clock);
 /* The reads of a warpgroup's matrix engine: n pieces of 16 bytes. */
 bool sim_races_product(sim_warp *leader, const sim_instr *, const uint32_t *offsets, uint32_t n, uint32_t clock);
 /* False: what an engine reads or writes there was written by a thread, with no fence between the proxies; reported. */

@@ -23,6 +23,8 @@ typedef struct hopper {
 	bool no_fence;                               /* behind the copying */
 	uint64_t seed, steps;                        /* 0: many */
 	bool json;                                   /* how a problem is written */
+	uint32_t first;                              /* only so many clusters run; 0: all */
+	bool filled;                                 /* `out` is defined from the start */
 	tensor_map_request map[3];
 	tensor_map maps[3];
 	char body[HOPPER_TEXT];
@@ -95,7 +97,7 @@ static inline bool hopper_run(hopper *h)
 	if (!good) return false;
 	const uint64_t arguments[] = {(uint64_t)(uintptr_t)h->out, (uint64_t)(uintptr_t)h->in};
 	for (int i = 0; i < 3; i++) memcpy(&h->maps[i], &h->map[i], sizeof h->maps[i]);
-	memset(h->out_shadow, 0xff, sizeof h->out_shadow);
+	if (!h->filled) memset(h->out_shadow, 0xff, sizeof h->out_shadow);
 	sim_range ranges[] = {
 		{.base = arguments[1], .bytes = HOPPER_IN, .shadow = h->in_shadow, .parameter = 1, .read_only = true},
 		{.base = arguments[0], .bytes = HOPPER_OUT, .shadow = h->out_shadow, .parameter = 0}};
@@ -122,7 +124,8 @@ static inline bool hopper_run(hopper *h)
 	pthread_mutex_init(&l.lock, NULL);
 	sim_cluster *c = sim_races_begin(&l) ? sim_cluster_new(&l, h->threads ? h->threads : 128) : NULL;
 	if (!c) sim_out_of_memory(&l);
-	for (uint32_t i = 0; c && i < programs / cluster && !atomic_load(&l.stopped); i++) {
+	uint32_t clusters = h->first ? h->first : programs / cluster;
+	for (uint32_t i = 0; c && i < clusters && !atomic_load(&l.stopped); i++) {
 		sim_cluster_start(c, (const uint32_t[3]){i, 0, 0});
 		while (sim_cluster_run(c, l.step_limit) == SIM_WAITS) continue;
 	}
