@@ -149,7 +149,7 @@ void place_close(place *);                          /* the device stays open */
 int place_download(const place *, const job *, size_t i, array *out);
 
 /* unwritten.c: says of each buffer that was filled with poison how many elements the run left so; *any: there are some.
- * May run the kernel once more, whose outputs are then as they were before. */
+ * May run the kernel more than once, whose outputs are then as they were before. */
 int unwritten_report(const place *, const job *, bool *any);
 
 /* compare.c: --check. */

@@ -1,22 +1,30 @@
 /* Which elements of poisoned outputs a kernel did not write.
  *
  * In: a job that has run.  Out: a line for each buffer that it left poison in.
- * The one idea: bits that look like poison may have been written, a nan or a byte of 0xa5, so where some do the kernel
- * runs again from the same inputs over another poison: what holds its poison after both was not written.  What the
+ * The one idea: bits that look like poison may have been written, a nan or a byte of 0xa5, or copied from another
+ * buffer's poison.  So where some do the kernel runs again from the same inputs, in some of these buffers over another
+ * poison.  In which of them a run has it says a binary digit of the buffer's number, so that no two buffers look alike
+ * in all runs, nor does one look like an input: what followed its own buffer's poison in all was not written.  What the
  * first run wrote is put back. */
 #include "runtime/run/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct outputs { /* by a buffer's number; data null for those that say nothing */
 	array now[RUN_BUFFERS];
-	bool suspect[RUN_BUFFERS];
+	unsigned number[RUN_BUFFERS]; /* of those that hold poison, from 1; 0: the others */
+	bool *kept[RUN_BUFFERS];      /* of them: the elements that held their buffer's poison in each run so far */
+	unsigned suspects;
 } outputs;
 
 static void outputs_free(outputs *o, const job *j)
 {
-	for (size_t i = 0; o && i < j->nbuffers; i++) array_free(&o->now[i]);
+	for (size_t i = 0; o && i < j->nbuffers; i++) {
+		array_free(&o->now[i]);
+		free(o->kept[i]);
+	}
 	free(o);
 }
 
@@ -30,33 +38,30 @@ static int download(const place *p, const job *j, bool wanted, outputs *o)
 	return status;
 }
 
-static bool holds_poison(const array *a)
+/* Run 0 is the one that has been; no buffer has the other poison there. */
+static bool has_other(const outputs *o, size_t i, unsigned run)
 {
-	uint64_t bits = fill_poison(a->type, false);
-	size_t i = 0;
-	while (i < a->count && array_bits(a, i) != bits) i++;
-	return i < a->count;
+	return run && o->number[i] >> (run - 1) & 1;
 }
 
-/* Elements that hold the poison of each run; in `at` the first of them. */
-static size_t count_unwritten(const array *one, const array *two, size_t *at)
+static size_t keep_poison(outputs *o, size_t i, unsigned run, const array *after)
 {
+	uint64_t bits = fill_poison(after->type, has_other(o, i, run));
 	size_t n = 0;
-	uint64_t first = fill_poison(one->type, false), second = fill_poison(one->type, true);
-	for (size_t i = 0; i < one->count; i++)
-		if (array_bits(one, i) == first && array_bits(two, i) == second && !n++) *at = i;
+	for (size_t k = 0; k < after->count; k++) n += o->kept[i][k] = o->kept[i][k] && array_bits(after, k) == bits;
 	return n;
 }
 
-static bool find_suspects(const job *j, outputs *o)
+static int find_suspects(const job *j, outputs *o)
 {
-	bool any = false;
 	for (size_t i = 0; i < j->nbuffers; i++) {
 		const array *a = &o->now[i];
-		o->suspect[i] = a->data && job_wrote(j, i, a) && holds_poison(a);
-		any = any || o->suspect[i];
+		if (!a->data || !job_wrote(j, i, a)) continue;
+		if (!(o->kept[i] = malloc(a->count + 1))) return run_wrong("a buffer", "out of memory");
+		memset(o->kept[i], true, a->count);
+		if (keep_poison(o, i, 0, a)) o->number[i] = ++o->suspects;
 	}
-	return any;
+	return 0;
 }
 
 static int write_other_poison(const place *p, const job *j, size_t i)
@@ -70,17 +75,37 @@ static int write_other_poison(const place *p, const job *j, size_t i)
 	return written ? 0 : run_failed();
 }
 
-static int run_again(const place *p, const job *j, const outputs *o)
+static int launch_over_poison(const place *p, const job *j, const outputs *o, unsigned run)
 {
 	const options *given = j->options;
 	if (place_write(p, j)) return run_failed();
 	for (size_t i = 0; i < j->nbuffers; i++) {
-		int status = o->suspect[i] ? write_other_poison(p, j, i) : 0;
+		int status = has_other(o, i, run) ? write_other_poison(p, j, i) : 0;
 		if (status) return status;
 	}
 	blk_status status = blk_launch(p->kernel, NULL, given->has_grid ? &given->grid : NULL, p->args, j->n);
 	if (!status) status = blk_device_sync(p->device);
 	return status ? run_failed() : 0;
+}
+
+static int run_again(const place *p, const job *j, outputs *o, unsigned run)
+{
+	int status = launch_over_poison(p, j, o, run);
+	for (size_t i = 0; !status && i < j->nbuffers; i++) {
+		array after = {0};
+		if (!o->number[i]) continue;
+		status = place_download(p, j, i, &after);
+		if (!status) keep_poison(o, i, run, &after);
+		array_free(&after);
+	}
+	return status;
+}
+
+static int run_for_each_digit(const place *p, const job *j, outputs *o)
+{
+	int status = 0;
+	for (unsigned run = 1; !status && o->suspects >> (run - 1); run++) status = run_again(p, j, o, run);
+	return status;
 }
 
 static int put_back(const place *p, const job *j, const outputs *o)
@@ -91,23 +116,19 @@ static int put_back(const place *p, const job *j, const outputs *o)
 	return status ? run_failed() : 0;
 }
 
-static int report(const place *p, const job *j, const outputs *o, size_t i, bool *any)
+static bool report(const job *j, const outputs *o, size_t i)
 {
 	char room[RUN_NAME];
-	array after = {0};
-	size_t first = 0, n;
-	int status = place_download(p, j, i, &after);
-	if (status) return status;
-	n = count_unwritten(&o->now[i], &after, &first);
-	array_free(&after);
-	if (!n) return 0;
+	size_t first = 0, n = 0;
+	for (size_t k = 0; k < j->arrays[i].count; k++)
+		if (o->kept[i][k] && !n++) first = k;
+	if (!n) return false;
 	bool counts = j->options->check && !j->options->allow_unwritten;
 	printf("%s%s: %s%zu of %zu elements were not written (they still hold poison), the first at ",
 		counts ? "check " : "", job_name(j, i, room), counts ? "WRONG, " : "", n, j->arrays[i].count);
 	print_index(&j->arrays[i], first);
 	printf("%s\n", counts ? "; --allow-unwritten takes that" : "");
-	*any = true;
-	return 0;
+	return true;
 }
 
 int unwritten_report(const place *p, const job *j, bool *any)
@@ -117,11 +138,12 @@ int unwritten_report(const place *p, const job *j, bool *any)
 	outputs *o = calloc(1, sizeof *o);
 	if (!o) return run_wrong("a buffer", "out of memory");
 	int status = download(p, j, true, o);
-	if (!status && find_suspects(j, o)) {
+	if (!status) status = find_suspects(j, o);
+	if (!status && o->suspects) {
 		status = download(p, j, false, o);
-		if (!status) status = run_again(p, j, o);
+		if (!status) status = run_for_each_digit(p, j, o);
 		for (size_t i = 0; !status && i < j->nbuffers; i++)
-			if (o->suspect[i]) status = report(p, j, o, i, any);
+			if (o->number[i] && report(j, o, i)) *any = true;
 		if (!status) status = put_back(p, j, o);
 	}
 	outputs_free(o, j);

@@ -237,10 +237,14 @@ status 0 "a device against itself" "$blkrun" --device=sim $add n=10 x=f32[10] y=
 says 'that two runs agree says little; check against cpu'; says 'good, equal'
 status 0 "another target" "$blkrun" --device=sim $add n=10 x=f32[10] y=f32[10] z=f32[10] --check sim:sm_90a; silent 'says little'
 
-# What still holds poison was not written: of every type, also where what was written looks like poison; nothing is left of the
-# second run that tells
+# What still holds poison was not written: of every type, also where what was written looks like poison or is another buffer's; nothing is
+# left of the runs that tell
 cat >parts.blk <<'END'
 kernel part(const T: type = f32, y: *T, x: *const T, n: i32) grid(1) { let i = arange(0, 256); store(y + i, load(x + i), mask = i < n); }
+kernel chain(const T: type = f32, a: *T, b: *T, c: *T, n: i32) grid(1) {
+	let i = arange(0, 256);
+	store(b + i, 1, mask = i < n); store(a + i, load(b + i)); store(c + i, load(a + i), mask = i < 128);
+}
 kernel add_one(y: *i32) grid(1) { let i = arange(0, 256); store(y + i, load(y + i) + 1); }
 kernel ticket(y: *i8, c: *i32, o: *i32) grid(4) { store(y + 2 * atomic_add(c, 1), 7); store(o + program_id(0), 1); }
 END
@@ -248,6 +252,8 @@ for t in bool i8 i16 i32 i64 u8 u16 u32 u64 f8e4m3 f8e5m2 f16 bf16 f32 f64; do
 	run 0 "$t written in part" parts.blk:part -D T=$t "y=${t}[2,128]:poison" "x=${t}[256]:poison" n=130 --out y=p.npy --out x=x1.npy
 	says '^y: 126 of 256 elements were not written (they still hold poison), the first at \[1, 2\]$'
 	tail -c 128 p.npy >y.tail; tail -c 128 x1.npy >x.tail; same y.tail x.tail
+	run 0 "$t copied" parts.blk:chain -D T=$t "a=${t}[256]:poison" "b=${t}[256]:poison" "c=${t}[256]:poison" n=100
+	silent 'a: 1'; says '^b: 156 of 256 elements were not written .* \[100\]$'; says '^c: 128 of 256 elements were not written .* \[128\]$'
 	run 0 "$t written" parts.blk:part -D T=$t "y=${t}[256]:poison" "x=${t}[256]:poison" n=256; silent 'not written'
 done
 run 0 "in place" parts.blk:add_one y=i32[256]:poison; silent 'not written'
