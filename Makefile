@@ -100,9 +100,13 @@ $(BUILD)/tests/test_records: WRAP = $(RECORD_CALLS:%=-Wl,--wrap=%)
 TOOL_CALLS := read write poll waitpid pipe2 mkostemp posix_spawn_file_actions_init posix_spawn_file_actions_adddup2
 $(BUILD)/tests/test_tool: WRAP = $(TOOL_CALLS:%=-Wl,--wrap=%)
 # What blkrun prints, of a libblk that is played.
-REPORT_CALLS := blk_bench blk_cache_clear blk_cache_folder blk_cache_list blk_device_bandwidth blk_device_query blk_kernel_cost blk_kernel_tune \
-	blk_sim_count blk_tune_export blk_tune_import clock_gettime isatty localtime_r
+REPORT_CALLS := blk_bench blk_cache_clear blk_cache_folder blk_cache_list blk_device_bandwidth blk_device_query blk_kernel_cost \
+	blk_kernel_parameters blk_kernel_tune blk_sim_count blk_tune_export blk_tune_import clock_gettime isatty localtime_r
 $(BUILD)/tests/test_run_reports: WRAP = $(REPORT_CALLS:%=-Wl,--wrap=%)
+$(BUILD)/tests/test_npy: WRAP = -Wl,--wrap=read
+$(BUILD)/tests/test_whole: WRAP = -Wl,--wrap=raise
+PLOT_CALLS := open_memstream tmpfile waitpid
+$(BUILD)/tests/test_plot: WRAP = $(PLOT_CALLS:%=-Wl,--wrap=%)
 # What fails in turn of a whole blkrun.
 RUN_CALLS := blk_bench blk_buffer_create blk_buffer_read blk_buffer_write blk_cache_clear blk_cache_list blk_device_bandwidth blk_device_open \
 	blk_device_query blk_device_sync blk_event_create blk_event_elapsed blk_event_record blk_kernel_cost blk_kernel_find blk_kernel_grid \

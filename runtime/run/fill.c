@@ -46,7 +46,7 @@ static uint64_t element(scalar t, const char *kind, uint64_t seed, uint64_t i)
 	else if (strcmp(kind, "rand") == 0) {
 		v = uniform(seed, i);
 		if (whole) v = floor(v * (t == SCALAR_BOOL ? 2 : 128));
-	} else if (strcmp(kind, "randn") == 0) {
+	} else { /* randn */
 		v = normal(seed, i);
 		if (whole) v = nearbyint(16 * v);
 		if (t == SCALAR_BOOL)

@@ -43,8 +43,8 @@ static bool is_raw(char kind, char size, scalar wanted)
 
 static bool find_type(const char *descr, scalar wanted, scalar *type, bool *swapped)
 {
-	char order = descr[0], kind = descr[1], size = descr[1] ? descr[2] : 0;
-	if (!order || !strchr("<>|=", order) || !kind || !size || descr[3]) return false;
+	if (strlen(descr) != 3 || !strchr("<>|=", descr[0])) return false;
+	char order = descr[0], kind = descr[1], size = descr[2];
 	*swapped = order == '>' && size != '1';
 	if (is_raw(kind, size, wanted)) return *type = wanted, true;
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
@@ -107,7 +107,8 @@ bool npy_parse(const unsigned char *bytes, size_t n, scalar wanted, array *a, si
 	if (bytes[6] < 1 || bytes[6] > 3) return fail(why, room, "it is of the unknown version %d", bytes[6]);
 	if (n < start) return fail(why, room, "it is truncated");
 	if (start == 12) length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-	if (length > n - start || length > 1 << 20) return fail(why, room, "it is truncated");
+	if (length > n - start) return fail(why, room, "it is truncated");
+	if (length > 1 << 20) return fail(why, room, "its header is longer than 1 MiB");
 	char *text = malloc(length + 1);
 	if (!text) return fail(why, room, "out of memory");
 	memcpy(text, bytes + start, length);
@@ -120,32 +121,42 @@ bool npy_parse(const unsigned char *bytes, size_t n, scalar wanted, array *a, si
 
 /* ---- Reading ---- */
 
-/* Does not wait for a pipe's other end. */
-static bool read_file(const char *path, unsigned char **bytes, size_t *n, char *why, size_t room)
+/* Does not wait for a pipe's other end.  -1: none that can be read. */
+static int open_file(const char *path, size_t *n, char *why, size_t room)
 {
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	bool good = fd >= 0 && fstat(fd, &st) == 0, regular = good && S_ISREG(st.st_mode);
+	bool good = fd >= 0 && fstat(fd, &st) == 0;
+	*n = good ? (size_t)st.st_size : 0;
+	if (good && S_ISREG(st.st_mode)) return fd;
 	if (!good || S_ISDIR(st.st_mode))
-		fail(why, room, "%s", good ? strerror(EISDIR) : strerror(errno));
-	else if (!regular)
+		fail(why, room, "%s", strerror(good ? EISDIR : errno));
+	else
 		fail(why, room, "it is a pipe or a device and no regular file");
-	*n = regular ? (size_t)st.st_size : 0;
-	*bytes = regular ? malloc(*n + 1) : NULL;
-	if (regular && !*bytes) fail(why, room, "it is too large for memory");
-	for (size_t done = 0; *bytes && done < *n;) {
-		ssize_t got = read(fd, *bytes + done, *n - done);
-		if (got < 0 && errno == EINTR) continue;
-		if (got > 0) {
-			done += (size_t)got;
-			continue;
-		}
-		fail(why, room, "%s", got ? strerror(errno) : "it shrank while it was read");
-		free(*bytes);
-		*bytes = NULL;
-	}
 	if (fd >= 0) close(fd);
-	return *bytes != NULL;
+	return -1;
+}
+
+static bool read_bytes(int fd, unsigned char *to, size_t n, char *why, size_t room)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t got = read(fd, to + done, n - done);
+		if (got < 0 && errno == EINTR) continue;
+		if (got <= 0) return fail(why, room, "%s", got ? strerror(errno) : "it shrank while it was read");
+		done += (size_t)got;
+	}
+	return true;
+}
+
+/* `*bytes` is the caller's to free, whatever is returned. */
+static bool read_file(const char *path, unsigned char **bytes, size_t *n, char *why, size_t room)
+{
+	int fd = open_file(path, n, why, room);
+	if (fd < 0) return false;
+	*bytes = malloc(*n + 1);
+	bool good = *bytes ? read_bytes(fd, *bytes, *n, why, room) : fail(why, room, "it is too large for memory");
+	close(fd);
+	return good;
 }
 
 static void swap_elements(array *a)
@@ -166,8 +177,8 @@ bool npy_read(const char *path, scalar wanted, array *a, char *why, size_t room)
 	size_t n = 0, data = 0;
 	bool swapped = false;
 	memset(a, 0, sizeof *a);
-	if (!read_file(path, &bytes, &n, why, room)) return false;
-	bool good = npy_parse(bytes, n, wanted, a, &data, &swapped, why, room);
+	bool good =
+		read_file(path, &bytes, &n, why, room) && npy_parse(bytes, n, wanted, a, &data, &swapped, why, room);
 	if (good && !array_allocate(a)) good = fail(why, room, "it is too large for memory");
 	if (good && a->bytes != n - data)
 		good = fail(why, room, "its shape needs %zu bytes, and %zu are there", a->bytes, n - data);
@@ -222,6 +233,6 @@ bool npy_write(const char *path, const array *a, char *why, size_t room)
 {
 	char header[1024];
 	size_t n = make_header(a, header, sizeof header);
-	return (whole_open(path) && whole_write(header, n) && whole_write(a->data, a->bytes) && whole_commit()) ||
-	       fail(why, room, "%s", strerror(errno));
+	if (whole_open(path) && whole_write(header, n) && whole_write(a->data, a->bytes) && whole_commit()) return true;
+	return fail(why, room, "%s", strerror(errno));
 }

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,11 +72,14 @@ const char *parse_scalar(const char *text, scalar t, uint64_t *bits)
 		*bits = yes;
 		return yes || strcmp(text, "false") == 0 || strcmp(text, "0") == 0 ? NULL : "a bool is true or false";
 	}
-	if (!*text || isspace((unsigned char)*text)) return "it is empty";
+	if (!*text) return "it is empty";
+	if (isspace((unsigned char)*text)) return "it begins with a space";
 	if (scalar_is_float(t)) {
 		double v = strtod(text, &end);
 		*bits = scalar_from_double(t, v);
-		return *end ? "it is no number" : NULL;
+		if (*end) return "it is no number";
+		bool overflows = isinf(v) ? errno == ERANGE : isfinite(v) && !isfinite(scalar_to_double(t, *bits));
+		return overflows ? "it does not fit the type" : NULL;
 	}
 	if (scalar_is_signed(t)) {
 		long long v = strtoll(text, &end, 0);
@@ -183,9 +187,8 @@ static int parse_grid(const char *text, options *o)
 	o->has_grid = true;
 	for (int i = 0; i < 3; i++) {
 		char *end;
-		errno = 0;
-		unsigned long v = strtoul(text, &end, 10);
-		if (!isdigit((unsigned char)*text) || errno || v > UINT32_MAX) break;
+		unsigned long v = strtoul(text, &end, 10); /* the largest where it is larger */
+		if (!isdigit((unsigned char)*text) || v > UINT32_MAX) break;
 		*to[i] = (uint32_t)v;
 		if (!*end) return 0;
 		if (*end != ',') break;
@@ -211,6 +214,16 @@ static int parse_count(const char *name, const char *value, uint64_t most, uint6
 	return 2;
 }
 
+static int set_cache(options *o, const char *value)
+{
+	static const char *const known[] = {"list", "clear", "export", "import"};
+	o->cache = value;
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+		if (strcmp(value, known[i]) == 0) return 0;
+	return usage("--cache is list, clear, export or import, not ", value);
+}
+
+/* One of those that parse_long knows. */
 static int set_option(options *o, const char *name, const char *value)
 {
 	if (strcmp(name, "device") == 0) {
@@ -244,14 +257,7 @@ static int set_option(options *o, const char *name, const char *value)
 		return o->sim.json || strcmp(value, "text") == 0 ? 0
 								 : usage("--diagnostics is text or json, not ", value);
 	}
-	if (strcmp(name, "cache") == 0) {
-		static const char *const known[] = {"list", "clear", "export", "import"};
-		o->cache = value;
-		for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-			if (strcmp(value, known[i]) == 0) return 0;
-		return usage("--cache is list, clear, export or import, not ", value);
-	}
-	return -1;
+	return set_cache(o, value);
 }
 
 static int set_flag(options *o, const char *name)

@@ -22,17 +22,19 @@ static bool is_csv(const char *path)
 	return n > 4 && strcmp(path + n - 4, ".csv") == 0;
 }
 
+/* As posix_spawnp looks for it: an empty folder is this one. */
 static bool on_path(const char *program)
 {
 	const char *path = getenv("PATH");
-	for (const char *p = path ? path : "/bin:/usr/bin"; *p;) {
+	if (!path) path = "/bin:/usr/bin";
+	for (;; path++) {
 		char file[4096];
-		size_t n = strcspn(p, ":");
-		int k = snprintf(file, sizeof file, "%.*s/%s", (int)n, n ? p : ".", program);
-		if (k > 0 && (size_t)k < sizeof file && access(file, X_OK) == 0) return true;
-		p += n + (p[n] == ':');
+		size_t n = strcspn(path, ":");
+		int k = snprintf(file, sizeof file, "%.*s/%s", n ? (int)n : 1, n ? path : ".", program);
+		if ((size_t)k < sizeof file && access(file, X_OK) == 0) return true;
+		path += n;
+		if (!*path) return false;
 	}
-	return false;
 }
 
 bool plot_possible(const char *path, char *why, size_t room)
@@ -181,9 +183,8 @@ static bool plot_svg(const char *path, FILE *script, const plot *p, char *why, s
 	if (fflush(script) != 0 || ferror(script) || lseek(fileno(script), 0, SEEK_SET) != 0)
 		return broken("a temporary file", why, room);
 	if (!whole_open(path)) return broken(path, why, room);
-	if (draw(fileno(script), whole_descriptor(), why, room)) return whole_commit() || broken(path, why, room);
-	whole_abandon();
-	return false;
+	if (!draw(fileno(script), whole_descriptor(), why, room)) return whole_abandon(), false;
+	return whole_commit() ? true : broken(path, why, room);
 }
 
 bool plot_write(const char *path, const plot *p, char *why, size_t room)

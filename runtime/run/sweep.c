@@ -46,7 +46,8 @@ static size_t count_items(const char *text)
 	size_t n = 1;
 	if (*text == '@') return 1;
 	if (parse_range(text, &low, &high)) {
-		for (n = 0; low <= high && n < 64; n++) low *= 2;
+		if (low > high) return 0;
+		for (; low <= high / 2; n++) low *= 2;
 		return n;
 	}
 	for (size_t k; (k = item_length(text), text[k]); text += k + 1) n++;
@@ -58,7 +59,8 @@ static char *item_at(const char *text, size_t i)
 {
 	unsigned long long low, high;
 	char number[32];
-	if (count_items(text) == 1 && !parse_range(text, &low, &high)) return strdup(text);
+	if (*text == '@') return strdup(text);
+	if (count_items(text) == 1) i = 0;
 	if (parse_range(text, &low, &high)) {
 		snprintf(number, sizeof number, "%llu", low << i);
 		return strdup(number);

@@ -26,9 +26,10 @@ static void ended(int signal_number)
 static void begin(void)
 {
 	const struct sigaction action = {.sa_handler = ended};
-	for (unsigned i = 0; i < ENDS; i++)
-		if (sigaction(ends[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
-			sigaction(ends[i], &action, NULL);
+	for (unsigned i = 0; i < ENDS; i++) {
+		sigaction(ends[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN) sigaction(ends[i], &action, NULL);
+	}
 }
 
 static void end(void)
@@ -47,7 +48,7 @@ static bool ending(bool good)
 bool whole_open(const char *path)
 {
 	begin();
-	return output_open(&current, path) || ending(false);
+	return output_open(&current, path) ? true : ending(false);
 }
 
 bool whole_possible(const char *path)
@@ -68,7 +69,7 @@ int whole_descriptor(void)
 
 bool whole_write(const void *bytes, size_t n)
 {
-	return output_write(&current, bytes, n) || ending(false);
+	return output_write(&current, bytes, n) ? true : ending(false);
 }
 
 bool whole_commit(void)

@@ -150,6 +150,20 @@ twice 2 "addresses as a file" cpu 'to:f32[5]+f32[5]' n=5 --out at=at.npy; says '
 twice 2 "an address too far" cpu 'to:f32[5]+f32[5]' n=5 --out 'at[2]=at.npy'; says "no parameter 'at\[2\]'"
 twice 2 "addresses and one of several" cpu 'to:f32[5]+f32[5]' n=5 --check at.npy; says 'several buffers'
 twice 2 "trials with addresses" cpu 'to:f32[5]+f32[5]' n=5 --tune; says 'at: its addresses mean nothing'
+# Tables behind other parameters; what a kernel writes into a table is none of its outputs.
+cat >tables.blk <<'END'
+kernel move(n: i32, a: *const i64, b: *i64) grid(1) {
+    let i = arange(0, 8);
+    store(load(b + 1).to(*f32) + i, load(load(a).to(*const f32) + i, mask = i < n) + 1.0, mask = i < n);
+    store(b, 0);
+}
+END
+run 0 "two tables" tables.blk:move n=4 a=to:f32[4]:arange b=to:f32[1]+f32[4]+f32[2]; says '^b\[1\]: f32\[4\]$'; says '^  1  2  3  4$'; silent 'b: '; silent 'a['; silent 'b[0]'; silent 'b[2]'
+# shellcheck disable=SC2046
+{
+	echo "kernel tables($(printf '%s: *const i64, ' $(seq -f 'x%g' 60)) y: *i32) grid(1) { store(y, 1); }" >many.blk
+	run 2 "too many buffers" many.blk y=i32[1] $(seq -f "x%g=to:f32[1]$(printf '+f32[1]%.0s' $(seq 17))" 60); says '^blkrun: x54: there are too many buffers$'
+}
 run 2 "addresses for numbers" addresses.blk:number x=to:f32[1] n=1; says 'x: addresses (to:) need a parameter that is \*i64 or \*u64'
 
 # A warning is printed once, though the source is checked and then compiled
@@ -359,6 +373,25 @@ run 1 "assert fails" assert.blk n=4; says 'n must be three'
 echo 'kernel k(x: *f32) { store(x, 1.0); }' >nogrid.blk
 run 1 "no grid" nogrid.blk x=f32[1]; says 'has no grid clause'
 run 0 "own grid" nogrid.blk x=f32[1] --grid=1
+echo 'kernel k(x: *f32, a: i32, b: i32, c: i32) grid(a, b, c) { store(x, 1.0); }' >grids.blk
+for axis in a b c; do
+	run 0 "no programs along $axis" grids.blk x=f32[1] a=1 b=1 c=1 --check cpu; says '^  1$'
+	run 0 "no programs along $axis" grids.blk x=f32[1] $(echo "a=1 b=1 c=1" | sed "s/$axis=1/$axis=0/"); says 'no programs, so nothing was launched'; says '^  0$'
+done
+echo 'kernel k(x: *const f32, n: i32) grid(1) { device_assert(load(x) >= 0.0, "no"); }' >reads.blk
+run 0 "no output to check" reads.blk x=f32[1] n=1 --check cpu; says '^check: the kernel writes no buffer$'
+run 2 "no output to check against a file" reads.blk x=f32[1] n=1 --check z.npy; says '^blkrun: --check: the kernel writes no buffer$'
+npy five.npy 4 1 2 3 4 5
+run 1 "a file of another type" $add n=5 x=f32[5] y=f32[5] z=f32[5] --check five.npy; says '^blkrun: five.npy holds 5 elements of i32, but z has 5 of f32$'
+cp $add odd:name.blk
+run 0 "a colon in a name" odd:name.blk n=5 x=f32[5] y=f32[5] z=f32[5]; says '^add on'
+run 0 "a kernel behind a colon in a name" odd:name.blk:add n=5 x=f32[5] y=f32[5] z=f32[5]; says '^add on'
+run 1 "a name that begins with a colon" :add n=5; says '^blkrun: :add: No such file'
+run 0 "diagnostics as text" --diagnostics=text $add n=5 x=f32[5] y=f32[5] z=f32[5]; says '^add on'
+echo 'kernel k(x: *f32, a: f32) grid(1) { store(x, a); }' >number.blk
+run 0 "an infinity" number.blk x=f32[1] a=inf; says '^  inf$'
+run 2 "an infinity by accident" number.blk x=f32[1] a=1e39; says '^blkrun: a: it does not fit the type$'
+run 2 "a space in front" number.blk x=f32[1] 'a= 1'; says '^blkrun: a: it begins with a space$'
 echo 'kernel a() grid(1) { } kernel b() grid(1) { }' >two.blk
 run 2 "which kernel" two.blk; says 'several kernels, name one: a, b'
 run 0 "no parameters" two.blk:b

@@ -81,6 +81,8 @@ run 2 'unknown option --nothing' add.blk --nothing
 run 2 'unknown option --nothing=3' add.blk --nothing=3
 run 2 'unknown option --bench=3' add.blk --bench=3
 run 2 'unknown option -x' add.blk -x
+run 2 'unknown option --' -- add.blk
+run 2 'unknown option -' -
 run 2 'a value is missing after --grid' add.blk --grid
 run 2 'NAME=VALUE is missing after -D' add.blk -D
 run 2 'name=value is missing after -D' add.blk -D BLOCK
@@ -94,7 +96,7 @@ run 2 '--cache is list, clear, export or import, not sell' --cache=sell
 run 2 'a file is missing after --cache=export' --cache=export
 run 2 'a source or values mean nothing to --cache=import' add.blk --cache=import
 run 2 'a source or values mean nothing to --cache=export' cache.tar n=3 --cache=export
-for grid in x 1,x 1,2,3,4 -1 4294967296 1. ''; do run 2 '--grid takes one to three numbers' add.blk "--grid=$grid"; done
+for grid in x 1,x 1,2,3,4 -1 4294967296 99999999999999999999 1,99999999999999999999 1. ''; do run 2 '--grid takes one to three numbers' add.blk "--grid=$grid"; done
 for t in x 1x -1 nan ''; do run 2 'a tolerance is a number, not' add.blk "--rtol=$t"; run 2 'a tolerance is a number, not' add.blk "--atol=$t"; done
 for n in x -1 1x 18446744073709551616 ''; do for o in sim-seed sim-steps sim-budget sim-schedules; do run 2 "--$o is a number up to" add.blk "--$o=$n"; done; done
 run 2 '--sim-schedules is a number up to 100000' add.blk --sim-schedules=100001

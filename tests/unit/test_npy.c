@@ -5,7 +5,9 @@
 #include <stdint.h>
 
 #include "runtime/run/run.h"
+#include "wrapped.h"
 
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +15,21 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+
+static struct {
+	int interrupted, calls, n;
+	size_t most;
+} reading;
+
+ssize_t __real_read(int fd, void *to, size_t n);
+ssize_t __wrap_read(int fd, void *to, size_t n);
+ssize_t __wrap_read(int fd, void *to, size_t n)
+{
+	int call = reading.n++;
+	if (reading.interrupted && call % reading.interrupted == 0) return errno = EINTR, -1;
+	if (reading.calls && call >= reading.calls) return 0;
+	return __real_read(fd, to, reading.most && reading.most < n ? reading.most : n);
+}
 
 static char folder[64];
 static char path[128];
@@ -125,6 +142,19 @@ static void test_headers(void **state)
 		parse("{'descr': '|V1', 'fortran_order': False, 'shape': (0, 3)}", SCALAR_F8E5M2, &a, &swapped, why));
 	assert_true(parse("{'descr': '|u1', 'fortran_order': False, 'shape': (1L,)}", SCALAR_U8, &a, &swapped, why));
 	assert_int_equal(a.type, SCALAR_U8);
+	/* as few or as many spaces as one likes */
+	assert_true(
+		parse("{'descr' : '<f4','fortran_order':False,  'shape'  :  ( 2 ,3)}", SCALAR_F32, &a, &swapped, why));
+	assert_true(a.type == SCALAR_F32 && a.rank == 2 && a.extent[0] == 2 && a.extent[1] == 3 && !swapped);
+	/* raw bytes are of the wanted type where their size is its, and of none else */
+	assert_true(parse("{'descr': '<u2', 'fortran_order': False, 'shape': ()}", SCALAR_F8E4M3, &a, &swapped, why));
+	assert_int_equal(a.type, SCALAR_U16);
+	assert_true(parse("{'descr': '|i1', 'fortran_order': False, 'shape': ()}", SCALAR_F8E4M3, &a, &swapped, why));
+	assert_int_equal(a.type, SCALAR_I8);
+	assert_true(parse("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", SCALAR_BF16, &a, &swapped, why));
+	assert_int_equal(a.type, SCALAR_U8);
+	assert_true(parse("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", SCALAR_F8E4M3, &a, &swapped, why));
+	assert_int_equal(a.type, SCALAR_F8E4M3);
 	static const struct {
 		const char *dictionary, *says;
 	} bad[] = {
@@ -138,11 +168,90 @@ static void test_headers(void **state)
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,", "shape"},
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", "shape"},
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}", "shape"},
+		{"{'descr': '<f4', 'fortran_order': False, 'shape': 3}", "shape"},
+		{"{'descr' '<f4', 'fortran_order': False, 'shape': (1,)}", "simple descr"},
+		{"{'descr': '', 'fortran_order': False, 'shape': (1,)}", "type '' have"},
+		{"{'descr': '<', 'fortran_order': False, 'shape': (1,)}", "type '<' have"},
+		{"{'descr': '<f', 'fortran_order': False, 'shape': (1,)}", "type '<f' have"},
+		{"{'descr': '<f16', 'fortran_order': False, 'shape': (1,)}", "type '<f16' have"},
+		{"{'descr': '?f4', 'fortran_order': False, 'shape': (1,)}", "type '?f4' have"},
+		{"{'descr': '<f3', 'fortran_order': False, 'shape': (1,)}", "type '<f3' have"},
+		{"{'descr': '<M8[us]', 'fortran_order': False, 'shape': (1,)}", "type '<M8[us]' have"},
+		{"{'descr': '<averylongnameofatype', 'fortran_order': False, 'shape': (1,)}",
+			"type '<averylongnameofatyp' have"},
 		{"", "simple descr"},
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		assert_false(parse(bad[i].dictionary, SCALAR_F32, &a, &swapped, why));
 		if (!strstr(why, bad[i].says)) fail_msg("%s says: %s", bad[i].dictionary, why);
+	}
+}
+
+/* The head in front of the dictionary: of versions 2 and 3 it has four bytes for the length. */
+static void test_heads(void **state)
+{
+	(void)state;
+	static const char dictionary[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}";
+	enum { LONG = (1 << 20) + 1, MOST = 12 + LONG };
+	unsigned char *bytes = calloc(1, MOST);
+	char why[256];
+	size_t data, n = strlen(dictionary);
+	bool swapped;
+	array a;
+	assert_non_null(bytes);
+	for (unsigned version = 0; version <= 4; version++) {
+		size_t head = version == 1 ? 10 : 12;
+		memcpy(bytes, "\x93NUMPY", 6);
+		memcpy(bytes + 6, (const unsigned char[]){(unsigned char)version, 0, (unsigned char)n, 0, 0, 0}, 6);
+		memcpy(bytes + head, dictionary, n);
+		bool known = version >= 1 && version <= 3;
+		assert_int_equal(npy_parse(bytes, head + n, SCALAR_F32, &a, &data, &swapped, why, sizeof why), known);
+		if (known)
+			assert_true(data == head + n && a.rank == 1 && a.extent[0] == 3);
+		else if (!strstr(why, "it is of the unknown version "))
+			fail_msg("%s", why);
+		for (size_t short_one = 0; known && short_one < head + n; short_one++) {
+			assert_false(npy_parse(bytes, short_one, SCALAR_F32, &a, &data, &swapped, why, sizeof why));
+			assert_string_equal(why, short_one < 10 ? "it is no .npy file" : "it is truncated");
+		}
+	}
+	/* a header of 1 MiB, and a longer one */
+	memcpy(bytes + 6, "\x02\x00\x00\x00\x10\x00", 6);
+	memcpy(bytes + 12, dictionary, n);
+	assert_true(npy_parse(bytes, MOST, SCALAR_F32, &a, &data, &swapped, why, sizeof why));
+	assert_int_equal(data, 12 + (1 << 20));
+	bytes[8] = 1;
+	assert_false(npy_parse(bytes, MOST, SCALAR_F32, &a, &data, &swapped, why, sizeof why));
+	assert_string_equal(why, "its header is longer than 1 MiB");
+	free(bytes);
+}
+
+/* A read that a signal ends is made again, and short ones go on; a file that ends early is no array. */
+static void test_reads(void **state)
+{
+	(void)state;
+	unsigned char bytes[256];
+	char why[256];
+	array a;
+	put(bytes, known(bytes));
+	static const struct {
+		int interrupted; /* each so often, from the first on */
+		size_t most;     /* bytes of a call */
+		int calls;       /* after which the file has ended; 0: it does not */
+	} rows[] = {{0, 1, 0}, {2, 100, 0}, {3, 7, 0}, {0, 60, 2}, {0, 100, 1}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		reading.interrupted = rows[i].interrupted;
+		reading.most = rows[i].most;
+		reading.calls = rows[i].calls;
+		reading.n = 0;
+		bool good = npy_read(path, SCALAR_F32, &a, why, sizeof why);
+		memset(&reading, 0, sizeof reading);
+		assert_int_equal(good, !rows[i].calls || !wraps((void *)npy_read));
+		if (good)
+			assert_memory_equal(a.data, bytes + 128, 24);
+		else
+			assert_string_equal(why, "it shrank while it was read");
+		array_free(&a);
 	}
 }
 
@@ -227,7 +336,9 @@ static void test_scalars(void **state)
 	} good[] = {{"3", SCALAR_I32, 3}, {"-1", SCALAR_I8, 0xff}, {"-128", SCALAR_I8, 0x80}, {"0x10", SCALAR_I64, 16},
 		{"255", SCALAR_U8, 255}, {"18446744073709551615", SCALAR_U64, UINT64_MAX}, {"true", SCALAR_BOOL, 1},
 		{"0", SCALAR_BOOL, 0}, {"1.5", SCALAR_F32, 0x3fc00000}, {"1.5", SCALAR_F16, 0x3e00},
-		{"2", SCALAR_BF16, 0x4000}, {"-0.0", SCALAR_F64, UINT64_C(1) << 63}, {"inf", SCALAR_F32, 0x7f800000}};
+		{"65519", SCALAR_F16, 0x7bff}, {"-inf", SCALAR_F16, 0xfc00}, {"1e-400", SCALAR_F64, 0},
+		{"nan", SCALAR_F32, 0x7fc00000}, {"2", SCALAR_BF16, 0x4000}, {"-0.0", SCALAR_F64, UINT64_C(1) << 63},
+		{"inf", SCALAR_F32, 0x7f800000}};
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
 		const char *wrong = parse_scalar(good[i].text, good[i].type, &bits);
 		if (wrong || bits != good[i].bits)
@@ -238,9 +349,23 @@ static void test_scalars(void **state)
 		scalar type;
 	} bad[] = {{"128", SCALAR_I8}, {"-1", SCALAR_U32}, {"256", SCALAR_U8}, {"1.5", SCALAR_I32}, {"", SCALAR_I32},
 		{"x", SCALAR_F32}, {"1.5x", SCALAR_F32}, {"2", SCALAR_BOOL}, {" 3", SCALAR_I32},
-		{"2147483648", SCALAR_I32}, {"99999999999999999999", SCALAR_I64}, {"99999999999999999999", SCALAR_U64}};
+		{"2147483648", SCALAR_I32}, {"99999999999999999999", SCALAR_I64}, {"99999999999999999999", SCALAR_U64},
+		{"1x", SCALAR_U8}};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		if (!parse_scalar(bad[i].text, bad[i].type, &bits)) fail_msg("%s is taken", bad[i].text);
+	/* numbers that would become infinities */
+	static const struct {
+		const char *text;
+		scalar type;
+	} large[] = {{"1e999", SCALAR_F64}, {"-1e999", SCALAR_F32}, {"1e39", SCALAR_F32}, {"65520", SCALAR_F16},
+		{"-1e5", SCALAR_F16}, {"3.4e38", SCALAR_BF16}};
+	for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+		const char *wrong = parse_scalar(large[i].text, large[i].type, &bits);
+		if (!wrong || strcmp(wrong, "it does not fit the type") != 0)
+			fail_msg("%s: %s", large[i].text, wrong ? wrong : "taken");
+	}
+	assert_string_equal(parse_scalar(" 3", SCALAR_I32, &bits), "it begins with a space");
+	assert_string_equal(parse_scalar("", SCALAR_F32, &bits), "it is empty");
 }
 
 static void test_buffer_texts(void **state)
@@ -265,6 +390,8 @@ static void test_buffer_texts(void **state)
 	a = (array){.type = SCALAR_F64, .rank = 3, .extent = {1ull << 32, 1ull << 32, 1}};
 	assert_false(array_allocate(&a));
 	a = (array){.type = SCALAR_F64, .rank = 1, .extent = {1ull << 61}};
+	assert_false(array_allocate(&a));
+	a = (array){.type = SCALAR_F64, .rank = 1, .extent = {1ull << 60}}; /* 2^63 bytes: no overflow, and too many */
 	assert_false(array_allocate(&a));
 }
 
@@ -344,6 +471,21 @@ static void test_comparisons(void **state)
 	assert_false(check_two(SCALAR_I32, 5, 6, -1, -1).good);
 	assert_true(check_two(SCALAR_I32, 5, 6, -1, 1).good);
 	assert_true(check_two(SCALAR_F16, 4.007, 4, -1, -1).good);
+	assert_false(check_two(SCALAR_F32, 1e38, INFINITY, -1, -1).good);
+	assert_false(check_two(SCALAR_F32, 1, -INFINITY, -1, -1).good);
+	r = check_two(SCALAR_I32, -3, 6, -1, -1);
+	assert_true(!r.good && r.worst == 9 && r.tolerance == 0);
+	/* of a reference of 4, what each type allows by itself: a step below, and one beyond */
+	static const struct {
+		scalar type;
+		double near, far;
+	} steps[] = {{SCALAR_F64, 4 + 3.9e-12, 4 + 4.1e-12}, {SCALAR_F32, 4.00003, 4.00005},
+		{SCALAR_F16, 4.004, 4.0119}, {SCALAR_BF16, 4.0625, 4.09375}, {SCALAR_F8E4M3, 4.5, 5},
+		{SCALAR_F8E5M2, 5, 6}};
+	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+		assert_true(check_two(steps[i].type, steps[i].near, 4, -1, -1).good);
+		assert_false(check_two(steps[i].type, steps[i].far, 4, -1, -1).good);
+	}
 	array a = {.type = SCALAR_U64, .rank = 1, .extent = {1}}, b = a;
 	assert_true(array_allocate(&a) && array_allocate(&b));
 	array_set(&a, 0, UINT64_MAX);
@@ -360,6 +502,8 @@ int main(void)
 		T(test_reads_numpys_file),
 		T(test_all_types_and_ranks),
 		T(test_headers),
+		T(test_heads),
+		T(test_reads),
 		T(test_byte_order),
 		T(test_hostile_files),
 		T(test_writes_whole_files_or_none),

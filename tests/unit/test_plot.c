@@ -7,16 +7,55 @@
 #include <stdint.h>
 
 #include "runtime/run/plot.h"
+#include "wrapped.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 static char folder[64], old_path[4096], why[512];
+
+/* Streams with no room: /dev/full in the place of a file without a name, and of memory. */
+static struct {
+	bool unbuffered, streams;
+	int interrupted; /* so many waits for gnuplot */
+	int lost;        /* its wait fails with this */
+} play;
+
+static FILE *full(void)
+{
+	FILE *f = fopen("/dev/full", "w");
+	if (f && play.unbuffered) setvbuf(f, NULL, _IONBF, 0);
+	return f;
+}
+FILE *__real_tmpfile(void);
+FILE *__wrap_tmpfile(void);
+FILE *__wrap_tmpfile(void)
+{
+	return play.streams ? full() : __real_tmpfile();
+}
+FILE *__real_open_memstream(char **text, size_t *n);
+FILE *__wrap_open_memstream(char **text, size_t *n);
+FILE *__wrap_open_memstream(char **text, size_t *n)
+{
+	if (!play.streams) return __real_open_memstream(text, n);
+	*text = strdup("half");
+	*n = 4;
+	return full();
+}
+pid_t __real_waitpid(pid_t child, int *status, int flags);
+pid_t __wrap_waitpid(pid_t child, int *status, int flags);
+pid_t __wrap_waitpid(pid_t child, int *status, int flags)
+{
+	if (play.interrupted && play.interrupted--) return errno = EINTR, -1;
+	pid_t p = __real_waitpid(child, status, flags);
+	return play.lost ? errno = play.lost, -1 : p;
+}
 
 static const char *in_folder(const char *name)
 {
@@ -123,6 +162,11 @@ static void test_script(void **state)
 	assert_null(strstr(s, "with lines dashtype"));
 	has(s, "'n=0' 100, '' 101, '' 102, 'n=3' 103");
 	has(s, "plot '-' using");
+	/* x falls: the axis goes from the least to the most all the same */
+	p = made(8, true, 0);
+	for (size_t i = 0; i < 8; i++) points[i].x = (double)(800 - 100 * i);
+	assert_true(plot_write(in_folder("q.svg"), &p, why, sizeof why));
+	has(content(in_folder("script")), "set xrange [95:840]");
 	/* nothing to draw is still a picture */
 	p = made(0, false, 0);
 	assert_true(plot_write(in_folder("r.svg"), &p, why, sizeof why));
@@ -159,9 +203,73 @@ static void test_failures(void **state)
 	refused(in_folder("p.svg"), "gnuplot, which draws the plot, is not on PATH");
 	assert_false(plot_possible("p.svg", why, sizeof why));
 	assert_true(plot_possible("p.csv", why, sizeof why));
-	unsetenv("PATH");
 	setenv("PATH", "", 1);
 	assert_false(plot_possible("p.svg", why, sizeof why));
+	for (size_t i = 0; i < 3; i++) /* no names that end in .csv */
+		assert_false(plot_possible((const char *[]){"csv", ".csv", "pcsv."}[i], why, sizeof why));
+	assert_true(plot_possible("p.csv", why, sizeof why));
+	refused(in_folder(".svg"), "gnuplot, which draws the plot, is not on PATH");
+}
+
+/* Folders of PATH: none that is too long for a path, an empty one is this one, the system's where there is no PATH. */
+static void test_path(void **state)
+{
+	(void)state;
+	char here[256], longest[5000];
+	assert_non_null(getcwd(here, sizeof here));
+	memset(longest, 'x', sizeof longest);
+	longest[4990] = 0;
+	setenv("PATH", longest, 1);
+	assert_false(plot_possible("p.svg", why, sizeof why));
+	snprintf(longest + 4990, sizeof longest - 4990, ":");
+	setenv("PATH", longest, 1); /* and the empty one behind it */
+	assert_false(plot_possible("p.svg", why, sizeof why));
+	gnuplot_is("echo there");
+	setenv("PATH", "/nowhere::/nowhere", 1);
+	assert_false(plot_possible("p.svg", why, sizeof why));
+	assert_int_equal(chdir(folder), 0);
+	assert_true(plot_possible("p.svg", why, sizeof why));
+	setenv("PATH", "/nowhere:", 1);
+	assert_true(plot_possible("p.svg", why, sizeof why));
+	setenv("PATH", "", 1);
+	assert_true(plot_possible("p.svg", why, sizeof why));
+	setenv("PATH", "/nowhere", 1);
+	assert_false(plot_possible("p.svg", why, sizeof why));
+	assert_int_equal(chdir(here), 0);
+	unsetenv("PATH");
+	bool there = access("/bin/gnuplot", X_OK) == 0 || access("/usr/bin/gnuplot", X_OK) == 0;
+	assert_int_equal(plot_possible("p.svg", why, sizeof why), there);
+}
+
+/* What waits for gnuplot is interrupted and waits on, or is told that there is no such process. */
+static void test_waits(void **state)
+{
+	(void)state;
+	if (!wraps((void *)plot_write)) skip();
+	gnuplot_is("cat >/dev/null; echo '<svg>'");
+	plot p = made(2, true, 0);
+	play.interrupted = 3;
+	assert_true(plot_write(in_folder("p.svg"), &p, why, sizeof why));
+	assert_int_equal(play.interrupted, 0);
+	assert_string_equal(content(in_folder("p.svg")), "<svg>\n");
+	play.lost = ECHILD;
+	refused(in_folder("q.svg"), "gnuplot: No child processes");
+	play.lost = 0;
+}
+
+/* Where the script or the table finds no room, nothing is drawn of half of it. */
+static void test_no_room(void **state)
+{
+	(void)state;
+	if (!wraps((void *)plot_write)) skip();
+	gnuplot_is("echo '<svg>'");
+	play.streams = true;
+	for (int i = 0; i < 2; i++) {
+		play.unbuffered = i;
+		refused(in_folder("p.svg"), "a temporary file: No space left on device");
+		refused(in_folder("p.csv"), "the table: No space left on device");
+	}
+	memset(&play, 0, sizeof play);
 }
 
 static void test_table(void **state)
@@ -177,6 +285,7 @@ static void test_table(void **state)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {T(test_script), T(test_failures), T(test_table)};
+	const struct CMUnitTest tests[] = {
+		T(test_script), T(test_failures), T(test_path), T(test_waits), T(test_no_room), T(test_table)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

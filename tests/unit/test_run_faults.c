@@ -25,6 +25,7 @@ static struct {
 	int calls, fail_at;
 	const char *name; /* of what failed; null: nothing did */
 	const char *says; /* what the message about it holds */
+	int reads, flip;  /* of buffers; the one, from 1 on, whose first element comes back changed */
 } fault;
 
 static bool refused(const char *name, const char *says)
@@ -41,7 +42,6 @@ static bool refused(const char *name, const char *says)
 	X(device_sync, (blk_device * a), (a))                                                                          \
 	X(buffer_create, (blk_device * a, size_t b, blk_buffer * *c), (a, b, c))                                       \
 	X(buffer_write, (blk_buffer * a, size_t b, const void *c, size_t d), (a, b, c, d))                             \
-	X(buffer_read, (blk_buffer * a, size_t b, void *c, size_t d), (a, b, c, d))                                    \
 	X(module_open, (blk_device * a, const char *b, const blk_define *c, size_t d, blk_module **e),                 \
 		(a, b, c, d, e))                                                                                       \
 	X(kernel_find, (blk_module * a, const char *b, blk_kernel **c), (a, b, c))                                     \
@@ -69,6 +69,16 @@ static bool refused(const char *name, const char *says)
 		return __real_blk_##name arguments;                                                                    \
 	}
 BLK_CALLS(WRAP_BLK)
+
+blk_status __real_blk_buffer_read(blk_buffer *b, size_t offset, void *to, size_t n);
+blk_status __wrap_blk_buffer_read(blk_buffer *b, size_t offset, void *to, size_t n);
+blk_status __wrap_blk_buffer_read(blk_buffer *b, size_t offset, void *to, size_t n)
+{
+	if (refused("blk_buffer_read", "no buffer_read")) return error_set(BLK_ERROR_DRIVER, "no buffer_read");
+	blk_status status = __real_blk_buffer_read(b, offset, to, n);
+	if (++fault.reads == fault.flip) ((unsigned char *)to)[3] ^= 0x40; /* of the exponent */
+	return status;
+}
 
 /* What takes long is played. */
 blk_status __wrap_blk_device_bandwidth(blk_device *d, double *rate);
@@ -165,6 +175,11 @@ static char folder[64], old_path[4096];
 static const char source[] = "kernel scale(y: *f32, x: *const f32, n: i32, const B: i32 = 64) grid(cdiv(n, B)) {\n"
 			     "  let i = program_id(0) * B + arange(0, B);\n"
 			     "  store(y + i, 2.0 * load(x + i, mask = i < n), mask = i < n);\n"
+			     "}\n"
+			     "kernel pair(y: *f32, z: *f32, x: *const f32, n: i32) grid(1) {\n"
+			     "  let i = arange(0, 4);\n"
+			     "  store(y + i, load(x + i), mask = i < n);\n"
+			     "  store(z + i, 3.0 * load(x + i), mask = i < n);\n"
 			     "}\n"
 			     "kernel twice(at: *const i64, n: i32) grid(1) {\n"
 			     "  let i = arange(0, 128);\n"
@@ -371,6 +386,49 @@ static void test_memory(void **state)
 	for (size_t i = 0; i < RUNS; i++) good_run(&runs[i], "all");
 }
 
+/* Each buffer that a device gives back differs in turn: that is seen in what is compared, of each buffer by its name,
+ * and of those by addresses also where only one of the devices changed them. */
+static void test_differences(void **state)
+{
+	(void)state;
+	static const struct {
+		run run;
+		int reads; /* of the whole run */
+		struct {
+			int from, to; /* these differ .. */
+			const char *says, *stays;
+		} rows[3];
+	} kinds[] = {{{{"--device=cpu", "s.blk:pair", "n=3", "x=f32[4]:ones", "y=f32[4]", "z=f32[4]", "--check=cpu"},
+			      "check z against simulator of sm_80: good, equal\n", false, NULL},
+			     6, /* first what is printed, then y, the other y, z and the other z */
+			     {{3, 4, "check y against simulator of sm_80: WRONG, largest error ",
+				      "check z against simulator of sm_80: good, equal\n"},
+				     {5, 6, "check z against simulator of sm_80: WRONG, largest error ",
+					     "check y against simulator of sm_80: good, equal\n"}}},
+		{{{"--device=cpu", "s.blk:twice", "n=3", "at=to:f32[4]:ones+f32[4]", "--check=cpu"},
+			 "check at[1] against simulator of sm_80: good, equal\n", false, NULL},
+			6,
+			{{3, 4, "check at[0] against simulator of sm_80: WRONG, largest error ",
+				 "check at[1] against simulator of sm_80: good, equal\n"},
+				{5, 6, "check at[1] against simulator of sm_80: WRONG, largest error ", NULL}}}};
+	for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+		fault.reads = 0;
+		good_run(&kinds[k].run, "nothing");
+		assert_int_equal(fault.reads, kinds[k].reads);
+		for (int i = 0; kinds[k].rows[i].from; i++)
+			for (int at = kinds[k].rows[i].from; at <= kinds[k].rows[i].to; at++) {
+				fault.reads = 0;
+				fault.flip = at;
+				int status = blkrun(&kinds[k].run);
+				fault.flip = 0;
+				assert_int_equal(status, 1);
+				captured_has(captured.out, kinds[k].rows[i].says);
+				captured_has(captured.out, "; 1 of 4 elements are out\n");
+				if (kinds[k].rows[i].stays) captured_has(captured.out, kinds[k].rows[i].stays);
+			}
+	}
+}
+
 /* ---- Where ---- */
 
 static void put(const char *path, const char *text, mode_t mode)
@@ -425,8 +483,8 @@ static int teardown(void **state)
 
 int main(void)
 {
-	if (!wraps((void *)print_rates)) return puts("[  SKIPPED ] 2 tests") < 0;
+	if (!wraps((void *)print_rates)) return puts("[  SKIPPED ] 3 tests") < 0;
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {T(test_calls), T(test_memory)};
+	const struct CMUnitTest tests[] = {T(test_calls), T(test_memory), T(test_differences)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,6 +272,52 @@ static void test_bench(void **state)
 	free(p);
 }
 
+/* ---- Parameters ---- */
+
+static blk_parameter parameters[2];
+
+blk_status __wrap_blk_kernel_parameters(blk_kernel *k, const blk_parameter **p, size_t *n);
+blk_status __wrap_blk_kernel_parameters(blk_kernel *k, const blk_parameter **p, size_t *n)
+{
+	(void)k;
+	*p = parameters;
+	*n = 2;
+	return BLK_OK;
+}
+
+/* Of a libblk that is newer than this blkrun. */
+static void test_types(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *type;
+		int pointer, status;
+		const char *says;
+	} rows[] = {{"*f32", 1, 0, ""}, {"*const f32", 1, 0, ""},
+		{"*f31", 1, 2, "blkrun: x: is of a type that blkrun does not know\n"},
+		{"**f32", 1, 2, "blkrun: x: is of a type that blkrun does not know\n"},
+		{"f128", 0, 2, "blkrun: x: is of a type that blkrun does not know\n"},
+		{"i32", 0, 2, "blkrun: x: it is no integer\n"},
+		{"*f16", 1, 2, "blkrun: x: parameter is *f16, but the buffer holds f32\n"},
+		{"*u64", 1, 2,
+			"blkrun: x: parameter is *u64, but the buffer holds f32 (to: in front makes it a buffer of its "
+			"address)\n"}};
+	options o = {.values = {{"n", "3"}, {"x", "f32[4]"}}, .nvalues = 2};
+	job *j = calloc(1, sizeof *j);
+	parameters[1] = (blk_parameter){"n", "i32", 0, 0};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		int status;
+		parameters[0] = (blk_parameter){"x", rows[i].type, rows[i].pointer, 1};
+		memset(j, 0, sizeof *j);
+		CAPTURED(status = job_make(j, &o, NULL));
+		assert_int_equal(status, rows[i].status);
+		said(captured.err, rows[i].says);
+		if (!status) assert_true(j->arrays[0].count == 4 && j->bits[1] == 3);
+		job_free(j);
+	}
+	free(j);
+}
+
 /* ---- Over sizes ---- */
 
 static const options three = {.values = {{"n", "8,16,32"}}, .nvalues = 1};
@@ -608,10 +654,10 @@ static void test_progress(void **state)
 
 int main(void)
 {
-	if (!wraps((void *)print_rates)) return puts("[  SKIPPED ] 12 tests") < 0;
+	if (!wraps((void *)print_rates)) return puts("[  SKIPPED ] 13 tests") < 0;
 #define T(name) cmocka_unit_test_setup(name, setup)
 	const struct CMUnitTest tests[] = {T(test_quantities), T(test_arrays), T(test_rates), T(test_cost),
-		T(test_bench), T(test_tables), T(test_plots), T(test_counters), T(test_cache), T(test_shipping),
-		T(test_trials), T(test_progress)};
+		T(test_bench), T(test_types), T(test_tables), T(test_plots), T(test_counters), T(test_cache),
+		T(test_shipping), T(test_trials), T(test_progress)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
