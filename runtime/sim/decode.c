@@ -481,7 +481,7 @@ static bool logic(parser *p)
 	const operand *o = p->operands;
 	uint8_t what = logic_of(p->parts[0]);
 	uint32_t sources = what == LOGIC_NOT || what == LOGIC_MOVE ? 1 : 2;
-	if (!what || p->nparts != 2) return decode_unknown(p);
+	if (p->nparts != 2) return decode_unknown(p);
 	if (p->noperands != sources + 1 || o[0].kind != OPERAND_PREDICATE)
 		return decode_wrong(p, "predicates were expected");
 	sim_instr *in = decode_new(p, SIM_STEP);
@@ -552,7 +552,6 @@ static bool decode_any(parser *p)
 	if (!decode_known_form(p)) return false;
 	if (strcmp(first, "bra") == 0) return branches(p);
 	if (strcmp(first, "brx") == 0) return branches_by_index(p);
-	size_t before = p->code->n;
 	if (decode_convert(p) || p->failed) return !p->failed;
 	if (decode_access(p) || p->failed) return !p->failed;
 	if (decode_warp(p) || p->failed) return !p->failed;
@@ -563,7 +562,7 @@ static bool decode_any(parser *p)
 	if (decode_bulk(p) || p->failed) return !p->failed;
 	if (decode_async(p) || p->failed) return !p->failed;
 	if (decode_check(p) || p->failed) return !p->failed;
-	return p->code->n > before || decode_unknown(p);
+	return decode_unknown(p);
 }
 
 bool decode_statement(parser *p)

@@ -267,7 +267,7 @@ static bool fences_proxies(parser *p)
 {
 	sim_instr in = {.step = sim_step_proxy_fence, .mode = (1 << PROXY_COUNT) - 1};
 	if (p->nparts > 3) {
-		if (p->nparts != 4 || !decode_space(p->parts[3], &in)) return decode_unknown(p);
+		decode_space(p->parts[3], &in);
 		in.mode = 1 << (in.space == SPACE_GLOBAL ? PROXY_GLOBAL : PROXY_SHARED);
 	}
 	return decode_add(p, SIM_STEP, &in) != NULL;
@@ -281,7 +281,7 @@ bool decode_access(parser *p)
 	if (strcmp(first, "st") == 0) return loads_or_stores(p, false);
 	if (strcmp(first, "atom") == 0) return atomics(p, true);
 	if (strcmp(first, "red") == 0) return atomics(p, false);
-	if (strcmp(first, "fence") == 0 && p->nparts > 2) {
+	if (strcmp(first, "fence") == 0) {
 		if (strcmp(p->parts[1], "mbarrier_init") == 0) return decode_simple(p, sim_step_mbarrier_fence);
 		if (strcmp(p->parts[1], "proxy") == 0)
 			return strncmp(p->parts[2], "async", 5) != 0 || fences_proxies(p);

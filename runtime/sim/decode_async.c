@@ -52,12 +52,8 @@ static bool copies(parser *p)
 bool decode_async(parser *p)
 {
 	if (p->nparts < 3 || strcmp(p->parts[0], "cp") != 0 || strcmp(p->parts[1], "async") != 0) return false;
-	if (strcmp(p->parts[2], "commit_group") == 0 && p->nparts == 3) return simple(p, sim_step_copy_commit, 0, 0);
-	if (strcmp(p->parts[2], "wait_all") == 0 && p->nparts == 3) return simple(p, sim_step_copy_wait, 1, 0);
-	if (strcmp(p->parts[2], "wait_group") == 0 && p->nparts == 3) {
-		if (p->noperands != 1 || p->operands[0].kind != OPERAND_NUMBER)
-			return decode_wrong(p, "a number was expected");
-		return simple(p, sim_step_copy_wait, 0, p->operands[0].bits);
-	}
+	if (strcmp(p->parts[2], "commit_group") == 0) return simple(p, sim_step_copy_commit, 0, 0);
+	if (strcmp(p->parts[2], "wait_all") == 0) return simple(p, sim_step_copy_wait, 1, 0);
+	if (strcmp(p->parts[2], "wait_group") == 0) return simple(p, sim_step_copy_wait, 0, p->operands[0].bits);
 	return copies(p);
 }

@@ -124,7 +124,6 @@ static bool copies(parser *p, size_t from, bool reduces)
 
 static bool waits(parser *p)
 {
-	if (p->noperands != 1 || p->operands[0].kind != OPERAND_NUMBER) return decode_wrong(p, "a number was expected");
 	const sim_instr in = {
 		.step = sim_step_bulk_wait, .offset = (int64_t)p->operands[0].bits, .mode = decode_has(p, "read")};
 	return decode_add(p, SIM_STEP, &in) != NULL;

@@ -6,17 +6,7 @@
 /* barrier.cluster.arrive{.release, .relaxed}{.aligned}, barrier.cluster.wait{.acquire}{.aligned} */
 static bool barriers(parser *p)
 {
-	bool aligned = false, relaxed = false, arrives = strcmp(p->parts[2], "arrive") == 0;
-	if (!arrives && strcmp(p->parts[2], "wait") != 0) return decode_unknown(p);
-	for (size_t i = 3; i < p->nparts; i++) {
-		const char *s = p->parts[i];
-		if (strcmp(s, "aligned") == 0)
-			aligned = true;
-		else if (arrives && strcmp(s, "relaxed") == 0)
-			relaxed = true;
-		else if (strcmp(s, arrives ? "release" : "acquire") != 0)
-			return decode_unknown(p);
-	}
+	bool aligned = decode_has(p, "aligned"), arrives = decode_has(p, "arrive"), relaxed = decode_has(p, "relaxed");
 	sim_instr *in = decode_new(p, SIM_STEP);
 	if (!in) return false;
 	in->step = arrives ? sim_step_cluster_arrive : sim_step_cluster_wait;
@@ -50,7 +40,5 @@ static bool maps(parser *p)
 bool decode_cluster(parser *p)
 {
 	if (strcmp(p->parts[0], "mapa") == 0) return maps(p);
-	if (strcmp(p->parts[0], "barrier") == 0 && p->nparts > 2 && strcmp(p->parts[1], "cluster") == 0)
-		return barriers(p);
-	return false;
+	return strcmp(p->parts[0], "barrier") == 0 && barriers(p);
 }

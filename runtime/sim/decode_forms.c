@@ -45,8 +45,8 @@ static const form forms[] = {
 	{"cp async wait_all |", ""},
 	{"cp async bulk commit_group |", ""},
 	{"cp async bulk wait_group | read?", "n"},
-	{"barrier cluster arrive | release/relaxed? aligned?", ""},
-	{"barrier cluster wait | acquire? aligned?", ""},
+	{"barrier cluster | arrive release/relaxed? aligned?", ""},
+	{"barrier cluster | wait acquire? aligned?", ""},
 	{"wgmma fence | sync aligned", ""},
 	{"wgmma commit_group | sync aligned", ""},
 };

@@ -51,9 +51,8 @@ static bool votes(parser *p)
 	static const char *const modes[] = {"all", "any", "uni", "ballot"}; /* ORDER sim_step_vote */
 	const operand *o = p->operands;
 	uint8_t mode = 0;
-	while (mode < 4 && !is(p, 2, modes[mode])) mode++;
+	while (!is(p, 2, modes[mode])) mode++; /* decode_forms.c knows these alone */
 	bool ballot = mode == 3;
-	if (!is(p, 1, "sync") || mode == 4 || !is(p, 3, ballot ? "b32" : "pred")) return decode_unknown(p);
 	if (p->noperands != 3 || o[1].kind != OPERAND_PREDICATE ||
 		o[0].kind != (ballot ? OPERAND_REGISTER : OPERAND_PREDICATE) || (ballot && o[0].bytes != 4))
 		return decode_wrong(p, "wrong operands");
@@ -100,7 +99,7 @@ static bool reduces(parser *p)
 static bool barriers(parser *p)
 {
 	const operand *o = p->operands;
-	if (is(p, 1, "warp") && is(p, 2, "sync")) {
+	if (is(p, 1, "warp")) {
 		uint32_t m;
 		if (p->noperands != 1) return decode_wrong(p, "wrong operands");
 		if (!members(p, &o[0], &m)) return false;

@@ -25,32 +25,80 @@ static void arm(long fail_at, bool forever)
 	faulty.armed = true;
 }
 
-/* Each instruction alone, so that all that grows is at its beginning.  No sentence: it is the caller's (sim.h). */
+/* What the list of instructions lacks: it needs more than one statement. */
+static const char *const statements[] = {
+	"LIST: .branchtargets HERE, HERE;\nbrx.idx %r1, LIST",
+	"//@ check.part.b8 %rd1;\natom.global.or.b32 %r1, [%rd1], %r2",
+	"//@ check.divisor.b32.u32 %r1, %r2",
+	"//@ check.gather.b16.s64 %h1, %rd1, 64",
+	("{ .param .b64 a; .param .b64 b; .param .b32 c; st.param.b64 [a], %rd1; st.param.b64 [b], %rd2; call.uni (c), "
+	 "vprintf, (a, b); ld.param.b32 %r8, [c]; }\nmov.b32 %r1, %r2"),
+	"@%p1 bra HERE",
+	"mov.b64 %rd1, k_param_0; ld.param.b64 %rd2, [%rd1]",
+	".local .align 8 .b8 depot[16]; st.local.b32 [depot], %r1",
+};
+
+/* Text with so many moves in front of an instruction. */
+static char *padded(const char *instruction, unsigned moves)
+{
+	char body[4096];
+	size_t n = (size_t)snprintf(body, sizeof body, "HERE:\n");
+	for (unsigned i = 0; i < moves; i++) n += (size_t)snprintf(body + n, sizeof body - n, "mov.b32 %%r0, %%r1;\n");
+	snprintf(body + n, sizeof body - n, "%s;\n", instruction);
+	sim_case c = {.body = body, .declarations = SIM_DECLARATIONS};
+	return sim_text(&c);
+}
+
+/* The place of its own first instruction in the code. */
+static unsigned place_of(const char *instruction)
+{
+	char *text = padded("add.s32 %r1, %r1, %r1", 0), error[640] = "";
+	sim_code *code = NULL;
+	if (!sim_code_parse(text, "k", &code, error, sizeof error)) fail_msg("%s: %s", instruction, error);
+	unsigned n = (unsigned)code->n - 2; /* the ret as well */
+	sim_code_free(code);
+	free(text);
+	return n;
+}
+
+/* No sentence: it is the caller's (sim.h). */
+static void read_short(const char *instruction, unsigned moves)
+{
+	char error[640], *text = padded(instruction, moves);
+	long k = 1, live = faulty.live;
+	for (bool done = false; !done; k++) {
+		sim_code *code = NULL;
+		error[0] = 0;
+		arm(k, k % 2);
+		bool good = sim_code_parse(text, "k", &code, error, sizeof error);
+		faulty.armed = false;
+		done = faulty.calls < k;
+		if (good != (code != NULL) || good != done)
+			fail_msg("%s, allocation %ld of %ld: %s", instruction, k, faulty.calls, error);
+		if (!good && error[0] && !strstr(error, "memory")) fail_msg("%s: %s", instruction, error);
+		sim_code_free(code);
+		if (faulty.live != live) fail_msg("%s, allocation %ld: a leak", instruction, k);
+	}
+	assert_in_range(k, 2, MOST_CALLS);
+	free(text);
+}
+
+/* Each instruction alone, so that all that grows is at its beginning; and where the code has to grow for it, or for
+ * what else it is made of. */
 static void test_reading(void **state)
 {
 	(void)state;
 	if (!FAULTY_MALLOC) skip();
-	for (unsigned i = 0; i < sizeof instructions / sizeof instructions[0]; i++) {
-		char body[1024], error[640];
-		snprintf(body, sizeof body, "HERE:\n%s;\n", instructions[i]);
-		sim_case c = {.body = body, .declarations = SIM_DECLARATIONS};
-		char *text = sim_text(&c);
-		long k = 1, live = faulty.live;
-		for (bool done = false; !done; k++) {
-			sim_code *code = NULL;
-			error[0] = 0;
-			arm(k, k % 2);
-			bool good = sim_code_parse(text, "k", &code, error, sizeof error);
-			faulty.armed = false;
-			done = faulty.calls < k;
-			if (good != (code != NULL) || good != done)
-				fail_msg("%s, allocation %ld of %ld: %s", instructions[i], k, faulty.calls, error);
-			if (!good && error[0] && !strstr(error, "memory")) fail_msg("%s: %s", instructions[i], error);
-			sim_code_free(code);
-			if (faulty.live != live) fail_msg("%s, allocation %ld: a leak", instructions[i], k);
-		}
-		assert_in_range(k, 2, MOST_CALLS);
-		free(text);
+	enum {
+		ALONE = sizeof instructions / sizeof instructions[0],
+		ALL = ALONE + sizeof statements / sizeof *statements
+	};
+	for (unsigned i = 0; i < ALL; i++) {
+		const char *instruction = i < ALONE ? instructions[i] : statements[i - ALONE];
+		unsigned room = (64 - place_of(instruction) % 32) % 32;
+		read_short(instruction, 0);
+		read_short(instruction, room);
+		read_short(instruction, room ? room - 1 : 31);
 	}
 }
 
@@ -110,26 +158,35 @@ static bool copies_ahead(const char **problem)
 	return !s;
 }
 
-static hopper *bulk_and_barriers; /* its text is made before memory is short */
+static hopper *made; /* its text is made before memory is short */
 
-static bool bulk(const char **problem)
+static bool run_made(const char **problem)
 {
-	bool good = hopper_run(bulk_and_barriers);
-	*problem = bulk_and_barriers->problem[0] ? bulk_and_barriers->problem : "no sentence, which says memory";
+	bool good = hopper_run(made);
+	*problem = made->problem[0] ? made->problem : "no sentence, which says memory";
 	return good;
 }
 
-static void test_running(void **state)
+static void run_out_of(const char *what, hopper *h)
 {
-	(void)state;
-	if (!FAULTY_MALLOC) skip();
-	run_out("shared and atomics", shared_and_atomics);
-	run_out("copies ahead", copies_ahead);
-	bulk_and_barriers = hopper_new();
-	bulk_and_barriers->threads = 64;
-	bulk_and_barriers->shared = 65536;
-	bulk_and_barriers->cluster = 2;
-	hopper_add(bulk_and_barriers,
+	made = h;
+	run_out(what, run_made);
+	free(h);
+}
+
+static hopper *small(uint32_t threads, uint32_t shared)
+{
+	hopper *h = hopper_new();
+	h->threads = threads;
+	h->shared = shared;
+	return h;
+}
+
+static hopper *bulk_and_barriers(void)
+{
+	hopper *h = small(64, 65536);
+	h->cluster = 2;
+	hopper_add(h,
 		"setp.eq.b32 %%p1, %%tid, 0;\n@%%p1 mbarrier.init.shared.b64 [%%smem], 1;\n"
 		"fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n"
 		"@%%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%%smem], 512;\n"
@@ -138,8 +195,107 @@ static void test_running(void **state)
 		"[%%smem];\nWAIT:\nmbarrier.try_wait.parity.shared.b64 %%p9, [%%smem], 0;\n@!%%p9 bra WAIT;\n"
 		"mapa.shared::cluster.u32 %%r5, %%smem, 0;\nld.shared::cluster.b32 %%r6, [%%r5+1024];\n"
 		"barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n");
-	run_out("bulk copies in a cluster", bulk);
-	free(bulk_and_barriers);
+	return h;
+}
+
+/* More of each than there is room for at first: copies in, copies out, mbarriers. */
+static hopper *many_copies(uint64_t seed)
+{
+	enum { MANY = 20 };
+	hopper *h = small(32, 4096);
+	h->seed = seed;
+	hopper_add(h, "setp.eq.b32 %%p1, %%tid, 0;\n@!%%p1 bra END;\n");
+	for (int i = 0; i < MANY; i++) hopper_add(h, "mbarrier.init.shared.b64 [%%smem+%d], 1;\n", 8 * i);
+	hopper_add(h, "fence.proxy.async;\n");
+	for (int i = 0; i < MANY; i++)
+		hopper_add(h,
+			"mbarrier.arrive.expect_tx.shared.b64 _, [%%smem+%d], 16;\n"
+			"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%%smem+%d], [%%in+%d], 16, "
+			"[%%smem+%d];\n",
+			8 * i, 1024 + 16 * i, 16 * i, 8 * i);
+	for (int i = 0; i < MANY; i++)
+		hopper_add(h,
+			"W%d:\nmbarrier.try_wait.parity.shared.b64 %%p9, [%%smem+%d], 0;\n@!%%p9 bra W%d;\n"
+			"cp.async.bulk.global.shared::cta.bulk_group [%%out+%d], [%%smem+%d], 16;\n",
+			i, 8 * i, i, 16 * i, 1024 + 16 * i);
+	hopper_add(h, "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nEND:\n");
+	for (uint32_t i = 0; i < 16 * MANY; i++) h->in[i] = (uint8_t)(3 * i + 1);
+	return h;
+}
+
+/* More products than there is room for at first. */
+static hopper *many_products(void)
+{
+	hopper *h = small(128, 4096);
+	h->image = 4096;
+	hopper_add(h, "shr.u32 %%r40, %%smem, 4;\ncvt.u64.u32 %%rd40, %%r40;\nor.b64 %%rd40, %%rd40, 0x800080000;\n"
+		      "wgmma.fence.sync.aligned;\n");
+	for (int i = 0; i < 20; i++)
+		hopper_add(h, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%%f0, %%f1, %%f2, %%f3}, %%rd40, "
+			      "%%rd40, 1, 1, 1, 0, 0;\n");
+	hopper_add(h, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n");
+	char *first = strstr(h->body, "%rd40, 1, 1");
+	first[7] = '0'; /* overwrites the sums */
+	return h;
+}
+
+/* Bytes of one word by different threads, which are read and written; a release; and a lane more a level. */
+static hopper *bytes_and_levels(void)
+{
+	hopper *h = small(64, 4096);
+	hopper_add(h, ".reg .b16 %%h<4>;\ncvt.u16.u32 %%h1, %%tid;\nand.b32 %%r1, %%tid, 31;\nsetp.lt.u32 %%p1, %%tid, "
+		      "32;\n");
+	for (int i = 0; i < 4; i++) {
+		hopper_add(h, "setp.eq.b32 %%p2, %%tid, %d;\n@%%p2 st.shared.b8 [%%smem+%d], %%h1;\n", 7 * i, i);
+		hopper_add(h, "@%%p2 st.global.b8 [%%out+%d], %%h1;\n@%%p2 ld.global.b8 %%h2, [%%out+%d];\n", i, i);
+	}
+	hopper_add(h, "bar.sync 0;\n");
+	for (int i = 0; i < 4; i++)
+		hopper_add(h, "setp.eq.b32 %%p2, %%tid, %d;\n@%%p2 ld.shared.b8 %%h2, [%%smem+%d];\n", 3 * i, i);
+	hopper_add(h, "fence.acq_rel.gpu;\nmov.b32 %%r3, 0;\n");
+	for (int i = 0; i < 24; i++)
+		hopper_add(h, "setp.gt.u32 %%p2, %%r1, %d;\n@!%%p2 bra L%d;\nadd.s32 %%r3, %%r3, 1;\n", i, i);
+	for (int i = 24; i-- > 0;) hopper_add(h, "L%d:\nadd.s32 %%r3, %%r3, 100;\n", i);
+	hopper_add(h, "mad.wide.u32 %%rd1, %%tid, 4, %%out;\nst.global.b32 [%%rd1+1024], %%r3;\n");
+	return h;
+}
+
+/* Causes of undefined values, in registers and in shared memory. */
+static hopper *causes(void)
+{
+	hopper *h = small(32, 4096);
+	hopper_add(h, "mad.lo.s32 %%r1, %%tid, 4, %%smem;\nmov.b32 %%r2, 8;\nmov.b32 %%r3, 0;\n"
+		      "//@ check.divisor.b32.u32 %%r2, %%r3;\nst.shared.b32 [%%r1], %%r2;\n"
+		      "ld.shared.b32 %%r4, [%%r1];\nmov.b32 %%r4, 3;\n"
+		      "mad.wide.u32 %%rd1, %%tid, 4, %%out;\nst.global.b32 [%%rd1], %%r4;\n");
+	return h;
+}
+
+static void test_running(void **state)
+{
+	(void)state;
+	if (!FAULTY_MALLOC) skip();
+	run_out("shared and atomics", shared_and_atomics);
+	run_out("copies ahead", copies_ahead);
+	run_out_of("bulk copies in a cluster", bulk_and_barriers());
+	run_out_of("many products", many_products());
+	run_out_of("causes", causes());
+	for (uint64_t seed = 0; seed < 2; seed++) {
+		hopper *h = many_copies(seed);
+		made = h;
+		run_out("many copies", run_made);
+		assert_memory_equal(h->out, h->in, 320);
+		free(h);
+	}
+	made = bytes_and_levels();
+	run_out("bytes and levels", run_made);
+	for (uint32_t i = 0; i < 64; i++) {
+		uint32_t got, lane = i % 32, deep = lane < 24 ? lane : 24;
+		memcpy(&got, made->out + 1024 + 4 * i, 4);
+		/* a lane leaves at label `lane`, and passes that and all with smaller numbers */
+		assert_int_equal(got, deep + 100 * (lane < 24 ? lane + 1 : 24));
+	}
+	free(made);
 }
 
 int main(void)

@@ -205,6 +205,228 @@ static void test_counts(void **state)
 	assert_int_equal(nwrong, 0);
 }
 
+/* What is said of an instruction, behind its line; null: it is right.  The line is that of its last statement. */
+static const struct {
+	const char *instruction, *says;
+} messages[] = {
+	/* operands that are something else */
+	{"mov.b64 %rd1, k_param_0+4", "k_param_0 is not declared, or not simulated"},
+	{"mov.b64 {%r1, %r2}, {%r3, %r4}", "the instruction mov.b64 is not simulated"},
+	{"mov.b64 {%r1, 3}, %rd1", "mov.b64: registers were expected"},
+	{"setp.lt.not.f32 %p1, %r1, %r2, %p2", "the instruction setp.lt.not.f32 is not simulated"},
+	{"and.or.pred %p1, %p2, %p3", "the instruction and.or.pred is not simulated"},
+	{"set.lt.u32.f32 %r1, %r2, %rd3", "set.lt.u32.f32: a register of another size was expected"},
+	{"brx.idx %r1", "brx.idx: an index and a list were expected"},
+	{"brx.idx %r1, 5", "brx.idx: an index and a list were expected"},
+	{"LIST: .branchtargets HERE; brx.idx %r1, TSIL", "no list of targets TSIL"},
+	{"LIST: .branchtargets HERE; brx.idx %r1, LISTED", "no list of targets LISTED"},
+	{"LIST: .branchtargets HERE; brx.idx %rd1, LIST", "brx.idx: a register of another size was expected"},
+	{"cvt.rn.f16.f32 %r1, %r2", NULL},
+	{"cvt.ftz.s32.s64 %r1, %rd2", "the instruction cvt.ftz.s32.s64 is not simulated"},
+	{"cvt.rn.ftz.f16.f32 %h1, %r2", NULL},
+	{"cvt.rn.ftz.f32.s32 %r1, %r2", NULL},
+	{"exit", NULL},
+	{"ldu.global.b32 %r1, [%rd1]", NULL},
+	{"ret.uni", NULL},
+	/* shuffles, votes, barriers, calls */
+	{"vote.sync.any.b32 %r1, %p1, -1", "the instruction vote.sync.any.b32 is not simulated"},
+	{"vote.sync.most.pred %p1, %p2, -1", "the instruction vote.sync.most.pred is not simulated"},
+	{"vote.any.sync.pred %p1, %p2, -1", "the instruction vote.any.sync.pred is not simulated"},
+	{"vote.sync.uni.pred %p1, %p2, -1", NULL},
+	{"bar.warp.arrive 0", "the instruction bar.warp.arrive is not simulated"},
+	{"match.all.sync.b32 %r1|%r2, %r3, -1", "match.all.sync.b32: wrong operands"},
+	{"match.all.sync.b32 _|_, %r3, -1", NULL},
+	{"call.uni (%r1), __assertfail", "call.uni: a wrong number of arguments"},
+	{"call.uni (%r1), vprintf, (%rd1)", "call.uni: a wrong number of arguments"},
+	{"call.uni (%r1), vprintf, (%rd1, 5)", "call.uni: wrong arguments"},
+	{"call.uni (%r1), vprintf, (%rd1, %r2)", "call.uni: wrong arguments"},
+	{"call.uni (%r1), __assertfall, (%rd1, %rd2, %r2, %rd3, %rd4)", "calls of __assertfall are not simulated"},
+	{"call.uni __assertfail, (%rd1, %rd2, %rd2, %rd3, %rd4)", "call.uni: wrong arguments"},
+	{"call.uni __assertfail, (%rd1, %rd2, %r2, %rd3, %rd4)", NULL},
+	{"call.uni (%r1, %r2), vprintf, (%rd1, %rd2)", NULL},
+	/* memory */
+	{"ld.global.v2.b32 {%r1, %rd1}, [%rd2]", "ld.global.v2.b32: registers of a wrong size"},
+	{"st.global.v2.b32 [%rd2], {%r1, %rd1}", "st.global.v2.b32: registers of a wrong size"},
+	{"ld.param.v2.b32 {%r1, %r2}, [nowhere]", "nowhere is not declared, or not simulated"},
+	{"ld.param.b32 %r1, [nowhere+4]", "nowhere is not declared, or not simulated"},
+	{"ld.param.b32 %r1, [k_param_0+4]", NULL},
+	{"ld.param.v2.b32 {%r1, %r2}, [k_param_0]", NULL},
+	{"atom.global.and.b32 %rd1, [%rd2], %rd3", "atom.global.and.b32: registers of a wrong size"},
+	{"atom.global.add.u32 %h1, [%rd2], %r3", "atom.global.add.u32: registers of a wrong size"},
+	{"//@ check.part.b8 %rd1;\natom.global.add.u64 %rd3, [%rd2], %rd4", NULL},
+	{"//@ check.part.b8 %rd1;\nred.global.add.v2.f32 [%rd2], {%r1, %r2}", NULL},
+	{"fence.proxy.async.shared::cta", NULL},
+	{"fence.proxy.async.nowhere", "the instruction fence.proxy.async.nowhere is not simulated"},
+	{"fence.proxy.async.global.twice", "the instruction fence.proxy.async.global.twice is not simulated"},
+	{"fence.sc.gpu", NULL},
+	{"fence.sc", "the instruction fence.sc is not simulated"},
+	/* copies */
+	{"cp.async.commit_group.twice", "the instruction cp.async.commit_group.twice is not simulated"},
+	{"cp.async.wait_all.twice", "the instruction cp.async.wait_all.twice is not simulated"},
+	{"cp.async.wait_group.twice 1", "the instruction cp.async.wait_group.twice is not simulated"},
+	{"cp.async.wait_group", "cp.async.wait_group: a wrong number of operands"},
+	{"cp.async.wait_group %r1", "cp.async.wait_group: a number was expected"},
+	{"cp.async.bulk.wait_group", "cp.async.bulk.wait_group: a wrong number of operands"},
+	{"cp.async.bulk.wait_group %r1", "cp.async.bulk.wait_group: a number was expected"},
+	{"cp.async.bulk.prefetch.L2.global [%rd1], 16", NULL},
+	{"cp.async.bulk.prefetching [%rd1], 16", "the instruction cp.async.bulk.prefetching is not simulated"},
+	{"cp.async.bulk.tensor.2x.global.shared::cta.tile.bulk_group [%rd1, {%r2, %r3}], [%r1]",
+		"the instruction cp.async.bulk.tensor.2x.global.shared::cta.tile.bulk_group is not simulated"},
+	{"cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f32 [%rd1], [%r1], 16",
+		"the instruction cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f32 is not simulated"},
+	{"cp.reduce.async.bulk.global.shared::cta.bulk_group.max.f64 [%rd1], [%r1], 16",
+		"the instruction cp.reduce.async.bulk.global.shared::cta.bulk_group.max.f64 is not simulated"},
+	{"cp.reduce.async.bulk.global.shared::cta.bulk_group.max.f16 [%rd1], [%r1], 16", NULL},
+	{"cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.bf16 [%rd1], [%r1], 16",
+		"the instruction cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.bf16 is not simulated"},
+	{"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u8 [%rd1], [%r1], 16",
+		"the instruction cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u8 is not simulated"},
+	{"cp.reduce.async.bulk.shared::cluster.shared::cta.bulk_group.add.u32 [%r2], [%r1], 16",
+		"the instruction cp.reduce.async.bulk.shared::cluster.shared::cta.bulk_group.add.u32 is not simulated"},
+	{"cp.async.bulk.shared::cta.shared::cta.mbarrier::complete_tx::bytes [%r1], [%r2], 16, [%r3]",
+		"the instruction cp.async.bulk.shared::cta.shared::cta.mbarrier::complete_tx::bytes is not simulated"},
+	/* clusters, mbarriers */
+	{"barrier.cluster.arrive.acquire", "the instruction barrier.cluster.arrive.acquire is not simulated"},
+	{"barrier.cluster.wait.release", "the instruction barrier.cluster.wait.release is not simulated"},
+	{"barrier.cluster.wait.relaxed", "the instruction barrier.cluster.wait.relaxed is not simulated"},
+	{"barrier.cluster.meet", "the instruction barrier.cluster.meet is not simulated"},
+	{"mapa.u16 %h1, %h2, 1", "mapa.u16: wrong operands"},
+	{"mapa.u32 %r1, %r2, %r3", NULL},
+	{"mbarrier.init.global.b64 [%rd1], 1", "the instruction mbarrier.init.global.b64 is not simulated"},
+	{"mbarrier.pending_count.b64 %r1, %r2", "mbarrier.pending_count.b64: a register of another size was expected"},
+	{"cp.async.mbarrier.arrive.shared.b64 [%p1]", "an address was expected"},
+	/* checks */
+	{"//@ check.part.b8 3", "check.part.b8: an address was expected"},
+	{"//@ check.part.b8 %rd1, %rd2", "check.part.b8: an address was expected"},
+	{"//@ check.divisor.b32.u8 %r1, %h2", "the instruction check.divisor.b32.u8 is not simulated"},
+	{"//@ check.divisor.b8.u32 %h1, %r2", "the instruction check.divisor.b8.u32 is not simulated"},
+	{"//@ check.divisor.b32.u32 %r1, %rd2", "check.divisor.b32.u32: a register of another size was expected"},
+	{"//@ check.divisor.b32.u32 %h1, %r2", "check.divisor.b32.u32: wrong operands"},
+	/* matrices */
+	{"ldmatrix.sync.aligned.m8n8.x1.shared::cta.b16 {%r1}, [%r5]", NULL},
+	{"ldmatrix.sync.aligned.m8n8.x.shared.b16 {%r1}, [%r5]",
+		"the instruction ldmatrix.sync.aligned.m8n8.x.shared.b16 is not simulated"},
+	{"ldmatrix.sync.aligned.m8n8.x12.shared.b16 {%r1}, [%r5]",
+		"the instruction ldmatrix.sync.aligned.m8n8.x12.shared.b16 is not simulated"},
+	{"ldmatrix.sync.aligned.m8n8.y1.shared.b16 {%r1}, [%r5]",
+		"the instruction ldmatrix.sync.aligned.m8n8.y1.shared.b16 is not simulated"},
+	{"mma.sync.aligned.m16n8k16x.row.col.f32.f16.f16.f32 {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, {%r9, %r10}, "
+	 "{%r11, %r12, %r13, %r14}",
+		"the instruction mma.sync.aligned.m16n8k16x.row.col.f32.f16.f16.f32 is not simulated"},
+	{"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r1, %r2}, {%r5, %r6, %r7, %r8}, {%r9, %r10}, {%r11, "
+	 "%r12}",
+		NULL},
+	{"mma.sync.aligned.m16n8k16.row.col.bf16.f16.f16.bf16 {%r1, %r2}, {%r5, %r6, %r7, %r8}, {%r9, %r10}, {%r11, "
+	 "%r12}",
+		"the instruction mma.sync.aligned.m16n8k16.row.col.bf16.f16.f16.bf16 is not simulated"},
+	{"mma.sync.aligned.m16n8k16.row.col.f64.f16.f16.f64 {%rd1, %rd2, %rd3, %rd4}, {%r5, %r6, %r7, %r8}, {%r9, "
+	 "%r10}, {%rd1, %rd2, %rd3, %rd4}",
+		"the instruction mma.sync.aligned.m16n8k16.row.col.f64.f16.f16.f64 is not simulated"},
+	{"mma.sync.aligned.m16n8k16.row.col.s32.f16.f16.s32 {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, {%r9, %r10}, "
+	 "{%r1, %r2, %r3, %r4}",
+		"the instruction mma.sync.aligned.m16n8k16.row.col.s32.f16.f16.s32 is not simulated"},
+	{"mma.sync.aligned.m8n8k64.row.col.s32.s8.s8.s32 {%r1, %r2}, {%r5, %r6, %r7, %r8}, {%r5, %r6, %r7, %r8}, {%r1, "
+	 "%r2}",
+		NULL},
+	{"mma.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, {%r5, %r6, %r7, "
+	 "%r8}, {%r1, %r2, %r3, %r4}",
+		"the instruction mma.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 is not simulated"},
+	{"mma.sync.aligned.m8n8k80.row.col.s32.s8.s8.s32 {%r1, %r2}, {%r5, %r6, %r7, %r8}, {%r5, %r6, %r7, %r8}, {%r1, "
+	 "%r2}",
+		"the instruction mma.sync.aligned.m8n8k80.row.col.s32.s8.s8.s32 is not simulated"},
+/* products */
+#define SUMS "{%r1, %r2, %r3, %r4}, %rd1, %rd2"
+#define PRODUCT(shape, types) "wgmma.mma_async.sync.aligned." shape "." types
+	{PRODUCT("m64n8k16", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 0", NULL},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0",
+		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16: "
+		"0 or 1 was expected"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 2", "0 or 1 was expected"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, %r5", "0 or 1 was expected"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " " SUMS ", 1, 2, 1, 0, 0", "1 or -1 was expected"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 0, 0", "a wrong number of operands"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " " SUMS ", %r1, 1, 1, 0, 0", "a predicate was expected"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " {%r1, %r2, %r3}, %rd1, %rd2, 1, 1, 1, 0, 0",
+		"a wrong number of registers"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " {%r1, %r2, %r3, %rd4}, %rd1, %rd2, 1, 1, 1, 0, 0",
+		"32-bit registers were expected"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " {%r1, %r2, %r3, 4}, %rd1, %rd2, 1, 1, 1, 0, 0",
+		"32-bit registers were expected"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %rd8}, %rd2, 1, 1, 1, 0",
+		"32-bit registers were expected"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, 8}, %rd2, 1, 1, 1, 0",
+		"32-bit registers were expected"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7}, %rd2, 1, 1, 1, 0",
+		"four registers of a were expected"},
+	{PRODUCT("m64n8k16", "f32.f16.f16") " {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, %rd2, 1, 1, 1, 0", NULL},
+	{PRODUCT("m64n8k16", "satfinite.f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 0", "is not simulated"},
+	{PRODUCT("m64n8k32", "satfinite.s32.s8.s8") " " SUMS ", 1", NULL},
+	{PRODUCT("m64n8k8", "f32.f32.f32") " " SUMS ", 1, 1, 1", "is not simulated"},
+	{PRODUCT("m64n8k8", "f32.tf32.tf32") " " SUMS ", 1, 1, 1", NULL},
+	{PRODUCT("m64n8k8", "f32.tf32.f32") " " SUMS ", 1, 1, 1", "is not simulated"},
+	{PRODUCT("m64n8k16x", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 0", "is not simulated"},
+	{PRODUCT("m64n8", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 0", "is not simulated"},
+	{PRODUCT("m32n8k16", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 0", "is not simulated"},
+	{PRODUCT("m64n4k16", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 0", "is not simulated"},
+	{PRODUCT("m64n12k16", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 0", "is not simulated"},
+	{PRODUCT("m64n264k16", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 0", "is not simulated"},
+	{PRODUCT("m64n8k8", "f32.f16.f16") " " SUMS ", 1, 1, 1, 0, 0", "is not simulated"},
+	{PRODUCT("m64n40k32", "s32.s8.s8") " " SUMS ", 1", "is not simulated"},
+	{"wgmma.wait_group.sync.aligned %r1", "wgmma.wait_group.sync.aligned: a number was expected"},
+	{"wgmma.meet.sync.aligned", "the instruction wgmma.meet.sync.aligned is not simulated"},
+};
+
+static void test_messages(void **state)
+{
+	(void)state;
+	unsigned bad = 0;
+	for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+		char body[1024], error[640] = "", where[32];
+		snprintf(body, sizeof body, "HERE:\n%s;\n", messages[i].instruction);
+		sim_case c = {.body = body, .declarations = SIM_DECLARATIONS};
+		char *text = sim_text(&c);
+		sim_code *code = NULL;
+		const char *says = messages[i].says;
+		assert_non_null(text);
+		bool good = sim_code_parse(text, "k", &code, error, sizeof error);
+		snprintf(where, sizeof where, "line %d of the PTX: ",
+			line_of_instruction(text) + (strchr(messages[i].instruction, '\n') != NULL));
+		size_t skip = strlen(where);
+		if (good != !says || (says && (strncmp(error, where, skip) != 0 || !strstr(error + skip, says) ||
+						      (strchr(says, ':') && strcmp(error + skip, says) != 0))))
+			print_error("%s: %s, not %s\n", messages[i].instruction, good ? "it is read" : error,
+				says ? says : "read"),
+				bad++;
+		sim_code_free(code);
+		free(text);
+	}
+	assert_int_equal(bad, 0);
+}
+
+/* Many branches by index that share a long list: what they amount to has an end. */
+static void test_too_many_targets(void **state)
+{
+	(void)state;
+	enum { TARGETS = 10000, BRANCHES = 1001, ROOM = 4 * TARGETS + 32 * BRANCHES + 64 };
+	char *body = malloc(ROOM), error[640] = "";
+	assert_non_null(body);
+	size_t n = (size_t)snprintf(body, ROOM, "A:\nL: .branchtargets A");
+	for (int i = 1; i < TARGETS; i++) n += (size_t)snprintf(body + n, ROOM - n, ", A");
+	n += (size_t)snprintf(body + n, ROOM - n, ";\n");
+	for (int i = 0; i < BRANCHES; i++) n += (size_t)snprintf(body + n, ROOM - n, "brx.idx %%r1, L;\n");
+	sim_case c = {.body = body};
+	char *text = sim_text(&c), wanted[96];
+	sim_code *code = NULL;
+	int line = 1;
+	for (const char *s = text; s < strstr(text, "brx.idx"); s++) line += *s == '\n';
+	assert_false(sim_code_parse(text, "k", &code, error, sizeof error));
+	snprintf(wanted, sizeof wanted, "line %d of the PTX: brx.idx: more targets than can be simulated",
+		line + BRANCHES - 1);
+	assert_string_equal(error, wanted);
+	free(text);
+	free(body);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +435,8 @@ int main(void)
 		cmocka_unit_test(test_other_words),
 		cmocka_unit_test_setup(test_operands, none_wrong),
 		cmocka_unit_test_setup(test_counts, none_wrong),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_too_many_targets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

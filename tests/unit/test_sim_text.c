@@ -71,6 +71,61 @@ static void test_every_prefix(void **state)
 	free(text);
 }
 
+/* A number that is none, between any two words: it is what is reported, in its line. */
+static void test_malformed_numbers(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		(".version 7.0\n.target sm_80 , debug\n.address_size 64\n.file 1 \"a.blk\" , 17 , 12\n.section .debug "
+		 "{\n.b8 1 , "
+		 "2\n}\n.extern .func ( .param .b32 r ) vprintf (\n.param .b64 a ,\n.param .b64 b\n) ;\n.pragma "
+		 "\"all\" ;\n"
+		 ".func other ( .param .b32 r )\n{\n{ ret ; }\n}\n.global .align 4 .b8 words [ 12 ] = { 1 , 2 , -3 } "
+		 ";\n"
+		 ".const .f32 one = 0f3F800000 ;\n.shared .align 16 .b32 table [ 4 ] ;\n.visible .entry other ( ) { "
+		 "ret ; }\n"
+		 ".visible .entry k ( .param .u64 .ptr .global .align 4 p , .param .align 2 .b8 q [ 2 ] )\n"
+		 ".reqntid 32 , 1 , 1\n.reqnctapercluster 2 , 1 , 1\n{\n.reg .pred %p < 16 > ;\n.reg .b32 %r < 8 > , "
+		 "%tid ;\n"
+		 ".reg .b64 %rd < 8 > ;\n.local .align 8 .b8 depot [ 16 ] ;\n.pragma \"nounroll\" ;\n"
+		 ".loc 1 4 2 , function_name $L__info + 3 , inlined_at 1 2 3\nHERE:\n"
+		 "ld.global.b32 %r1 , [ 4096 ] ;\nld.global.b32 %r1 , [ %rd1 + -4 ] ;\nld.global.v2.b32 { %r1 , %r2 } "
+		 ", [ words - "
+		 "4 ] ;\nsetp.lt.and.u32 %p1 | %p2 , %tid , 16 , ! %p3 ;\n@ ! %p1 bra.uni NEXT ;\nLIST: "
+		 ".branchtargets HERE , "
+		 "NEXT ;\nbrx.idx %r1 , LIST ;\nNEXT:\n{\n.param .align 8 .b64 a ;\n.param .b32 c ;\nst.param.b64 [ a "
+		 "] , "
+		 "%rd1 ;\ncall.uni ( c ) , vprintf , ( a , a ) ;\nld.param.b32 %r2 , [ c ] ;\n}\nret ;\n}\n"),
+	};
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		const char *text = texts[i];
+		size_t n = strlen(text);
+		char *more = malloc(n + 8), error[640], wanted[64];
+		assert_non_null(more);
+		unsigned line = 1;
+		sim_code *right = NULL;
+		if (!sim_code_parse(text, "k", &right, error, sizeof error)) fail_msg("%s", error);
+		sim_code_free(right);
+		for (size_t k = 0; k < n; k++) {
+			bool blank = text[k] == ' ' || text[k] == '\n';
+			line += text[k] == '\n';
+			if (!blank) continue;
+			memcpy(more, text, k + 1);
+			strcpy(more + k + 1, "0f3 ");
+			strcpy(more + k + 5, text + k + 1);
+			sim_code *c = NULL;
+			error[0] = 0;
+			snprintf(wanted, sizeof wanted, "line %u of the PTX: a malformed number", line);
+			bool good = sim_code_parse(more, "k", &c, error, sizeof error);
+			sim_code_free(c);
+			/* a statement is named by its first line */
+			if (good || strcmp(error, wanted) != 0)
+				fail_msg("at %zu: %s, not %s: %.40s", k, good ? "it is read" : error, wanted, more + k);
+		}
+		free(more);
+	}
+}
+
 /* One byte is another one, or a word is lost or doubled: any answer, but an answer. */
 static void test_damage(void **state)
 {
@@ -293,6 +348,7 @@ static void test_joins(void **state)
 #define ENTRY(options, body)                                                                                           \
 	".visible .entry k(.param .u64 a)\n" options                                                                   \
 	"\n{\n.reg .pred %p<4>;\n.reg .b32 %r<8>;\n.reg .b64 %rd<4>;\n" body "\nret;\n}\n"
+#define LONG "s32s32s32s32s32s32s32s32s32s32s32s32s32s32"
 #define TEN "1, 2, 3, 4, 5, 6, 7, 8, 9, 10"
 
 /* What has no effect is read over; what is wrong is said in words. */
@@ -336,6 +392,22 @@ static void test_texts(void **state)
 		{HEAD ENTRY("", "bra NOWHERE;"), "NOWHERE"},
 		{HEAD ENTRY("", "call.uni strlen, (%rd1);"), "line 10"},
 		{HEAD, "k"},
+		{HEAD ".visible .entry k()\n{\n{\n}\nret;\n}\n", NULL}, /* nothing is declared */
+		{HEAD ENTRY(".reqntid 32, 1, 1,", ""), NULL},
+		{HEAD ".pragma \"nounroll\"", "no kernel k"},
+		{HEAD ".visible .entry k(.param .align 4 .b8 q[k])\n{\nret;\n}\n",
+			"line 4 of the PTX: parameters that are arrays, other than tensor maps, are not simulated"},
+		{HEAD ".visible .entry k(.param .align 4 .b8 q[16])\n{\nret;\n}\n",
+			"line 4 of the PTX: parameters that are arrays, other than tensor maps, are not simulated"},
+		{HEAD ".visible .entry k(.param .align 4 .b8 q[129])\n{\nret;\n}\n",
+			"line 4 of the PTX: parameters that are arrays, other than tensor maps, are not simulated"},
+		{HEAD ".visible .entry k(.param .align 4 .b8 q[8)\n{\nret;\n}\n", "']' was expected, not ')'"},
+		{HEAD ENTRY("", "bra AA;"), "no label AA"}, /* in front of all that there are */
+		{HEAD ENTRY("", "bra AA;\nZZ:\nret;"), "no label AA"},
+		{HEAD ENTRY("", "ld.global.b32 %r1, [%rd1, %r2];"), "'{' was expected, not '%r2'"},
+		{HEAD ENTRY("", "ld.global.b32 %r1, [%rd1, {%r2, 0f3}];"), "a malformed number"},
+		{HEAD ENTRY("", "add." LONG LONG LONG LONG " %r1, %r2, %r3;"), "an instruction was expected"},
+		{HEAD ENTRY("", "{\n.param .align 4 .b32 q\nret;\n}"), "';' was expected, not 'ret'"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		char error[640] = "";
@@ -425,7 +497,8 @@ static void test_prints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts), cmocka_unit_test(test_prints),
-		cmocka_unit_test(test_every_prefix), cmocka_unit_test(test_damage), cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_bare_names), cmocka_unit_test(test_many_branches), cmocka_unit_test(test_joins)};
+		cmocka_unit_test(test_every_prefix), cmocka_unit_test(test_malformed_numbers),
+		cmocka_unit_test(test_damage), cmocka_unit_test(test_limits), cmocka_unit_test(test_bare_names),
+		cmocka_unit_test(test_many_branches), cmocka_unit_test(test_joins)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
