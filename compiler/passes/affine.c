@@ -123,7 +123,9 @@ static bool is_open(affine_context *c, const ir_value *v)
 	if (!is_linear(v->def)) return false;
 	if (v->def->kind == IR_CONVERT) return true;
 	if (c->open_offsets) return v->type.elem == SCALAR_I64 || is_offset(v->def);
-	return affine_of_host(c, v) || mentions(c, v, MOST_DEPTH);
+	if (affine_of_host(c, v)) return true;
+	if (c->closed_products && v->def->kind == IR_MUL && v->type.elem == SCALAR_I32) return false;
+	return mentions(c, v, MOST_DEPTH);
 }
 
 static bool atom(ir_value *v, affine *s)

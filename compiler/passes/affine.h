@@ -33,6 +33,7 @@ typedef struct affine_context {
 	pass_context *pass;
 	ir_func *func;
 	bool open_scalars;               /* scalars are taken apart where the host knows a factor or a summand */
+	bool closed_products;            /* scalar i32 products that only the device knows are not taken apart */
 	bool open_offsets;               /* instead: those that have 64 bits or are another one plus a number */
 	ir_value *open[AFFINE_OPEN];     /* carried values that are being worked out */
 	unsigned nopen, depth, visits;   /* of values; a chain of x + x * 3 has no end of them */

@@ -135,16 +135,20 @@ static const char *look(window *w)
 	return guard_size(w) ? NULL : TOO_MANY;
 }
 
-/* Scalars as they come: what the user has named is mostly a coordinate.  Taken apart they show what a batch's offset is
- * made of. */
+/* Scalars as they come: what the user has named is mostly a coordinate.  First with i32 products as one value, which is
+ * the coordinate whether it wraps around or not; then with those that count a loop's rounds taken apart, as pointers
+ * that move on count them too; at last all, which shows what a batch's offset is made of. */
 static const char *find(window *w)
 {
 	const window fresh = *w;
-	const char *first = look(w);
-	if (!first) return NULL;
+	w->signs.context.closed_products = true;
+	if (!look(w)) return NULL;
+	*w = fresh;
+	const char *second = look(w);
+	if (!second) return NULL;
 	*w = fresh;
 	w->signs.context.open_scalars = true;
-	return look(w) ? first : NULL;
+	return look(w) ? second : NULL;
 }
 
 /* ---- the load by a map ---- */

@@ -14,7 +14,7 @@ typedef struct window_side {
 	affine at;          /* where the window begins; values of the device */
 	int place;          /* the tile's dimension that lies along it; -1: the window is 1 wide there */
 	bool bounded, from_zero;
-	bool wide;     /* the mask compares in 64 bits */
+	bool in_i32;   /* the mask compares it in 32 bits, and no product is in it that might wrap around */
 	affine extent; /* if bounded: of values that the host knows */
 } window_side;
 

@@ -69,21 +69,21 @@ static bool equal(const affine *x, const affine *y)
 }
 
 /* The coordinate along the side is at most at + rest. */
-static bool bound(window *w, window_side *s, const affine *rest, bool wide)
+static bool bound(window *w, window_side *s, const affine *rest, bool in_i32)
 {
 	affine extent = s->at;
 	if (!affine_add(&extent, rest, 1) || !affine_add_number(&extent, 1)) return false;
 	if (!window_of_host(w, &extent) && !(drop_whole_parts(w, &extent, s) && window_of_host(w, &extent)))
 		return false;
-	if (s->bounded) return equal(&s->extent, &extent);
+	if (s->bounded && !equal(&s->extent, &extent)) return false;
 	s->bounded = true;
-	s->wide = wide;
+	s->in_i32 |= in_i32;
 	s->extent = extent;
 	return true;
 }
 
 /* difference >= 0, in which at most one place occurs. */
-static const char *relation(window *w, const affine *difference, bool wide)
+static const char *relation(window *w, const affine *difference, bool in_i32)
 {
 	affine rest = *difference;
 	int place = -1;
@@ -102,7 +102,7 @@ static const char *relation(window *w, const affine *difference, bool wide)
 	for (unsigned i = 0; i < w->n; i++) {
 		window_side *s = &w->side[i];
 		if (s->place != place) continue;
-		if (sign <= 0 && bound(w, s, &rest, wide)) return NULL;
+		if (sign <= 0 && bound(w, s, &rest, in_i32)) return NULL;
 		if (sign >= 0 && equal(&s->at, &rest)) {
 			s->from_zero = true;
 			return NULL;
@@ -116,7 +116,8 @@ static const char *read_bound(void *w, const mask_bound *b)
 	affine difference;
 	if (!b || b->from_zero) return NO_BOUNDS;
 	difference = b->high;
-	return affine_add(&difference, &b->low, -1) ? relation(w, &difference, b->wide) : NO_BOUNDS;
+	if (!affine_add(&difference, &b->low, -1)) return NO_BOUNDS;
+	return relation(w, &difference, !b->wide && !difference.narrow);
 }
 
 const char *window_bounds(window *w)

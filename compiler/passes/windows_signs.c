@@ -39,7 +39,7 @@ static bool fits_i32(window *w, const window_side *s)
 		terms += t->natoms > 0;
 		plain &= t->natoms == 0 || (t->natoms == 1 && t->factor == 1);
 	}
-	if ((terms <= 1 && plain) || (s->bounded && !s->wide)) return true; /* it is an i32; the mask has it as one */
+	if ((terms <= 1 && plain) || s->in_i32) return true; /* it is an i32, or the mask has it as one */
 	for (unsigned i = 0; i < s->at.n; i++)
 		if (s->at.term[i].natoms && !below(w, &s->at.term[i], MOST_INDEX / (int64_t)terms)) return false;
 	return true;

@@ -433,4 +433,23 @@ kernel zero(c: *f32, b: *const f16, n: i32) {
 END
 status 0 "a constant factor" "$blkrun" --device=sim:sm_90a zero.blk --grid=1 n=3 c=f32[64,64]:poison b=f16[768,64]:randn --check cpu
 says 'check c against .*: good, equal'
+# A mask whose product wraps around (32 * 2^27 is 0 in 32 bits) lets elements through at which the pointers are 2^32 further on: what is
+# there is read, and not what a map has at 0.
+cat >far.blk <<'END'
+kernel far(c: *f32, a: *const f16, b: *const f16, M: i32, K: i32, first: i32, last: i32, back: i64) grid(1) {
+	let i = arange(0, 64);
+	let l = arange(0, 32);
+	var s = zeros([64, 64], f32);
+	for k in range(first, last) {
+		let p = a + back + i[:, None].to(i64) * K + (k.to(i64) * 134217728 + l)[None, :];
+		s = dot(load(p, mask = (i < M)[:, None] & (l < K - k * 134217728)[None, :]), load(b + l[:, None] * 64 + i[None, :]), s);
+	}
+	store(c + i[:, None] * 64 + i[None, :], s);
+}
+END
+far="c=f32[64,64]:poison a=f16[64,32]:randn b=f16[32,64]:randn M=64 K=32"
+status 0 "a product of rounds" "$blkrun" --device=sim:sm_90a far.blk $far first=0 last=1 back=0 --check cpu --verbose; says '^code .*, 2 tensor maps'
+status 0 "a product that wraps around" "$blkrun" --device=sim:sm_90a far.blk $far first=32 last=33 back=-4294967296 --check cpu --verbose
+says '^code for any arguments, 0 tensor maps'; says 'check c against .*: good'
+
 finish

@@ -49,6 +49,9 @@ static void is_none(const char *parameters, const char *setup, const char *range
 #define ANEW "a + i[:, None].to(i64) * K + (k + l)[None, :]"
 #define BOUNDS "(i < M)[:, None] & (k + l < K)[None, :]"
 
+/* 32 rounds for each 32 columns: 1 where they count to less than 2^30, else 0. */
+#define ROUNDS "1073741824 p5 31 + 32 << 32 >> 32 / 32 << 32 >> -32 * + 1 min 0 max *"
+
 static void windows(void **state)
 {
 	(void)state;
@@ -57,7 +60,13 @@ static void windows(void **state)
 	is_window("var p = a + i[:, None].to(i64) * K + l[None, :];", ROUND,
 		LOAD("p", "(i < M)[:, None] & (l < K - k)[None, :]") " p += 32;", "; p1 ; p5 ; p3 ; p5 2 *\n");
 	is_window("var p = a + i[:, None].to(i64) * K + l[None, :];", "cdiv(K, 32)",
-		LOAD("p", "(i < M)[:, None] & (l < K - k * 32)[None, :]") " p += 32;", "; p1 ; p5 ; p3 ; p5 2 *\n");
+		LOAD("p", "(i < M)[:, None] & (l < K - k * 32)[None, :]") " p += 32;",
+		"; p1 ; p5 ; p3 " ROUNDS " ; p5 2 *\n");
+	/* by a program's rounds: the product is the coordinate, whatever it comes to */
+	is_window("let o = program_id(2) * 4; let last = min(o + 4, cdiv(K, 32));", "o, last",
+		LOAD("a + i[:, None].to(i64) * K + (k * 32 + l)[None, :]",
+			"(i < M)[:, None] & (k * 32 + l < K)[None, :]"),
+		"; p1 ; p5 ; p3 ; p5 2 *\n");
 	is_window("var p = b + l[:, None].to(i64) * N + j[None, :];", ROUND,
 		"let x = (i[:, None] + l[None, :]).to(f16); let y = load(p, mask = (l < K - k)[:, None] & (j < "
 		"N)[None, :]); p += 32 * "
@@ -124,6 +133,11 @@ static void others(void **state)
 	is_none(mutable, "", ROUND, LOAD(ANEW, BOUNDS), "it is not through *const");
 	is_none(PARAMETERS, "", ROUND, "let x = load(" ANEW ", mask = " BOUNDS ", other = 1.0);", "it has an other");
 	is_none(PARAMETERS, "", ROUND, "let x = load(" ANEW ", mask = " BOUNDS ", evict = \"last\");", "it has hints");
+	/* pointers go on where the mask's product wraps around, and nobody knows how many rounds there are */
+	is_none(PARAMETERS, "let o = program_id(2) * 4; let last = min(o + 4, cdiv(K, 32));", "o, last",
+		LOAD("a + i[:, None].to(i64) * K + (k.to(i64) * 32 + l)[None, :]",
+			"(i < M)[:, None] & (l < K - k * 32)[None, :]"),
+		"an index may not fit 32 bits");
 	/* indices below 0 */
 	is_none(PARAMETERS, "", ROUND,
 		LOAD("a + (i - 3)[:, None].to(i64) * K + (k + l)[None, :]",
