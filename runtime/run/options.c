@@ -180,6 +180,18 @@ static int add_pair(const char *text, run_value *list, size_t *n, size_t most, c
 	return status;
 }
 
+/* Of two buffers in one file the first would be lost; a device takes both. */
+static int add_out(const char *text, options *o)
+{
+	int status = add_pair(text, o->outs, &o->nouts, RUN_LIST, "--out");
+	for (size_t i = 0; !status && i + 1 < o->nouts; i++) {
+		const char *file = o->outs[o->nouts - 1].text;
+		if (strcmp(o->outs[i].text, file) == 0 && strncmp(file, "/dev/", 5) != 0)
+			return usage("two buffers cannot be written to one file: ", file);
+	}
+	return status;
+}
+
 static int parse_grid(const char *text, options *o)
 {
 	uint32_t *to[] = {&o->grid.x, &o->grid.y, &o->grid.z};
@@ -231,8 +243,9 @@ static int set_option(options *o, const char *name, const char *value)
 		return 0;
 	}
 	if (strcmp(name, "grid") == 0) return parse_grid(value, o);
-	if (strcmp(name, "out") == 0) return add_pair(value, o->outs, &o->nouts, RUN_LIST, "--out");
+	if (strcmp(name, "out") == 0) return add_out(value, o);
 	if (strcmp(name, "check") == 0) {
+		if (o->check) return usage("--check is given twice, and a run is compared once: ", value);
 		o->check = value;
 		return 0;
 	}
@@ -316,9 +329,35 @@ static int parse_path(options *o, const char *text)
 	if (colon && colon != o->path_copy && access(text, F_OK) != 0) {
 		*colon = 0;
 		o->kernel = colon + 1;
-		if (!*o->kernel) return usage("the kernel's name is missing behind ", text);
 	}
 	return 0;
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), k = strlen(end);
+	return n >= k && strcmp(text + n - k, end) == 0;
+}
+
+/* A file of records has no kernel behind a colon; nothing stands beside --cache=list and --cache=clear. */
+static int check_cache(options *o)
+{
+	bool ships = strcmp(o->cache, "export") == 0 || strcmp(o->cache, "import") == 0;
+	if (ships && !o->path) return usage("a file is missing after --cache=", o->cache);
+	bool source = o->path && (!ships || ends_in(o->path, ".blk") || ends_in(o->path, ".blkpkg"));
+	if (source || o->nvalues) return usage("a source or values mean nothing to --cache=", o->cache);
+	if (o->kernel) o->path_copy[o->kernel - o->path_copy - 1] = ':';
+	o->kernel = NULL;
+	return 0;
+}
+
+static int check_whole(options *o)
+{
+	if (o->help || o->version) return 0;
+	if (o->cache) return check_cache(o);
+	if (o->kernel && !*o->kernel) return usage("the kernel's name is missing behind ", o->path);
+	if (o->path) return 0;
+	return usage("no file given; blkrun --help says what to type", "");
 }
 
 int options_parse(int argc, char **argv, options *o)
@@ -341,15 +380,7 @@ int options_parse(int argc, char **argv, options *o)
 		else
 			status = add_pair(a, o->values, &o->nvalues, RUN_PARAMETERS, a);
 	}
-	bool ships = o->cache && (strcmp(o->cache, "export") == 0 || strcmp(o->cache, "import") == 0);
-	if (!status && ships && !o->path) return usage("a file is missing after --cache=", o->cache);
-	if (!status && ships && (o->nvalues || strstr(o->path, ".blk")))
-		return usage("a source or values mean nothing to --cache=", o->cache);
-	if (!status && !o->path && !o->help && !o->version && !o->cache) {
-		fprintf(stderr, "blkrun: no file given; blkrun --help says what to type\n");
-		status = 2;
-	}
-	return status;
+	return status ? status : check_whole(o);
 }
 
 void options_free(options *o)

@@ -21,7 +21,7 @@ typedef struct outputs { /* by a buffer's number; data null for those that say n
 
 static void outputs_free(outputs *o, const job *j)
 {
-	for (size_t i = 0; o && i < j->nbuffers; i++) {
+	for (size_t i = 0; i < j->nbuffers; i++) {
 		array_free(&o->now[i]);
 		free(o->kept[i]);
 	}
@@ -57,7 +57,7 @@ static int find_suspects(const job *j, outputs *o)
 	for (size_t i = 0; i < j->nbuffers; i++) {
 		const array *a = &o->now[i];
 		if (!a->data || !job_wrote(j, i, a)) continue;
-		if (!(o->kept[i] = malloc(a->count + 1))) return run_wrong("a buffer", "out of memory");
+		if (!(o->kept[i] = malloc(a->count + 1))) return run_no_memory("a buffer");
 		memset(o->kept[i], true, a->count);
 		if (keep_poison(o, i, 0, a)) o->number[i] = ++o->suspects;
 	}
@@ -68,7 +68,7 @@ static int write_other_poison(const place *p, const job *j, size_t i)
 {
 	array a = j->arrays[i];
 	a.data = NULL;
-	if (!array_allocate(&a)) return run_wrong("a buffer", "out of memory");
+	if (!array_allocate(&a)) return run_no_memory("a buffer");
 	for (size_t k = 0; k < a.count; k++) array_set(&a, k, fill_poison(a.type, true));
 	bool written = !blk_buffer_write(p->buffers[i], 0, a.data, a.bytes);
 	array_free(&a);
@@ -136,7 +136,7 @@ int unwritten_report(const place *p, const job *j, bool *any)
 	*any = false;
 	if (!p->launched) return 0; /* which has been said */
 	outputs *o = calloc(1, sizeof *o);
-	if (!o) return run_wrong("a buffer", "out of memory");
+	if (!o) return run_no_memory("a buffer");
 	int status = download(p, j, true, o);
 	if (!status) status = find_suspects(j, o);
 	if (!status && o->suspects) {

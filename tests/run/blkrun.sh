@@ -27,6 +27,7 @@ if nm "$build/bin/blkrun" 2>/dev/null | grep -q __asan; then skip 4; else # its 
 	done
 	says '^a buffer lies without guard pages: 2 buffers have some (vm.max_map_count'
 fi
+run 0 "two buffers to one device" $add n=5 x=f32[5] y=f32[5] z=f32[5] --out x=/dev/null --out y=/dev/null; quiet
 run 0 "kernel by name" $add:add n=5 x=f32[5] y=f32[5] z=f32[5]
 run 0 "spaced options" $add n=5 x=f32[5] y=f32[5] z=f32[5] --grid 3,1,1 --out z=z.npy
 says '^grid 3 x 1 x 1'

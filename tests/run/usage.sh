@@ -89,13 +89,27 @@ run 2 'name=value is missing after -D' add.blk -D BLOCK
 run 2 'name=value is missing after n' add.blk n
 run 2 'name=value is missing after =8' add.blk =8
 run 2 'name=value is missing after --out' add.blk --out x
-run 2 "the kernel's name is missing behind add.blk:" add.blk:
+run 2 "the kernel's name is missing behind add.blk" add.blk:
+run 2 "no file given; blkrun --help says what to type"
+run 2 'two buffers cannot be written to one file: o.npy' add.blk --out x=o.npy --out y=o.npy
+run 2 'given twice: x' add.blk --out x=o.npy --out x=p.npy
+run 2 '--check is given twice, and a run is compared once: z.npy' add.blk --check cpu --check z.npy
 run 2 "a file's name is missing after --plot" add.blk --plot=
 run 2 '--diagnostics is text or json, not xml' add.blk --diagnostics=xml
 run 2 '--cache is list, clear, export or import, not sell' --cache=sell
 run 2 'a file is missing after --cache=export' --cache=export
 run 2 'a source or values mean nothing to --cache=import' add.blk --cache=import
 run 2 'a source or values mean nothing to --cache=export' cache.tar n=3 --cache=export
+run 2 'a source or values mean nothing to --cache=export' add.blkpkg --cache=export
+for what in list clear; do
+	run 2 "a source or values mean nothing to --cache=$what" add.blk --cache=$what
+	run 2 "a source or values mean nothing to --cache=$what" add.blk n=8 --cache=$what
+done
+mkdir folder.blk.d
+for file in rec:ords rec: folder.blk.d/records .blk.records; do
+	BLK_CACHE_DIR=$dir/none run 0 "0 tuning records written to $file" --cache=export "$file"
+	[ -e "$file" ] && [ ! -e rec ] && ok || bad "$file is not there"
+done
 for grid in x 1,x 1,2,3,4 -1 4294967296 99999999999999999999 1,99999999999999999999 1. ''; do run 2 '--grid takes one to three numbers' add.blk "--grid=$grid"; done
 for t in x 1x -1 nan ''; do run 2 'a tolerance is a number, not' add.blk "--rtol=$t"; run 2 'a tolerance is a number, not' add.blk "--atol=$t"; done
 for n in x -1 1x 18446744073709551616 ''; do for o in sim-seed sim-steps sim-budget sim-schedules; do run 2 "--$o is a number up to" add.blk "--$o=$n"; done; done
@@ -104,7 +118,7 @@ run 2 '--sim-schedules is a number up to 100000' add.blk --sim-schedules=100001
 {
 	run 2 'more than 256 of n257=3' add.blk $(seq -f 'n%g=3' 257)
 	run 2 'more than 64 of -D' add.blk $(seq -f '-DA%g=1' 65)
-	run 2 'more than 64 of --out' add.blk $(seq -f '--out=x%g=y' 65)
+	run 2 'more than 64 of --out' add.blk $(seq 65 | sed 's/.*/--out=x&=y&/')
 }
 # values: what is wrong with each is said behind its name
 value() { # words, value of n or of x
