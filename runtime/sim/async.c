@@ -10,7 +10,7 @@
 
 struct sim_pending {
 	const sim_instr *in;
-	uint32_t lanes, group;
+	uint32_t lanes, group[SIM_LANES];
 	uint8_t *to[SIM_LANES], *to_shadow[SIM_LANES], *from[SIM_LANES], *from_shadow[SIM_LANES];
 	uint8_t read[SIM_LANES]; /* bytes that are read; the rest of the destination becomes 0 */
 };
@@ -88,7 +88,7 @@ bool sim_step_copy(sim_warp *w, const sim_instr *in, uint32_t mask)
 	if (!sim_addresses(w, in, in->a, in->wide[1], in->offset, mask, address)) return false;
 	c->in = in;
 	c->lanes = mask;
-	c->group = w->group;
+	memcpy(c->group, w->groups, sizeof c->group);
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		c->to[i] = sim_memory(w, in, i, SPACE_SHARED, address[i], in->bytes, true, &c->to_shadow[i]);
@@ -134,19 +134,29 @@ bool sim_copies_land(sim_warp *w, uint32_t lanes)
 
 bool sim_step_copy_commit(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	(void)in, (void)mask;
-	w->group++;
+	(void)in;
+	for (; mask; mask &= mask - 1) w->groups[__builtin_ctz(mask)]++;
 	return true;
+}
+
+/* Of these lanes, those whose copy is in none of their last groups, the open one among them. */
+static uint32_t done(const sim_warp *w, const sim_pending *c, uint32_t lanes, uint64_t last)
+{
+	uint32_t over = 0;
+	for (uint32_t m = lanes; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		if (w->groups[i] - c->group[i] > last) over |= UINT32_C(1) << i;
+	}
+	return over;
 }
 
 /* Of these lanes all groups but the last `offset`; mode 1: everything, committed or not. */
 bool sim_step_copy_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	uint32_t done = 0, kept = 0;
-	if ((uint64_t)in->offset < w->group) done = w->group - (uint32_t)in->offset;
+	uint32_t kept = 0;
 	for (uint32_t k = 0; k < w->ncopies; k++) {
 		sim_pending *c = &w->copies[k];
-		uint32_t now = in->mode || c->group < done ? c->lanes & mask : 0;
+		uint32_t now = in->mode ? c->lanes & mask : done(w, c, c->lanes & mask, (uint64_t)in->offset);
 		if (now && !land(w, c, now)) return false;
 		c->lanes &= ~now;
 		if (c->lanes) w->copies[kept++] = *c;

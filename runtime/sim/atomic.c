@@ -35,7 +35,7 @@ static uint64_t float_sum(scalar t, uint64_t a, uint64_t b, bool global)
 	return scalar_from_double(t, sum);
 }
 
-static uint64_t combine(const sim_instr *in, uint64_t old, uint64_t v, uint64_t other, bool flush)
+static uint64_t combine(const sim_instr *in, uint64_t old, uint64_t v, uint64_t other)
 {
 	scalar t = (scalar)in->to;
 	int64_t a = scalar_sign_extend(t, old), b = scalar_sign_extend(t, v);
@@ -50,10 +50,8 @@ static uint64_t combine(const sim_instr *in, uint64_t old, uint64_t v, uint64_t 
 	case ATOMIC_EXCHANGE: return v;
 	case ATOMIC_CAS: return old == v ? other : old;
 	case ATOMIC_INC: return old >= v ? 0 : old + 1;
-	case ATOMIC_DEC: return old == 0 || old > v ? v : old - 1;
+	default: return old == 0 || old > v ? v : old - 1; /* ATOMIC_DEC */
 	}
-	(void)flush;
-	return old;
 }
 
 /* Of two numbers the smaller or larger one; a nan gives way to a number. */
@@ -70,12 +68,13 @@ static uint64_t next_value(const sim_instr *in, uint64_t old, uint64_t v, uint64
 {
 	scalar t = (scalar)in->to;
 	unsigned bits = scalar_bits(t);
-	if (scalar_is_float(t) && (in->mode == ATOMIC_MIN || in->mode == ATOMIC_MAX))
-		return float_extreme(t, old, v, in->mode == ATOMIC_MIN);
-	if (!scalar_is_float(t) || in->mode != ATOMIC_ADD) return combine(in, old, v, other, flush);
+	bool adds = in->mode == ATOMIC_ADD, least = in->mode == ATOMIC_MIN;
+	if (!scalar_is_float(t) || !(adds || least || in->mode == ATOMIC_MAX)) return combine(in, old, v, other);
 	uint64_t r = 0;
-	for (unsigned at = 0; at < 8u * in->bytes; at += bits) /* one number, or a pair */
-		r |= float_sum(t, scalar_truncate(t, old >> at), scalar_truncate(t, v >> at), flush) << at;
+	for (unsigned at = 0; at < 8u * in->bytes; at += bits) { /* one number, or a pair */
+		uint64_t a = scalar_truncate(t, old >> at), b = scalar_truncate(t, v >> at);
+		r |= (adds ? float_sum(t, a, b, flush) : float_extreme(t, a, b, least)) << at;
+	}
 	return r;
 }
 

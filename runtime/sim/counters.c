@@ -91,7 +91,7 @@ static unsigned conflicts(const uint64_t *address, unsigned n, unsigned bytes)
 				uint64_t word = (address[i] + b) / 4;
 				unsigned at = (unsigned)(word % 32), k = 0;
 				while (k < used[at] && bank[at][k] != word) k++;
-				if (k == used[at] && k < 32) bank[at][used[at]++] = word;
+				if (k == used[at]) bank[at][used[at]++] = word;
 				if (used[at] > most) most = used[at];
 			}
 		extra += most - 1;

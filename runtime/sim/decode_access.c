@@ -354,7 +354,9 @@ bool decode_convert(parser *p)
 	}
 	const operand *o = p->operands;
 	bool two = to_pair && !from_pair;
-	if ((from_pair && !to_pair) || (two && from != SCALAR_F32) || (relu && integral)) return decode_unknown(p);
+	if ((from_pair && !to_pair) || (two && from != SCALAR_F32) || (relu && integral) ||
+		(rounding == ROUND_AWAY && !tf32))
+		return decode_unknown(p);
 	if (p->noperands != 2u + two || o[0].kind != OPERAND_REGISTER) return decode_wrong(p, "wrong operands");
 	uint32_t a, b = 0;
 	uint8_t have = o[1].kind == OPERAND_REGISTER ? o[1].bytes : register_bytes(from);

@@ -137,7 +137,11 @@ static blk_status sim_copy(blk_device *d, uint64_t to, uint64_t from, size_t byt
 	pthread_mutex_lock(&d->sim->lock);
 	sim_buffer *a = find(d->sim, to), *b = find(d->sim, from);
 	bool partly = a && b && !a->range.defined && !b->range.defined;
-	if (partly) memcpy(a->range.shadow + (to - a->range.base), b->range.shadow + (from - b->range.base), bytes);
+	if (partly) {
+		uint64_t offset = to - a->range.base;
+		memcpy(a->range.shadow + offset, b->range.shadow + (from - b->range.base), bytes);
+		if (offset < a->written) a->written = offset; /* behind it some may be undefined again */
+	}
 	bool spreads = a && b && a->range.defined && !b->range.defined;
 	if (spreads) { /* from now on it has to be looked at */
 		a->range.defined = false;

@@ -26,11 +26,6 @@ static u64 round_float(scalar t, f64 v, sim_rounding mode)
 	u64 bits = scalar_from_double(t, v);
 	f64 r = scalar_to_double(t, bits);
 	if (mode == ROUND_NEAREST || r == v) return bits;
-	if (mode == ROUND_AWAY) { /* only a tie is decided otherwise */
-		u64 other = neighbour(t, bits, r < v);
-		f64 s = scalar_to_double(t, other);
-		return fabs(s - v) == fabs(r - v) && fabs(s) > fabs(r) ? other : bits;
-	}
 	bool toward_up = mode == ROUND_UP || (mode == ROUND_ZERO && v < 0);
 	if (toward_up ? r < v : r > v) bits = neighbour(t, bits, toward_up);
 	return bits;

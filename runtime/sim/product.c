@@ -21,7 +21,7 @@ static inline float half(uint32_t h)
 	return h & 0x8000 ? -f : f;
 }
 
-static inline float element(scalar t, bool tf32, uint32_t v)
+static inline float element(scalar t, uint32_t v)
 {
 	switch (t) {
 	case SCALAR_F16: return half(v);
@@ -31,7 +31,7 @@ static inline float element(scalar t, bool tf32, uint32_t v)
 		float f = (v & 0x7f) == 0x7f ? NAN : from_bits((v & 0x7f) << 20) * 0x1p120f;
 		return v & 0x80 ? -f : f;
 	}
-	default: return from_bits(tf32 ? v & ~0x1fffu : v);
+	default: return from_bits(v & ~0x1fffu); /* tf32 */
 	}
 }
 
@@ -56,7 +56,7 @@ void sim_product_piece(const sim_product *m, sim_operands *o, const sim_tile *t,
 		if (m->d == SCALAR_I32)
 			*(of_a ? &o->a.i[row][k] : &o->b.i[k][row]) = integer(type, v);
 		else {
-			float f = element(type, m->tf32, v);
+			float f = element(type, v);
 			*(of_a ? &o->a.f[row][k] : &o->b.f[k][row]) = negative ? -f : f;
 		}
 	}
@@ -78,8 +78,7 @@ void sim_product_registers(const sim_product *m, sim_operands *o, const sim_inst
 					if (m->d == SCALAR_I32)
 						o->a.i[row][k + e] = integer(type, v);
 					else
-						o->a.f[row][k + e] =
-							(m->negates_a ? -1 : 1) * element(type, m->tf32, v);
+						o->a.f[row][k + e] = (m->negates_a ? -1 : 1) * element(type, v);
 				}
 			}
 		}

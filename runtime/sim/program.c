@@ -197,7 +197,8 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 		w->depth = 0;
 		w->steps = 0;
 		w->clock = 0;
-		w->ncopies = w->group = 0;
+		w->ncopies = 0;
+		memset(w->groups, 0, sizeof w->groups);
 		memset(&w->known, 0, sizeof w->known);
 		w->learners = 0;
 		memset(w->fenced, 0, sizeof w->fenced);

@@ -348,9 +348,9 @@ struct sim_warp {
 	uint8_t *local, *local_shadow; /* 32 threads one after another */
 	uint64_t steps;
 	sim_pending *copies;
-	uint32_t ncopies, copies_room, group; /* group: the number of the one that is open */
-	uint32_t clock;                       /* race.c: its own */
-	sim_knowledge known, learned;         /* what all lanes know, what only `learners` do, until all meet */
+	uint32_t ncopies, copies_room, groups[SIM_LANES]; /* groups: the number of each lane's that is open */
+	uint32_t clock;                                   /* race.c: its own */
+	sim_knowledge known, learned; /* what all lanes know, what only `learners` do, until all meet */
 	uint32_t learners;
 	uint32_t fenced[PROXY_COUNT][SIM_LANES]; /* its clock at each lane's last fence of the proxies */
 	sim_knowledge proxied[PROXY_COUNT];      /* what it knew at its own last fence */
