@@ -99,6 +99,8 @@ RECORD_CALLS := flock pwrite ftruncate unlink
 $(BUILD)/tests/test_records: WRAP = $(RECORD_CALLS:%=-Wl,--wrap=%)
 TOOL_CALLS := read write poll waitpid pipe2 mkostemp posix_spawn_file_actions_init posix_spawn_file_actions_adddup2
 $(BUILD)/tests/test_tool: WRAP = $(TOOL_CALLS:%=-Wl,--wrap=%)
+PACK_CALLS := blkc_compile blkc_result_free pthread_create sched_getaffinity
+$(BUILD)/tests/test_pack: WRAP = $(PACK_CALLS:%=-Wl,--wrap=%)
 # What blkrun prints, of a libblk that is played.
 REPORT_CALLS := blk_bench blk_cache_clear blk_cache_folder blk_cache_list blk_device_bandwidth blk_device_query blk_kernel_cost \
 	blk_kernel_parameters blk_kernel_tune blk_sim_count blk_tune_export blk_tune_import clock_gettime isatty localtime_r

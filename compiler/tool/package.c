@@ -220,7 +220,7 @@ static bool keep(job *j, const blkc_result *r, unsigned kind)
 	const blkc_artifact *a = NULL;
 	for (size_t i = 0; i < r->nartifacts; i++)
 		if (r->artifacts[i].kind == kind) a = &r->artifacts[i];
-	if (!a || !r->nkernels) return false;
+	if (!a) return false;
 	j->signature = without_lines(r->kernels[0].signature, "configuration ", "fits ", NULL);
 	if (kind == BLKC_EMIT_PTX) {
 		j->payload = without_lines(a->bytes, "// blk: ", "// blk: ", &j->payload_bytes);
@@ -261,7 +261,7 @@ static unsigned compile(build *b, job *j, unsigned step)
 	if (result && !result->status) {
 		const char *text = result->nkernels ? result->kernels[0].signature : "";
 		if (signature_parse(text, strlen(text), &s) == 0) own = signature_step(s);
-		if (own == step && !keep(j, result, r.emit)) j->status = 3;
+		if (!own || (own == step && !keep(j, result, r.emit))) j->status = 3;
 	}
 	signature_free(s);
 	blkc_result_free(result);
@@ -393,7 +393,7 @@ static int check_promises(const build *b)
 {
 	const blkc_request *r = b->request->base;
 	for (size_t i = 0; i < r->npromises; i++) {
-		bool known = r->promises[i].is_one || r->promises[i].divisible == 16;
+		bool known = false;
 		for (size_t k = 0; k < b->nkernels && !known; k++) known = packs(b->kernels[k], &r->promises[i]);
 		if (known) continue;
 		fprintf(stderr,

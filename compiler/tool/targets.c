@@ -30,8 +30,7 @@ bool tool_targets(const char *list, const char **targets, size_t *count)
 {
 	static const char *const usual[] = {"sm_80", "sm_90a", "cpu"};
 	*count = 0;
-	for (size_t i = 0; i < 3 && (!list || list[0] == '+'); i++)
-		if (!add(usual[i], strlen(usual[i]), targets, count)) return false;
+	for (size_t i = 0; i < 3 && (!list || list[0] == '+'); i++) add(usual[i], strlen(usual[i]), targets, count);
 	for (const char *at = list; at && *at;) {
 		if (*at == '+') at++;
 		size_t n = strcspn(at, ",");
