@@ -24,8 +24,8 @@ LLVM_static = -L$(shell $(LLVM_CONFIG) --libdir) $(shell $(LLVM_CONFIG) --link-s
 LINKER_static := $(or $(CXX),c++)
 LINKER_shared = $(CC)
 
-COMPILER := $(filter-out compiler/blkc.c compiler/tool/%,$(wildcard compiler/*.c compiler/*/*.c))
-RUNTIME := $(filter-out runtime/blkrun.c,$(wildcard runtime/*.c runtime/sim/*.c))
+COMPILER := $(filter-out compiler/blkc.c compiler/tool/%,$(shell find compiler -name '*.c' | sort))
+RUNTIME := $(filter-out runtime/blkrun.c runtime/run/% runtime/trial/%,$(shell find runtime -name '*.c' | sort))
 TOOL := $(wildcard compiler/tool/*.c)
 RUN := $(wildcard runtime/run/*.c)
 GENERATED := $(BUILD)/gen/lexer.c $(BUILD)/gen/grammar.c $(BUILD)/gen/lib.c
@@ -34,11 +34,11 @@ RUNTIME_OBJ := $(RUNTIME:%.c=$(BUILD)/%.o)
 TOOL_OBJ := $(TOOL:%.c=$(BUILD)/%.o)
 RUN_OBJ := $(RUN:%.c=$(BUILD)/%.o)
 SCALAR_OBJ := $(BUILD)/compiler/support/scalar.o
-TARGET_OBJ := $(BUILD)/compiler/target.o
+TARGET_OBJ := $(BUILD)/compiler/target/target.o
 # What programs and libblk share: outputs that are whole or not there; blkc and libblk: packages and signatures.
-OUTPUT_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,output overwrite new_file)
-SAID_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,said growing)
-SHARED_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,package signature defines error growing run/whole) $(SCALAR_OBJ) $(OUTPUT_OBJ)
+OUTPUT_OBJ := $(patsubst %,$(BUILD)/runtime/base/%.o,output overwrite new_file)
+SAID_OBJ := $(patsubst %,$(BUILD)/runtime/base/%.o,said growing)
+SHARED_OBJ := $(patsubst %,$(BUILD)/runtime/%.o,package/package package/signature package/defines error base/growing run/whole) $(SCALAR_OBJ) $(OUTPUT_OBJ)
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
 EXAMPLES := $(patsubst examples/%/main.c,$(BUILD)/bin/examples/%,$(wildcard examples/*/main.c))
 DEVICE := $(patsubst tests/device/%.c,$(BUILD)/device/%,$(wildcard tests/device/*.c))
@@ -198,9 +198,9 @@ FUZZ_front := $(filter-out %/blocks.c %/llvm_memory.c %/llvm_options.c,$(wildcar
 	compiler/layout/linear.c compiler/layout/families.c $(GENERATED)
 FUZZ_OF_source := $(FUZZ_front)
 FUZZ_OF_ir := $(FUZZ_front)
-FUZZ_OF_ptx := $(filter-out %/device.c %/launch.c,$(wildcard runtime/sim/*.c)) runtime/growing.c compiler/support/scalar.c
-FUZZ_OF_cache := runtime/cache.c runtime/new_file.c runtime/tune_record.c runtime/growing.c runtime/error.c compiler/support/scalar.c
-FUZZ_OF_package := runtime/package.c
+FUZZ_OF_ptx := $(filter-out %/device.c %/launch.c,$(wildcard runtime/sim/*.c)) runtime/base/growing.c compiler/support/scalar.c
+FUZZ_OF_cache := runtime/cache/cache.c runtime/base/new_file.c runtime/tune/record.c runtime/base/growing.c runtime/error.c compiler/support/scalar.c
+FUZZ_OF_package := runtime/package/package.c
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(patsubst $(BUILD)/%,%,$(1)))
 .SECONDEXPANSION:
 $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $$(call fuzz_objects,$$(FUZZ_OF_$$*))
@@ -228,9 +228,9 @@ format:
 	clang-format -i $(FORMATTED)
 format-check:
 	@case "$$(clang-format --version)" in *"version 14."*) clang-format --dry-run -Werror $(FORMATTED) && echo "format: clean";; *) echo "format: skipped, the check is for clang-format 14";; esac
-FORMATTED = $(wildcard compiler/*.[ch] compiler/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] tests/*/*.[ch] tests/fuzz/programs/*.[ch] examples/*.h examples/*/*.c)
+FORMATTED = $(shell find compiler runtime tests examples -name '*.[ch]')
 lint: $(GENERATED)
-	clang-tidy --quiet $(wildcard compiler/*.c compiler/*/*.c runtime/*.c runtime/*/*.c) -- $(ALL_CFLAGS) -DBLK_LLVM_VERSION='"$(LLVM_VERSION)"' $(LLVM_CFLAGS)
+	clang-tidy --quiet $(shell find compiler runtime -name '*.c') -- $(ALL_CFLAGS) -DBLK_LLVM_VERSION='"$(LLVM_VERSION)"' $(LLVM_CFLAGS)
 clean:
 	rm -rf build build-mean build-san build-tsan build-clang build-device build-cov build-mutate
 
@@ -259,4 +259,4 @@ help:
 
 .PHONY: all tests demo test check mean coverage mutate-build mutate-source test-sanitized test-threads fuzz fuzz-programs clang format format-check lint clean device install help
 .SECONDARY:
--include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/tests/fuzz/programs/*.d $(BUILD)/fuzz/obj/*/*.d $(BUILD)/fuzz/obj/*/*/*.d)
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -5,7 +5,7 @@
  * under a temporary name beside it, then renamed), so neither an error, a full disk nor ^C leaves half an output. */
 #include "blkc.h"
 #include "tool/tool.h"
-#include "runtime/output.h"
+#include "base/output.h"
 #include "runtime/run/whole.h"
 
 #include <dlfcn.h>

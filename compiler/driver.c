@@ -9,12 +9,12 @@
  * back here by longjmp, and the result that the caller gets owns the arena. */
 #include "blkc.h"
 
-#include "cpu/cpu.h"
+#include "target/cpu/cpu.h"
 #include "explain/explain.h"
 #include "ir/tensor_map.h"
-#include "nvptx/code_size.h"
-#include "nvptx/nvptx.h"
-#include "nvptx/ptx_join.h"
+#include "target/nvptx/code_size.h"
+#include "target/nvptx/nvptx.h"
+#include "target/nvptx/ptx_join.h"
 #include "passes/passes.h"
 #include "passes/pipelines.h"
 #include "sema/sema.h"

@@ -5,7 +5,7 @@
  * The identity that cache keys hold is the file's build id, not blkc_version(): a warm start must not load LLVM only to
  * learn what it is.  An LLVM that is a library of its own is identified alike, once it is loaded: what it made names
  * it, and holds as long as that file is the same build. */
-#include "image.h"
+#include "cache/image.h"
 #include "internal.h"
 
 #include <dlfcn.h>

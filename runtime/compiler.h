@@ -4,7 +4,7 @@
 #define BLK_COMPILER_H
 
 #include "blk.h"
-#include "cache.h"
+#include "cache/cache.h"
 #include "compiler/blkc.h"
 
 #include <stdbool.h>

@@ -7,12 +7,12 @@
 #define BLK_INTERNAL_H
 
 #include "blk.h"
-#include "cache.h"
+#include "cache/cache.h"
 #include "compiler.h"
-#include "growing.h"
-#include "package.h"
-#include "signature.h"
-#include "tensor_map.h"
+#include "base/growing.h"
+#include "package/package.h"
+#include "package/signature.h"
+#include "device/tensor_map.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,11 +3,11 @@
  * A cache key is the digest of a list of facts, each with its length: what is asked for, the source, the defines, the
  * target, the compiler, the driver or processor.  Files that the source imports are facts too, but only the compiler
  * knows which they are; so an entry names them with their digests, and holds only while they read the same. */
-#include "defines.h"
-#include "growing.h"
-#include "image.h"
+#include "package/defines.h"
+#include "base/growing.h"
+#include "cache/image.h"
 #include "internal.h"
-#include "said.h"
+#include "base/said.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * of which the host may promise more, a constant, or a value from memory. */
 #include "explain.h"
 
-#include "../passes/access.h"
+#include "analysis/access.h"
 
 #include <string.h>
 

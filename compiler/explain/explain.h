@@ -9,8 +9,8 @@
 #ifndef BLK_EXPLAIN_H
 #define BLK_EXPLAIN_H
 
-#include "../nvptx/nvptx.h"
-#include "../passes/pressure.h"
+#include "target/nvptx/nvptx.h"
+#include "analysis/pressure.h"
 
 typedef enum explain_kind {
 	EXPLAIN_LOAD,

@@ -1,11 +1,11 @@
 /* The facts of a kernel's record, each from the plan by which the code was made.  See explain.h. */
 #include "explain.h"
 
-#include "../passes/access.h"
-#include "../passes/bulk.h"
-#include "../passes/mma.h"
-#include "../passes/scratch.h"
-#include "../passes/wgmma.h"
+#include "analysis/access.h"
+#include "async/bulk.h"
+#include "target/nvptx/mma/sync.h"
+#include "async/scratch.h"
+#include "target/nvptx/mma/wgmma.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "../ir/ir.h"
 #include "../layout/layout.h"
-#include "../target.h"
+#include "target/target.h"
 
 /* Why something stayed as it was, for reports. */
 typedef struct pass_note {
@@ -45,10 +45,10 @@ bool pass_axis(pass_context *, ir_func *);
 /* For reports: the stages that were asked for, where a ring has fewer; else 0. */
 unsigned pipeline_lowered(const ir_func *, const ir_op *ring);
 
-/* apart.c: may two accesses of global memory, one of which may write, touch common bytes from different threads?
+/* alias.c: may two accesses of global memory, one of which may write, touch common bytes from different threads?
  * `around`: the outermost loop whose back edge lies between them, or null. */
 bool accesses_meet(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
-/* apart_matrix.c: the same of two accesses, as far as rows and columns of one matrix tell, and of two bulk stores. */
+/* alias_matrix.c: the same of two accesses, as far as rows and columns of one matrix tell, and of two bulk stores. */
 bool patches_meet(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
 bool copies_meet(const ir_op *earlier, const ir_op *now, const ir_op *around);
 

@@ -9,8 +9,8 @@
  * outside the module, so that modules may come and go in any thread.  What is written is C11 and C++17. */
 #include "tool.h"
 
-#include "runtime/growing.h"
-#include "runtime/signature.h"
+#include "base/growing.h"
+#include "package/signature.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -6,9 +6,9 @@
  * the jobs' order, so that the bytes do not depend on how many threads there were. */
 #include "tool.h"
 
-#include "runtime/defines.h"
-#include "runtime/package.h"
-#include "runtime/signature.h"
+#include "package/defines.h"
+#include "package/package.h"
+#include "package/signature.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
  *
  * The one idea: inputs live on the host as arrays, so that the same job can be run on a second device and compared. */
 #include "runtime/run/run.h"
-#include "runtime/said.h"
+#include "base/said.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* See whole.h.  The state is the program's and global, as a signal handler has no other way to know it. */
 #include "runtime/run/whole.h"
 
-#include "runtime/output.h"
+#include "base/output.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -4,8 +4,8 @@
  * A launch is synchronous, as on cpu, and a problem that the simulator finds is what the launch returns.  A failed
  * device_assert is kept for the next call that waits, as on every device. */
 #include "device.h"
-#include "../cpu.h"
-#include "compiler/target.h"
+#include "device/cpu.h"
+#include "target/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>

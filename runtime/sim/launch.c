@@ -3,7 +3,7 @@
  * A seed gives an order of programs and of warps; several schedules are several runs of one launch with neighbouring
  * seeds, before each of which memory is put back as it was. */
 #include "device.h"
-#include "../cpu.h"
+#include "device/cpu.h"
 
 #include <inttypes.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* What went wrong, in words or as JSON, from one record: where in the source, in which program and thread, at which
  * memory, and what may be the reason.  Only the first problem of a launch is kept; every other program stops at its
  * next pause. */
-#include "../growing.h"
+#include "base/growing.h"
 #include "sim.h"
 
 #include <inttypes.h>

@@ -22,7 +22,7 @@
 
 #include "../../compiler/support/scalar.h"
 #include "../blk.h"
-#include "../tensor_map.h"
+#include "device/tensor_map.h"
 
 enum {
 	SIM_LANES = 32,

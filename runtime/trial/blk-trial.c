@@ -1,9 +1,9 @@
-/* blk-trial: the process that tunes in isolation (tune_isolated.c starts it, and nobody else).
+/* blk-trial: the process that tunes in isolation (tune/isolated.c starts it, and nobody else).
  *
- * In: the job in shared memory (tune_share.h).  Out: the verdicts there, and at any moment which configuration is
- * running.  The one idea: it does what the tuner does in any process (tune_trial.c), on its own device and on copies of
+ * In: the job in shared memory (tune/share.h).  Out: the verdicts there, and at any moment which configuration is
+ * running.  The one idea: it does what the tuner does in any process (tune/trial.c), on its own device and on copies of
  * the arguments, so its end costs nothing. */
-#include "tune_share.h"
+#include "tune/share.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Tiles of more elements than a thread has registers: stores, sums and the rest of them become loops over parts
- * (compiler/passes/parts.c), where the GPU's code is made.  Every reduction, type and axis, masks that no part divides,
+ * (compiler/transform/parts.c), where the GPU's code is made.  Every reduction, type and axis, masks that no part divides,
  * updates in place, and what a loop over parts would do wrong, against loops here. */
 #include "device_test.h"
 

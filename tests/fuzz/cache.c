@@ -3,7 +3,7 @@
  * The bytes are the one file of a file system in memory.  They are read as they are, and once more under a right
  * checksum, behind which the rest of a reader lies. */
 #include "runtime/internal.h"
-#include "runtime/tune.h"
+#include "runtime/tune/tune.h"
 
 #include <errno.h>
 #include <stdio.h>

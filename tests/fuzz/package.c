@@ -1,6 +1,6 @@
 /* libFuzzer's entry for the reader of packages: any bytes are entries whose every string lies inside, or a sentence.
  * They are read as they are, and once more under a right length and checksum. */
-#include "runtime/package.h"
+#include "runtime/package/package.h"
 
 #include <stdlib.h>
 #include <string.h>

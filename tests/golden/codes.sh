@@ -16,7 +16,7 @@ unreachable='810 811 814 890 899'
 while read -r number title; do
 	grep -qxE "### [EWN]0$number: .*" "$docs" && grep -qF "0$number: $title" "$docs"
 	result $? "$docs has no heading '### E0$number: $title' (or W0$number)"
-	LC_ALL=C grep -qE "(^|[^0-9])$number[,;: ]" compiler/*.c compiler/*/*.c compiler/*/*.re
+	LC_ALL=C grep -qE "(^|[^0-9])$number[,;: ]" -r --include='*.c' --include='*.re' compiler
 	result $? "nothing in the compiler reports E0$number or W0$number"
 	case " $unreachable " in *" $number "*) continue ;; esac
 	grep -qx "$number" "$tmp/golden"
@@ -27,7 +27,7 @@ sed -n 's/^### [EWN]0\([0-9]*\):.*/\1/p' "$docs" | sort -u | comm -23 - "$tmp/kn
 result "$(wc -l <"$tmp/stray")" "$docs names codes that do not exist: $(tr '\n' ' ' <"$tmp/stray")"
 comm -23 "$tmp/golden" "$tmp/known" >"$tmp/stray"
 result "$(wc -l <"$tmp/stray")" "goldens expect codes that do not exist: $(tr '\n' ' ' <"$tmp/stray")"
-LC_ALL=C grep -hoE '(diag_error|diag_warning|diag_add|[a-z]+_error|[a-z]+_warning|wrong)\([^;"]*[ (][1-9][0-9]{2},' compiler/*.c compiler/*/*.c compiler/*/*.re |
+LC_ALL=C grep -hoE '(diag_error|diag_warning|diag_add|[a-z]+_error|[a-z]+_warning|wrong)\([^;"]*[ (][1-9][0-9]{2},' -r --include='*.c' --include='*.re' compiler |
 	sed 's/.*[ (]\([1-9][0-9][0-9]\),$/\1/' | sort -u | comm -23 - "$tmp/known" >"$tmp/stray"
 result "$(wc -l <"$tmp/stray")" "the compiler reports codes that codes.def lacks: $(tr '\n' ' ' <"$tmp/stray")"
 finish

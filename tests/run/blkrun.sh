@@ -417,7 +417,7 @@ BLK_CACHE=off run 0 "no cache" $add n=5 x=f32[5] y=f32[5] z=f32[5]
 BLK_CACHE_DIR=/dev/null/x run 0 "impossible cache" $add n=5 x=f32[5] y=f32[5] z=f32[5]
 quiet
 
-# LLVM 22 makes vectors of sums that begin with 0 + x of wrong operands, if we leave any (compiler/cpu/cpu.c).
+# LLVM 22 makes vectors of sums that begin with 0 + x of wrong operands, if we leave any (compiler/target/cpu/cpu.c).
 echo 'kernel k(z: *i32, a: *const i64) grid(1) { let i = arange(0, 2)[:, None]; let j = arange(0, 8)[None, :] * 2;
 	let v = load(a + (i[:, :, None] + arange(0, 2)[None, :, None] * 16 + j[:, None, :])).to(i32) * 3; store(z + (i + j), sum(v, axis = 1)); }' >lanes.blk
 run 0 "sums of converted integers" lanes.blk a=i64[64]:arange z=i32[16]:poison; says '  48  54  60  66  72  78  84  90  '

@@ -2,8 +2,8 @@
 #ifndef BLK_TEST_CPU_FIXTURE_H
 #define BLK_TEST_CPU_FIXTURE_H
 
-#include "compiler/cpu/cpu.h"
-#include "runtime/cpu.h"
+#include "compiler/target/cpu/cpu.h"
+#include "runtime/device/cpu.h"
 
 #include <math.h>
 #include <setjmp.h>

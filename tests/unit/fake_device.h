@@ -9,7 +9,7 @@
 #ifndef FAKE_DEVICE_H
 #define FAKE_DEVICE_H
 
-#include "runtime/cuda_api.h"
+#include "runtime/device/cuda_api.h"
 #include "runtime/internal.h"
 
 #include <stdio.h>

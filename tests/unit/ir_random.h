@@ -4,7 +4,7 @@
 
 #include "ir_text.h"
 
-#include "../../compiler/passes/fold.h"
+#include "transform/fold.h"
 
 static uint64_t random_state;
 

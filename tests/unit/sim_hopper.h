@@ -8,7 +8,7 @@
 #define BLK_SIM_HOPPER_H
 
 #include "runtime/sim/sim.h"
-#include "runtime/tensor_map.h"
+#include "runtime/device/tensor_map.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* What the proofs about addresses stand on: values as sums (affine.h), masks as bounds (mask.h), and which integers are
- * never below 0 (signs.h).  Each row is a text and what is known of its %v, worked out by hand; beside what holds
+ * never below 0 (int_range.h).  Each row is a text and what is known of its %v, worked out by hand; beside what holds
  * stands what almost does. */
 #include "ir_text.h"
 
-#include "../../compiler/passes/mask.h"
-#include "../../compiler/passes/signs.h"
+#include "analysis/mask.h"
+#include "analysis/int_range.h"
 
 #define HEAD                                                                                                           \
 	"func @f(%a: *f32, %c: *f32, %n: i32, %m: i32, %l: i64, %u: u32, %x: f32, %b: bool) {\n"                       \

@@ -1,6 +1,6 @@
 /* Atomics and tensors without a GPU: every kind on every type is assembled for every architecture, and the forms in the
  * PTX are those that the PTX manual gives for them; barriers stand where orders need them; tensor accesses become what
- * the comment of passes/expand_tensors.c says. */
+ * the comment of transform/expand_tensors.c says. */
 #include "ir_text.h"
 
 #include "../../compiler/blkc.h"

@@ -1,7 +1,7 @@
 /* allocate_shared and barriers: typical kernels by hand, and random programs against a model that follows every path.
  */
 #include "kernel_builder.h"
-#include "../../compiler/passes/scratch.h"
+#include "async/scratch.h"
 
 static void schedule(kernel *k)
 {

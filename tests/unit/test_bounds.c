@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/cpu.h"
+#include "runtime/device/cpu.h"
 #include "runtime/internal.h"
 
 #include <pthread.h>

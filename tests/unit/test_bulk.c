@@ -1,6 +1,6 @@
 /* Tensors by tensor maps: which accesses take them, what the signature says about them, and what the code looks like.
  */
-#include "runtime/signature.h"
+#include "runtime/package/signature.h"
 #include "compiled.h"
 
 static const blkc_promise promised[] = {{"c", 16, 0}, {"a", 16, 0}, {"n", 16, 0}};

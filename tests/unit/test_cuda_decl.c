@@ -3,7 +3,7 @@
 #include "/usr/local/cuda/include/cuda.h"
 #define HAVE_CUDA_H 1
 #endif
-#include "runtime/cuda_api.h"
+#include "runtime/device/cuda_api.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "blk.h"
-#include "image.h"
+#include "cache/image.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -8,7 +8,7 @@
 
 #include "fake_device.h"
 #include "faulty_malloc.h"
-#include "runtime/tune_share.h"
+#include "runtime/tune/share.h"
 #include "wrapped.h"
 
 #include <dirent.h>

@@ -11,7 +11,7 @@
 
 #include "../../compiler/blkc.h"
 #include "../../runtime/blk.h"
-#include "../../runtime/signature.h"
+#include "package/signature.h"
 
 #include <locale.h>
 #include <unistd.h>

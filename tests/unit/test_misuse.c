@@ -8,7 +8,7 @@
 
 #include "blkc.h"
 #include "fake_device.h"
-#include "runtime/output.h"
+#include "runtime/base/output.h"
 
 #include <errno.h>
 #include <math.h>

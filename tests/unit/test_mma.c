@@ -1,5 +1,5 @@
 /* Which instruction multiplies, how warps share its sum, and what pass_prepare_dots leaves. */
-#include "compiler/passes/mma.h"
+#include "compiler/target/nvptx/mma/sync.h"
 #include "compiler/passes/passes.h"
 #include "ir_text.h"
 

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "output.h"
-#include "overwrite.h"
+#include "base/output.h"
+#include "base/overwrite.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
  * compiler knows, and the text is held against what a careful hand would have written (16-byte accesses, one shuffle a
  * lane bit, no spills, no local memory).  Without ptxas only the texts are checked. */
 #include "memory.h"
-#include "../../compiler/nvptx/nvptx.h"
-#include "../../compiler/passes/scratch.h"
+#include "target/nvptx/nvptx.h"
+#include "async/scratch.h"
 
 #include <dirent.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * every architecture; how often a form stands in the PTX is counted against what the operation needs by hand. */
 #include "ir_text.h"
 
-#include "../../compiler/nvptx/nvptx.h"
+#include "target/nvptx/nvptx.h"
 
 #include <unistd.h>
 

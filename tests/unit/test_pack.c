@@ -9,7 +9,7 @@
 
 #include "compiler/tool/tool.h"
 #include "faulty_malloc.h"
-#include "runtime/package.h"
+#include "runtime/package/package.h"
 #include "wrapped.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "fake_device.h"
-#include "runtime/package.h"
+#include "runtime/package/package.h"
 #include "tool/tool.h"
 
 #include <cmocka.h>

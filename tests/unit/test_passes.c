@@ -4,7 +4,7 @@
 #include <fenv.h>
 #include <math.h>
 
-#include "../../compiler/passes/fold.h"
+#include "transform/fold.h"
 #include "../../compiler/passes/passes.h"
 
 typedef bool pass(pass_context *, ir_func *);

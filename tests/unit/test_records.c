@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "fake_device.h"
-#include "runtime/tune.h"
+#include "runtime/tune/tune.h"
 #include "wrapped.h"
 
 #include <dirent.h>

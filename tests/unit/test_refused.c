@@ -2,8 +2,8 @@
  * sentence each, at the operation, instead of code that computes something else. */
 #include "ir_text.h"
 
-#include "../../compiler/nvptx/nvptx.h"
-#include "../../compiler/nvptx/ptx_join.h"
+#include "target/nvptx/nvptx.h"
+#include "target/nvptx/ptx_join.h"
 
 static bool spoils(const ir_op *o, const char *kind)
 {

@@ -1,5 +1,5 @@
-/* The compiler's messages, each told once (runtime/said.h). */
-#include "runtime/said.h"
+/* The compiler's messages, each told once (runtime/base/said.h). */
+#include "runtime/base/said.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * that the left one ends where the right one begins; a built-in one counts each element. */
 #include "kernel_builder.h"
 #include "layout_random.h"
-#include "../../compiler/passes/scratch.h"
+#include "async/scratch.h"
 
 enum { MAX_THREADS = 256, MAX_REGISTERS = 64, SLOTS = 1 << 16 };
 

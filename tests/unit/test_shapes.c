@@ -2,7 +2,7 @@
  * of inline assembly. */
 #include "kernel_builder.h"
 #include "../../compiler/ir/inline_asm.h"
-#include "../../compiler/passes/scratch.h"
+#include "async/scratch.h"
 
 static void assign(kernel *k)
 {

@@ -1,7 +1,7 @@
 /* Launch signatures: reading, refusing, and the values of clauses. */
-#include "runtime/signature.h"
+#include "runtime/package/signature.h"
 #include "runtime/blk.h"
-#include "runtime/defines.h"
+#include "runtime/package/defines.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
-/* Running a program (compiler/nvptx/tool.h) that is a script: how it is found, what it leaves, how it may end, and what
+/* Running a program (compiler/target/nvptx/tool.h) that is a script: how it is found, what it leaves, how it may end, and what
  * the system may refuse on the way.  No descriptor, temporary file or process is left. */
 #include "memory.h"
 
-#include "../../compiler/nvptx/tool.h"
+#include "target/nvptx/tool.h"
 #include "wrapped.h"
 
 #include <dirent.h>

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/tune_share.h"
+#include "runtime/tune/share.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Operands of wgmma in shared memory: the descriptors say where tiles lie; which parts of a sum warpgroups make; which
  * dots become products by warpgroups, and which of those stay in flight round a loop. */
-#include "compiler/passes/wgmma.h"
+#include "compiler/target/nvptx/mma/wgmma.h"
 #include "ir_text.h"
 
 #include "compiled.h"

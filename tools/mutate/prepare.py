@@ -18,7 +18,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDERS = ["runtime", "runtime/sim", "compiler/passes", "compiler/layout", "compiler/nvptx"]
+FOLDERS = ["runtime", "runtime/base", "runtime/cache", "runtime/device", "runtime/package", "runtime/sim", "runtime/tune", "compiler/analysis", "compiler/async",
+           "compiler/layout", "compiler/passes", "compiler/target/nvptx", "compiler/target/nvptx/mma", "compiler/transform"]
 
 # What an operator becomes: the nearest bound first, then the opposite.
 BINARY = {

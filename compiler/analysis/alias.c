@@ -1,0 +1,141 @@
+/* Do two accesses of global memory touch common bytes from different threads?
+ *
+ * In: two accesses whose pointers' axis information is known.  Out: false where it is proved that they do not.  The one
+ * idea: a pointer was made by adding offsets to scalar pointers, its *origins*: the argument, a row's start, ..  Two
+ * pointers with an origin in common are compared by what was added since: as offsets modulo a power of two, which may
+ * lie apart, or as aligned blocks, which are the same block or apart.
+ *
+ * Proofs:
+ *   1. scalar accesses are all made by thread 0;
+ *   2. the offsets are a multiple of M and a constant range each, and the two ranges are apart modulo M;
+ *   tiles in one layout without copies, or two stores, as one thread of those that hold an element stores it:
+ *   3. through one and the same pointer tile whose addresses are all different;
+ *   4. that are aligned blocks, N consecutive elements from a multiple of N, of one origin or of memory as a whole:
+ *      each thread meets its own elements only;
+ *   5. they are patches of one matrix that lie apart (alias_matrix.c).
+ * An origin or a pointer that is made anew in a loop is another one behind that loop's back edge. */
+#include "passes/passes.h"
+
+enum { MOST_ORIGINS = 8 };
+#define MOST_MODULUS ((uint64_t)1 << 30) /* a power of two at which offsets may wrap around */
+
+typedef struct origin {
+	const ir_value *base;
+	bool aligned;     /* a block of n elements from a multiple of n, n being the tile's */
+	uint64_t modulus; /* offsets are one of low..high, and a multiple of this */
+	int64_t low, high;
+} origin;
+
+static uint64_t divisor(const pass_context *c, const ir_value *v)
+{
+	const axis_info *info = axis_get(c, v);
+	uint64_t d = 1;
+	for (unsigned i = 0; info->known && i < (v->type.rank ? v->type.rank : 1u); i++)
+		if (info->contiguity[i] == 1 && info->divisibility[i] > d) d = info->divisibility[i];
+	return d;
+}
+
+/* Adds what an offset's elements may be. */
+static void add_range(const pass_context *c, const ir_value *v, origin *o)
+{
+	int64_t n;
+	while (v->def && !ir_is_const_int(v, &n) && scalar_bytes(v->type.elem) >= 4) { /* narrower ones wrap around */
+		const ir_op *d = v->def;
+		if (d->kind == IR_ADD) {
+			add_range(c, ir_arg(d, 0), o);
+			v = ir_arg(d, 1);
+		} else if (d->kind == IR_ARANGE) {
+			o->low += ir_get_lo(d);
+			o->high += ir_get_lo(d) + v->type.dim[0] - 1;
+			return;
+		} else if (d->kind == IR_SPLAT || d->kind == IR_EXPAND_DIMS || d->kind == IR_BROADCAST ||
+			   d->kind == IR_RESHAPE || d->kind == IR_PERMUTE || d->kind == IR_HINT ||
+			   d->kind == IR_CONVERT_LAYOUT ||
+			   (d->kind == IR_CONVERT && !scalar_is_float(ir_arg(d, 0)->type.elem)))
+			v = ir_arg(d, 0);
+		else
+			break;
+	}
+	if (ir_is_const_int(v, &n)) {
+		o->low += n;
+		o->high += n;
+		return;
+	}
+	uint64_t d = divisor(c, v);
+	if (d < o->modulus) o->modulus = d;
+}
+
+/* The scalar pointers that a pointer was made from, the nearest first. */
+static unsigned origins(const pass_context *c, const ir_value *pointer, origin out[MOST_ORIGINS])
+{
+	uint32_t n = pointer->type.rank ? pointer->type.dim[0] : 1;
+	bool counts = n == 1; /* the run of n that makes the block has been met */
+	origin o = {.base = pointer, .aligned = pointer->type.rank <= 1, .modulus = MOST_MODULUS};
+	unsigned found = 0;
+	for (;; o.base = ir_arg(o.base->def, 0)) {
+		if (ir_is_scalar(o.base) && found < MOST_ORIGINS) {
+			out[found] = o;
+			out[found++].aligned &= counts;
+		}
+		const ir_op *d = o.base->def;
+		if (!d) return found;
+		if (d->kind == IR_PTR_ADD) {
+			const ir_value *offset = ir_arg(d, 1);
+			const axis_info *info = axis_get(c, offset);
+			bool multiple = info->known && info->divisibility[0] >= n;
+			bool run = !ir_is_scalar(offset) && info->known && info->contiguity[0] >= n;
+			/* a multiple of n added to everything, or the one run of n that makes the block */
+			if (ir_is_scalar(offset) || (info->known && info->constancy[0] >= n && n > 1))
+				o.aligned &= multiple;
+			else if (run && !counts)
+				o.aligned &= counts = multiple;
+			else
+				o.aligned = false;
+			add_range(c, offset, &o);
+		} else if (d->kind == IR_EXPAND_DIMS || d->kind == IR_BROADCAST || d->kind == IR_PERMUTE ||
+			   d->kind == IR_RESHAPE)
+			o.aligned = false;
+		else if (d->kind != IR_SPLAT && d->kind != IR_HINT && d->kind != IR_CONVERT_LAYOUT)
+			return found;
+	}
+}
+
+static bool ranges_apart(const origin *x, const origin *y)
+{
+	uint64_t m = x->modulus < y->modulus ? x->modulus : y->modulus;
+	uint64_t a = (uint64_t)(x->high - x->low), b = (uint64_t)(y->high - y->low);
+	uint64_t distance = (uint64_t)(y->low - x->low) & (m - 1); /* from x's first to y's first, upwards */
+	return distance > a && m - distance > b;
+}
+
+/* Blocks of memory as a whole. */
+static bool is_aligned_block(const pass_context *c, const ir_value *p)
+{
+	const axis_info *info = axis_get(c, p);
+	return p->type.rank == 1 && info->known && info->contiguity[0] >= p->type.dim[0] &&
+	       info->divisibility[0] >= (uint64_t)p->type.dim[0] * scalar_bytes(p->type.elem);
+}
+
+bool accesses_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
+{
+	const ir_value *a = ir_arg(earlier, 0), *b = ir_arg(now, 0);
+	bool scalars = ir_is_scalar(a) && ir_is_scalar(b);
+	if (scalars) return false;
+	bool own = !ir_is_scalar(a) && !ir_is_scalar(b) && ir_same_shape(a->type, b->type) &&
+		   layout_equal(a->layout, b->layout) &&
+		   (layout_injective(a->layout) || (earlier->kind == IR_STORE && now->kind == IR_STORE));
+	if (own && a == b && ir_defined_outside(a, around)) {
+		const axis_info *info = axis_get(c, a);
+		if (ir_elements(a->type) == 1) return false;
+		if (a->type.rank == 1 && info->known && info->contiguity[0] >= a->type.dim[0]) return false;
+	}
+	if (own && a->type.elem == b->type.elem && is_aligned_block(c, a) && is_aligned_block(c, b)) return false;
+	origin x[MOST_ORIGINS], y[MOST_ORIGINS];
+	unsigned nx = origins(c, a, x), ny = origins(c, b, y);
+	for (unsigned i = 0; i < nx; i++)
+		for (unsigned k = 0; k < ny; k++) {
+			if (x[i].base != y[k].base || !ir_defined_outside(x[i].base, around)) continue;
+			if (ranges_apart(&x[i], &y[k]) || (own && x[i].aligned && y[k].aligned)) return false;
+		}
+	return patches_meet(c, f, earlier, now, around);
+}

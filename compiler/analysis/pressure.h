@@ -1,0 +1,33 @@
+/* Where a kernel's registers go: an estimate, by source line, from layouts and lifetimes.  See pressure.c. */
+#ifndef BLK_PRESSURE_H
+#define BLK_PRESSURE_H
+
+#include "passes/passes.h"
+
+enum { PRESSURE_VALUES = 3 };
+
+typedef struct pressure_value {
+	const ir_value *value;
+	uint32_t registers;
+} pressure_value;
+
+/* One source line, at the operation where it keeps most. */
+typedef struct pressure_line {
+	const source_file *file;
+	uint32_t line;
+	span at;
+	uint32_t position;                    /* of that operation in the function, outer before inner */
+	uint32_t registers;                   /* 32-bit ones of a thread that hold values across the operation */
+	pressure_value most[PRESSURE_VALUES]; /* the largest of them, largest first; value null: no more */
+} pressure_line;
+
+typedef struct pressure {
+	VEC(pressure_line) lines; /* most registers first, then in order of the text */
+} pressure;
+
+/* Of a mapped or scheduled function. */
+pressure pressure_estimate(arena *, const ir_func *);
+/* Labels on a diagnostic about registers: the lines that keep most, each with its largest values. */
+void pressure_label(diags *, diag *, arena *, const ir_func *);
+
+#endif

@@ -1,0 +1,404 @@
+/* Which loads of a loop run ahead, how far, and which of its products stay in flight.
+ *
+ * In: a loop of a mapped function.  Out: its loads that fit, the stages that shared memory holds, and the products for
+ * which nobody waits inside.
+ *
+ * A load fits when it is through *const (nothing writes there, so running ahead changes nothing), has no hints, and
+ * reads 0 where masked out.  It is used, permutations allowed, by one conversion through shared memory in one piece, or
+ * by products alone, which read it there: several may, where all of them want the same tile.  Or something is computed
+ * from it, element by element, that a dot takes: then the ring is read as the load's threads would have loaded, and the
+ * rest stays as it is.  Its access must be 4, 8 or 16 bytes that lie together in the ring too; its slice must be
+ * computed from the loop's counter and carried values by operations inside threads.  The loop counts upwards in i32 by
+ * a constant.
+ *
+ * Blocks by tensor maps fit whoever reads them, as far as their indices do.
+ *
+ * A round's products stay in flight where all of them read rings and add to sums that this loop carries from product to
+ * product and round to round, unseen by anything else.  With four stages the last round's products may even run while a
+ * copy is begun: into the slot that the products of two rounds ago have left.  Where all loads are bulk copies, which
+ * one thread begins, these come behind a barrier of their own and take the slot of the products of one round ago. */
+#include "analysis/access.h"
+#include "bulk.h"
+#include "pipeline.h"
+#include "scratch.h"
+#include "target/nvptx/mma/wgmma.h"
+
+#include <string.h>
+
+enum { MOST_STAGES = 8, OVERLAP_STAGES = 4, ROLES_STAGES = 3, SLACK = 8 * 1024 };
+
+static ir_op *only_user(const ir_value *v)
+{
+	return v->uses && !v->uses->next ? v->uses->user : NULL;
+}
+
+static bool reads_plainly(const ir_op *o)
+{
+	uint64_t bits;
+	return o->kind == IR_LOAD && !ir_is_scalar(ir_arg(o, 0)) && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER &&
+	       ir_get_cache(o) == IR_CACHE_NONE && ir_get_evict(o) == IR_EVICT_NONE && !ir_get_volatile(o) &&
+	       (o->nargs < 3 || (ir_is_const(ir_arg(o, 2), &bits) && bits == 0));
+}
+
+layout pipeline_read_layout(const staged *s)
+{
+	const taker *t = &s->by[0];
+	layout l = *t->op->results[0]->layout;
+	uint8_t order[IR_MAX_RANK];
+	for (const ir_op *o = t->tile->def; o != s->load; o = ir_arg(o, 0)->def) {
+		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(o), i);
+		l = layout_unpermute(&l, order);
+	}
+	return l;
+}
+
+static bool fits_plan(staged *s, const layout_plan *plan, const access_plan *access)
+{
+	unsigned together = 0;
+	if (plan->lg_passes) return false;
+	while (together < plan->lg_vector_store && plan->store_bit[together] == together) together++;
+	s->width = access->width;
+	if (s->width > 1u << together) s->width = 1u << together;
+	s->bytes = plan->bytes;
+	return true;
+}
+
+/* As the scratch of a conversion. */
+static bool fits_conversion(staged *s, const access_plan *access, unsigned element)
+{
+	layout to = pipeline_read_layout(s);
+	layout_plan plan;
+	layout_plan_conversion(s->load->results[0]->layout, &to, element, &plan);
+	if (plan.kind < LAYOUT_WARP_SHARED) return false;
+	layout_plan_exchange(s->load->results[0]->layout, &to, element, &plan);
+	return fits_plan(s, &plan, access);
+}
+
+/* As the load itself. */
+static bool fits_itself(staged *s, const access_plan *access, unsigned element)
+{
+	const layout *l = s->load->results[0]->layout;
+	layout_plan plan;
+	s->nby = 0;
+	layout_plan_exchange(l, l, element, &plan);
+	return fits_plan(s, &plan, access);
+}
+
+/* What all products that take the tile read in shared memory, which runs along `fast` there; false: they differ. */
+static bool common_tile(const pipeline *p, staged *s, unsigned fast, wgmma_tile *tile)
+{
+	for (unsigned i = 0; i < s->nby; i++) {
+		taker *t = &s->by[i];
+		wgmma_plan plan;
+		wgmma_tile one;
+		if (t->op->kind != IR_WGMMA || !wgmma_plan_make(t->op, p->func->num_warps, &plan)) return false;
+		t->arg = plan.operand[1].value == t->tile ? 1 : 0;
+		const wgmma_operand *o = &plan.operand[t->arg];
+		if (o->value != t->tile || plan.operand[1 - t->arg].value == t->tile || o->place != WGMMA_SCRATCH)
+			return false;
+		unsigned k = (t->arg ? 0 : 1) ^ t->turned;
+		if (!wgmma_tile_make(s->load->results[0]->type, fast, k, t->arg ? plan.shape.n : 64, &one))
+			return false;
+		if (i && one.swizzle != tile->swizzle) return false;
+		*tile = one;
+	}
+	return s->nby != 0;
+}
+
+/* As an operand of products in shared memory. */
+static bool fits_product(pipeline *p, staged *s, const access_plan *access)
+{
+	wgmma_tile tile;
+	if (!common_tile(p, s, access->dim, &tile)) return false;
+	s->width = access->width;
+	s->swizzle = tile.swizzle;
+	s->fast = tile.fast;
+	s->bytes = tile.bytes;
+	return true;
+}
+
+enum { MOST_STEPS = 8 }; /* operations between a load and a dot that are looked at */
+
+/* Does a dot take what is made, element by element, from the value? */
+static bool leads_to_product(const pipeline *p, const ir_value *v, unsigned steps)
+{
+	for (const ir_use *u = v->uses; u && steps; u = u->next, steps--) {
+		const ir_op *o = u->user;
+		if (o->block != p->body) continue;
+		if (o->kind == IR_DOT || o->kind == IR_WGMMA) return true;
+		if (!ir_has(o, IR_ELEMENTWISE | IR_SHAPE) && o->kind != IR_CONVERT_LAYOUT) continue;
+		if (leads_to_product(p, o->results[0], steps - 1)) return true;
+	}
+	return false;
+}
+
+/* The operations of the loop that take a tile, through permutations.  False: there are too many, or others. */
+static bool find_takers(const pipeline *p, staged *s, const ir_value *v, bool turned)
+{
+	for (const ir_use *u = v->uses; u; u = u->next) {
+		ir_op *o = u->user;
+		if (o->block != p->body) return false;
+		if (o->kind == IR_PERMUTE) {
+			if (!find_takers(p, s, o->results[0], turned ^ (ir_unpack(ir_get_order(o), 0) == 1)))
+				return false;
+			continue;
+		}
+		if (s->nby == MOST_PRODUCTS) return false;
+		s->by[s->nby++] = (taker){.op = o, .tile = v, .turned = turned};
+	}
+	return true;
+}
+
+/* Half a sentence; null: it fits. */
+static const char *fits_ring(pipeline *p, staged *s)
+{
+	const ir_value *v = s->load->results[0];
+	unsigned element = scalar_bytes(v->type.elem);
+	access_plan access = access_plan_make(p->context, s->load);
+	if (!find_takers(p, s, v, false)) s->nby = 0;
+	ir_kind kind = s->nby ? s->by[0].op->kind : IR_YIELD;
+	bool rounds = v->type.elem == SCALAR_F32; /* to tf32, which these copies cannot */
+	bool fits = kind == IR_WGMMA && !rounds ? fits_product(p, s, &access)
+		    : kind == IR_CONVERT_LAYOUT && s->nby == 1
+			    ? fits_conversion(s, &access, element)
+			    : leads_to_product(p, v, MOST_STEPS) && fits_itself(s, &access, element);
+	unsigned bytes = s->width * element;
+	if (!fits) return "what takes it does not read shared memory as copies would write it";
+	return bytes == 4 || bytes == 8 || bytes == 16 ? NULL : "its accesses have less than 4 bytes";
+}
+
+/* For reports: operands of products are what one expects to be copied ahead. */
+static void note(pipeline *p, const ir_op *load, const char *why)
+{
+	if (!leads_to_product(p, load->results[0], MOST_STEPS)) return;
+	vec_push(p->context->arena, &p->context->notes, ((pass_note){.op = load, .why = why}));
+}
+
+static void note_all(pipeline *p, const char *why)
+{
+	for (const ir_op *o = p->body->first; o; o = o->next)
+		if (o->kind == IR_LOAD && !ir_is_scalar(o->results[0])) note(p, o, why);
+}
+
+/* A block that a tensor map leads to: as an operand of a wgmma, or read by whoever wants it. */
+static const char *fits_block(pipeline *p, staged *s)
+{
+	const ir_value *v = s->load->results[0];
+	bulk_shape shape;
+	wgmma_tile tile;
+	if (!bulk_shape_of(v->type, &shape)) return "no copy is of this shape";
+	s->bulk = true;
+	s->fast = v->type.rank - 1u;
+	s->swizzle = v->type.rank == 2 ? shape.swizzle : 0;
+	s->bytes = (shape.bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
+	bool rounded = v->type.elem != SCALAR_F32 || bulk_rounds(s->load);
+	if (!rounded || !find_takers(p, s, v, false) || !common_tile(p, s, s->fast, &tile) ||
+		tile.swizzle != shape.swizzle)
+		s->nby = 0;
+	return NULL;
+}
+
+static bool slices(pipeline *p, const ir_op *load)
+{
+	unsigned n = load->kind == IR_BULK_LOAD || load->nargs < 2 ? load->nargs : 2;
+	for (unsigned i = 0; i < n; i++)
+		if (!pipeline_slice(p, ir_arg(load, i))) return false;
+	return true;
+}
+
+static void find_loads(pipeline *p)
+{
+	bool *before = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
+	for (ir_op *o = p->body->first; o && p->nloads < MOST_LOADS; o = o->next) {
+		staged s = {.load = o};
+		bool bulk = o->kind == IR_BULK_LOAD;
+		if ((o->kind != IR_LOAD && !bulk) || ir_is_scalar(o->results[0])) continue;
+		const char *why = bulk               ? fits_block(p, &s)
+				  : reads_plainly(o) ? fits_ring(p, &s)
+						     : "it is not through *const, or has hints or an other";
+		memcpy(before, p->sliced, p->nvalues);
+		if (!why && !slices(p, o))
+			why = "its addresses or mask depend on more than the loop's counter and pointers";
+		if (!why) {
+			p->loads[p->nloads++] = s;
+			p->nbulk += bulk;
+			if (bulk)
+				p->expected += (uint32_t)ir_elements(o->results[0]->type) *
+					       ir_element_bytes(o->results[0]->type);
+			continue;
+		}
+		note(p, o, why);
+		memcpy(p->sliced, before, p->nvalues);
+	}
+}
+
+/* ---- products in flight ---- */
+
+static void count_products(ir_op *o, void *context)
+{
+	unsigned *n = context;
+	*n += o->kind == IR_WGMMA;
+}
+
+static bool takes(const staged *s, const ir_op *o)
+{
+	for (unsigned i = 0; i < s->nby; i++)
+		if (s->by[i].op == o) return true;
+	return false;
+}
+
+unsigned pipeline_rings_of(const pipeline *p, const ir_op *o)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < p->nloads; i++) n += takes(&p->loads[i], o);
+	return n;
+}
+
+/* Where the sum that goes into a product comes from: the carried value's number, through the products before it. */
+static bool carried_from(const pipeline *p, const ir_op *wgmma, uint32_t *number)
+{
+	const ir_value *v = wgmma->nargs > 2 ? ir_arg(wgmma, 2) : NULL;
+	if (!v || !only_user(v)) return false;
+	if (!v->def) {
+		*number = v->index - 1u;
+		return v->block == p->body && v->index > 0;
+	}
+	return v->def->kind == IR_WGMMA_WAIT && v->def->block == p->body &&
+	       carried_from(p, ir_arg(v->def, 0)->def, number);
+}
+
+static void find_flight(pipeline *p)
+{
+	unsigned all = 0, n = 0;
+	ir_walk(p->body, count_products, &all);
+	for (ir_op *o = p->body->first; o; o = o->next) {
+		if (o->kind != IR_WGMMA) continue;
+		uint32_t from = 0;
+		ir_op *wait = only_user(o->results[0]);
+		if (n == MOST_PRODUCTS || pipeline_rings_of(p, o) != 2 || !carried_from(p, o, &from) || !wait ||
+			wait->kind != IR_WGMMA_WAIT || wait->block != p->body)
+			return;
+		const ir_op *next = only_user(wait->results[0]);
+		bool adds = next && next->kind == IR_WGMMA && next->block == p->body &&
+			    wait->results[0] == ir_arg(next, next->nargs - 1u);
+		bool yields = next && next == p->body->last && ir_arg(next, from) == wait->results[0];
+		if (!adds && !yields) return;
+		p->waits[n++] = wait;
+	}
+	if (n == all) p->nwaits = n;
+}
+
+/* ---- stages ---- */
+
+static bool counts_upwards(pipeline *p)
+{
+	ir_type t = ir_arg(p->loop, 0)->type;
+	return t.elem == SCALAR_I32 && ir_is_const_int(ir_arg(p->loop, 2), &p->step) && p->step > 0;
+}
+
+static void add_scratch(ir_op *o, void *context)
+{
+	pipeline *p = context;
+	uint32_t bytes = o->kind == IR_RING ? 0 : scratch_bytes(p->func, o), rings = 0;
+	for (unsigned i = 0; i < p->nloads; i++) {
+		if (p->loads[i].load == o) bytes = 0;
+		if (takes(&p->loads[i], o)) rings += p->loads[i].bytes;
+	}
+	if (o->kind == IR_WGMMA && bytes > rings)
+		bytes -= rings; /* what its operands need that are not copied ahead */
+	else if (rings)
+		bytes = 0;
+	if (bytes > p->scratch) p->scratch = bytes;
+	p->several += bytes > 0;
+}
+
+/* As many as stand beside the scratch of what `around` holds. */
+static void fill_shared(pipeline *p, ir_block *around)
+{
+	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages, bytes = 0;
+	uint32_t most = p->context->target->shared_bytes;
+	if (p->func->max_shared < most) most = p->func->max_shared;
+	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
+	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
+	p->scratch = p->several = 0;
+	ir_walk(around, add_scratch, p);
+	p->beside = p->scratch + (p->several > 1 ? SLACK : 0);
+	if (p->nbulk) p->beside += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
+	p->stages = wanted;
+	while (p->stages > 1 && (uint64_t)p->stages * bytes + p->used + p->beside > most) p->stages--;
+	p->rings = p->stages * bytes;
+}
+
+/* The user's own number is not lowered behind his back, but for a producer's sake. */
+static void check_stages(pipeline *p)
+{
+	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages, bytes = 0;
+	uint32_t most = p->context->target->shared_bytes;
+	if (p->func->max_shared < most) most = p->func->max_shared;
+	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
+	fill_shared(p, p->body);
+	if (p->stages >= wanted || !(ir_get_num_stages(p->loop) || p->func->stages_given)) return;
+	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
+	uint32_t others = p->used + p->beside;
+	diag *d = diag_error(p->context->diags, 722, p->loop->at,
+		"num_stages = %u: a round of this loop copies %u bytes to shared memory, of which target '%s' has %u "
+		"left",
+		wanted, bytes, p->context->target->name, others < most ? most - others : 0);
+	if (p->stages > 1)
+		diag_set_hint(p->context->diags, d, "num_stages = %u fits; or a smaller tile", p->stages);
+	else
+		diag_set_hint(p->context->diags, d, "a smaller tile, or num_stages = 1: loads that do not run ahead");
+}
+
+/* A producer's rings last as long as the program. */
+static bool choose_stages(pipeline *p)
+{
+	check_stages(p);
+	if (!p->alone) {
+		fill_shared(p, p->func->body);
+		p->roles = p->stages >= (p->nwaits ? ROLES_STAGES : 2);
+		p->alone =
+			p->roles ? NULL : "shared memory has no room for three stages beside the rest of the program";
+	}
+	if (!p->roles) fill_shared(p, p->body);
+	if (p->stages < 2) return false;
+	p->used += p->rings + (p->roles ? p->beside : 0);
+	return true;
+}
+
+bool pipeline_fits(pipeline *p)
+{
+	const char *why = NULL;
+	if ((ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages) < 2)
+		why = "the loop has one stage";
+	else if (!counts_upwards(p))
+		why = "the loop does not count upwards in i32 by a constant";
+	if (why) {
+		note_all(p, why);
+		return false;
+	}
+	find_loads(p);
+	if (!p->nloads) return false;
+	find_flight(p);
+	p->alone = pipeline_refuses_roles(p);
+	if (!choose_stages(p)) {
+		note_all(p, "shared memory has no room for two stages");
+		return false;
+	}
+	pipeline_find_cluster(p);
+	bool all_bulk = p->nbulk == p->nloads;
+	p->overlaps = p->nwaits && (all_bulk || p->stages >= OVERLAP_STAGES);
+	p->distance = p->stages - 1 - (p->overlaps && !all_bulk);
+	return true;
+}
+
+unsigned pipeline_lowered(const ir_func *f, const ir_op *ring)
+{
+	const ir_op *loop = ring;
+	while (loop && loop->kind != IR_FOR) loop = loop->next;
+	if (!loop &&
+		ring->results[0]->uses) /* for a producer it stands in front of everything, and is used in its loop */
+		for (loop = ring->results[0]->uses->user; loop && loop->kind != IR_FOR;) loop = loop->block->parent;
+	unsigned wanted = !loop ? 0 : ir_get_num_stages(loop) ? ir_get_num_stages(loop) : f->num_stages;
+	return wanted > ir_get_stages(ring) ? wanted : 0;
+}

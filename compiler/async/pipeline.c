@@ -1,0 +1,408 @@
+/* Loads that go through shared memory are copied there ahead of time: cp.async into a ring of stages.
+ *
+ * In: a mapped function.  Out: in loops that fit, loads have become asynchronous copies that run some rounds ahead, and
+ * products whose operands they bring overlap with what follows.  The one idea: a round's addresses and masks, its
+ * *slice*, depend on little: the counter, carried pointers, values from outside.  The slice is cloned for the rounds
+ * before the loop, and once into the loop for a round ahead, where it runs on carried values of its own; what was the
+ * load and its conversion becomes a read of the ring, what was an operand of a wgmma the ring's slot itself.
+ *
+ *     for k, p {                                ring r; for the first rounds: if it exists { copy }; commit
+ *       %x = load %p, %mask                     for k, p, ahead, slot, fill {
+ *       %y = convert_layout %x          ->        wait until this round's copy is there, for all threads
+ *       dot ..                                    if round k + distance exists { copy %ahead into r[fill] }; commit
+ *       yield %p + s                              %y = ring_read r[slot]; dot ..
+ *     }                                           yield .., %ahead + s, next slot, next fill }
+ *                                               ring_end
+ *
+ * The wait's barrier also says that everybody has read the slot that this round fills: it was read a round ago.  So
+ * copies run stages - 1 rounds ahead.  The last round's wait is for all copies that there are: groups behind it are
+ * empty.
+ *
+ *     for k, p, s {                             ring r ..
+ *       %x = load %p, %mask                     for k, p, s, ahead, slot, fill {
+ *       %t = wgmma %x, .., %s           ->        wait until this round's copy is there, for all threads and wgmma
+ *       %u = wgmma_wait %t                        %t = wgmma r[slot], .., %s
+ *       yield %p + s, %u                          if round k + distance exists { copy %ahead into r[fill] }; commit
+ *     }                                           wgmma_wait {pending=1}
+ *                                                 yield .., %t, .. }
+ *                                               %u = wgmma_wait %t; cta_barrier; ring_end
+ *
+ * A product that is still running when the next round begins reads a slot for a round longer, so copies run a round
+ * less ahead (`overlaps`); without that the wait at the end of a round is for all products.  latencies.c says what
+ * fits. */
+#include "pipeline.h"
+#include "scratch.h"
+#include "target/nvptx/mma/wgmma.h"
+
+static ir_value *mapped(ir_value **map, ir_value *v)
+{
+	return map[v->id] ? map[v->id] : v;
+}
+
+static ir_value *constant(ir_builder *b, scalar s, int64_t v)
+{
+	return ir_constant_int(b, s, v);
+}
+
+static ir_value *widened(ir_builder *b, ir_value *v)
+{
+	return ir_build1(b, IR_CONVERT, ir_scalar_type(SCALAR_I64), 1, &v);
+}
+
+/* One thread's: what the round brings, and the copies that bring it.  They stand together, so that the branch is one.
+ */
+void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value **map)
+{
+	ir_value *expect[] = {p->barriers, slot};
+	ir_set_bytes(ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0), p->expected);
+	for (unsigned i = 0; i < p->nloads; i++) {
+		const staged *s = &p->loads[i];
+		ir_value *args[5 + IR_MAX_RANK] = {s->ring, slot, p->barriers};
+		unsigned n = 3;
+		if (!s->bulk) continue;
+		unsigned shares = ir_get_shares(s->load);
+		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = mapped(map, ir_arg(s->load, k));
+		b->at = s->load->at;
+		if (shares > 1) args[n++] = p->cluster ? s->together : constant(b, SCALAR_BOOL, 0);
+		ir_set_shares(ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0), shares);
+	}
+}
+
+void pipeline_give_back(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only_if)
+{
+	ir_value *args[4] = {p->empty, slot};
+	unsigned n = 2;
+	if (p->cluster && !only_if) only_if = constant(b, SCALAR_BOOL, 1);
+	if (only_if) args[n++] = only_if;
+	if (p->cluster) args[n++] = p->in_step;
+	ir_set_programs(ir_build(b, IR_MBARRIER_ARRIVE, n, args, 0, NULL, 0), p->cluster);
+}
+
+/* Copies of one round into a slot, if there is such a round: counter + distance * step < hi. */
+static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t distance, ir_value *slot, ir_value **map)
+{
+	ir_value *at = ir_binary(b, IR_ADD, widened(b, counter), constant(b, SCALAR_I64, distance * p->step));
+	ir_value *exists = ir_binary(b, IR_LT, at, p->hi);
+	ir_op *guard = ir_build(b, IR_IF, 1, &exists, 0, NULL, 2);
+	ir_builder inside = {.func = p->func, .block = guard->regions[0]};
+	if (p->nbulk) pipeline_copy_blocks(p, &inside, slot, map);
+	for (unsigned i = 0; i < p->nloads; i++) {
+		const staged *s = &p->loads[i];
+		if (s->bulk) continue;
+		ir_value *args[] = {s->ring, slot, mapped(map, ir_arg(s->load, 0)), NULL};
+		if (s->load->nargs > 1) args[3] = mapped(map, ir_arg(s->load, 1));
+		inside.at = s->load->at;
+		ir_op *copy = ir_build(&inside, IR_ASYNC_COPY, args[3] ? 4 : 3, args, 0, NULL, 0);
+		ir_set_width(copy, s->width);
+	}
+	ir_yield(&inside, 0, NULL);
+	inside.block = guard->regions[1];
+	ir_yield(&inside, 0, NULL);
+	if (p->nbulk < p->nloads) ir_build(b, IR_ASYNC_COMMIT, 0, NULL, 0, NULL, 0);
+}
+
+/* `proxy`: what has arrived is read by wgmma. */
+static void wait(ir_builder *b, unsigned pending, bool proxy)
+{
+	ir_op *o = ir_build(b, IR_ASYNC_WAIT, 0, NULL, 0, NULL, 0);
+	ir_set_pending(o, pending);
+	ir_set_proxy(o, proxy);
+}
+
+ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
+{
+	ir_add_arg(p->func, p->loop, start);
+	ir_value *result = ir_add_result(p->func, p->loop, start->type),
+		 *arg = ir_block_arg(p->body, start->type, NULL);
+	result->layout = arg->layout = l;
+	return arg;
+}
+
+/* slot + 1, and 0 after the last. */
+ir_value *pipeline_next_slot(pipeline *p, ir_builder *b, ir_value *slot)
+{
+	ir_value *last = constant(b, SCALAR_I32, p->stages - 1), *zero = constant(b, SCALAR_I32, 0);
+	ir_value *args[] = {
+		ir_binary(b, IR_EQ, slot, last), zero, ir_binary(b, IR_ADD, slot, constant(b, SCALAR_I32, 1))};
+	return ir_build1(b, IR_SELECT, slot->type, 3, args);
+}
+
+/* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the ring. */
+ir_value *pipeline_next_parity(pipeline *p, ir_builder *b, ir_value *slot)
+{
+	ir_value *last = constant(b, SCALAR_I32, p->stages - 1), *one = constant(b, SCALAR_I32, 1);
+	ir_value *args[] = {ir_binary(b, IR_EQ, slot, last), ir_binary(b, IR_XOR, p->parity, one), p->parity};
+	return ir_build1(b, IR_SELECT, slot->type, 3, args);
+}
+
+/* As early in the loop's block as nothing else has shared memory or goes on in order: a barrier for bulk copies is set
+ * up while addresses are computed. */
+static ir_op *earliest(const pipeline *p)
+{
+	ir_op *o = p->loop;
+	while (o->prev && ir_has(o->prev, IR_PURE) && o->prev->kind != IR_TENSOR_MAP &&
+		!scratch_bytes(p->func, o->prev))
+		o = o->prev;
+	return o;
+}
+
+/* For reports: what was said of a load is said of its ring. */
+static void hand_on_note(pass_context *c, const staged *s)
+{
+	for (uint32_t i = 0; i < c->windows.n; i++)
+		if (c->windows.at[i].op == s->load) c->windows.at[i].op = s->ring->def;
+}
+
+void pipeline_make_rings(pipeline *p, ir_builder *b)
+{
+	for (unsigned i = 0; i < p->nloads; i++) {
+		staged *s = &p->loads[i];
+		b->at = s->load->at;
+		s->ring = ir_build1(b, IR_RING, s->load->results[0]->type, 0, NULL);
+		ir_set_stages(s->ring->def, p->stages);
+		ir_set_swizzle(s->ring->def, s->swizzle);
+		ir_set_fast(s->ring->def, s->fast);
+		s->ring->layout = s->load->results[0]->layout;
+		hand_on_note(p->context, s);
+		if (s->unshared)
+			vec_push(p->context->arena, &p->context->alone,
+				((pass_note){.op = s->ring->def, .why = s->unshared}));
+	}
+	if (p->nbulk) {
+		p->barriers = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
+		ir_set_count(p->barriers->def, p->stages);
+		ir_set_arrivals(p->barriers->def, 1);
+	}
+	if (p->roles) {
+		p->empty = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
+		ir_set_count(p->empty->def, p->stages);
+		ir_set_arrivals(p->empty->def, p->func->num_warps * (p->cluster ? p->cluster : 1));
+	}
+	for (unsigned i = 0; p->nbulk && p->alone && i < p->nloads; i++)
+		vec_push(p->context->arena, &p->context->notes,
+			((pass_note){.op = p->loads[i].ring->def, .why = p->alone}));
+}
+
+/* The rounds before the loop; leaves in ahead[k] the carried values of the round that the loop will copy first. */
+static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
+{
+	ir_builder b = {.func = p->func, .block = p->loop->block, .before = p->loop, .at = p->loop->at};
+	ir_value *counter = ir_arg(p->loop, 0);
+	p->hi = widened(&b, ir_arg(p->loop, 1));
+	if (p->nbulk) b.before = earliest(p);
+	pipeline_make_rings(p, &b);
+	b.before = p->loop;
+	for (unsigned k = 0; k < ncarried; k++) ahead[k] = ir_arg(p->loop, 3 + k);
+	for (unsigned round = 0; round < p->distance; round++) {
+		ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues);
+		map[p->body->args[0]->id] = counter;
+		for (unsigned k = 0; k < ncarried; k++) map[p->body->args[1 + k]->id] = ahead[k];
+		pipeline_clone(p, &b, map);
+		b.at = p->loop->at;
+		copy_round(p, &b, ir_arg(p->loop, 0), round, constant(&b, SCALAR_I32, round), map);
+		for (unsigned k = 0; k < ncarried; k++)
+			if (p->sliced[p->body->args[1 + k]->id]) ahead[k] = mapped(map, ir_arg(p->body->last, k));
+		counter = ir_binary(&b, IR_ADD, counter, ir_arg(p->loop, 2));
+	}
+	b.at = p->loop->at;
+	if (p->nbulk) ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0); /* the mbarriers are there, for all threads */
+}
+
+/* From the conversion or wgmma back to the load, as far as nobody uses them any more. */
+static void erase_chain(ir_op *last, const ir_op *load)
+{
+	for (ir_op *o = last, *source; o && !o->results[0]->uses; o = source) {
+		source = o == load ? NULL : ir_arg(o, 0)->def;
+		ir_erase(o);
+	}
+}
+
+static void read_ring(pipeline *p, staged *s, ir_value *slot)
+{
+	ir_builder b = {.func = p->func, .block = p->body, .at = s->load->at};
+	ir_value *args[] = {s->ring, slot}, *tile = s->load->results[0];
+	b.before = s->nby ? s->by[0].op : s->load;
+	ir_value *read = ir_build1(&b, IR_RING_READ, tile->type, 2, args);
+	read->name = tile->name;
+	if (!s->nby) {
+		read->layout = tile->layout;
+		ir_replace(tile, read);
+		ir_erase(s->load);
+		return;
+	}
+	layout *l = ARENA_NEW(p->context->arena, layout);
+	*l = pipeline_read_layout(s);
+	read->layout = l;
+	ir_value *result = read;
+	ir_op *order[IR_MAX_RANK * 4];
+	unsigned n = 0;
+	for (ir_op *o = ir_arg(b.before, 0)->def; o != s->load && n < IR_MAX_RANK * 4; o = ir_arg(o, 0)->def)
+		order[n++] = o;
+	while (n-- > 0) { /* the permutations again, on what was read */
+		const ir_op *o = order[n];
+		uint8_t turned[IR_MAX_RANK];
+		for (unsigned d = 0; d < IR_MAX_RANK; d++) turned[d] = (uint8_t)ir_unpack(ir_get_order(o), d);
+		layout *m = ARENA_NEW(p->context->arena, layout);
+		*m = layout_permute(result->layout, turned);
+		result = ir_build1(&b, IR_PERMUTE, o->results[0]->type, 1, &result);
+		ir_set_order(result->def, ir_get_order(o));
+		result->layout = m;
+	}
+	ir_replace(b.before->results[0], result);
+	erase_chain(b.before, s->load);
+}
+
+/* A wgmma with the ring and its slot in place of the tile.  The operation is a new one; other loads know the old one.
+ */
+static void take_from_ring(pipeline *p, const staged *s, const taker *t, ir_value *slot)
+{
+	ir_op *old = t->op;
+	ir_builder b = {.func = p->func, .block = p->body, .before = old, .at = old->at};
+	ir_value *args[8];
+	wgmma_plan plan;
+	unsigned n = 0;
+	wgmma_parts(old, &plan);
+	ir_op *source = ir_arg(old, plan.operand[t->arg].arg)->def;
+	for (unsigned i = 0; i < old->nargs; i++) {
+		bool this = i == plan.operand[t->arg].arg;
+		args[n++] = this ? s->ring : ir_arg(old, i);
+		if (this) args[n++] = slot;
+	}
+	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
+	result->layout = old->results[0]->layout;
+	unsigned turned = t->turned ? t->arg ? WGMMA_TURNED_B : WGMMA_TURNED_A : 0;
+	ir_set_turned(result->def, ir_get_turned(old) | turned);
+	ir_replace(old->results[0], result);
+	ir_erase(old);
+	erase_chain(source, s->load);
+	for (unsigned i = 0; i < p->nloads; i++)
+		for (unsigned k = 0; k < p->loads[i].nby; k++)
+			if (p->loads[i].by[k].op == old) p->loads[i].by[k].op = result->def;
+}
+
+void pipeline_read_rings(pipeline *p, ir_value *slot)
+{
+	for (unsigned i = 0; i < p->nloads; i++) {
+		staged *s = &p->loads[i];
+		if (!s->nby || s->by[0].op->kind != IR_WGMMA)
+			read_ring(p, s, slot);
+		else
+			for (unsigned k = 0; k < s->nby; k++) take_from_ring(p, s, &s->by[k], slot);
+	}
+}
+
+/* Products whose sums only other products see: their waits go behind the loop. */
+void pipeline_leave_in_flight(pipeline *p, ir_builder *after)
+{
+	for (unsigned i = 0; i < p->nwaits; i++) {
+		ir_op *w = p->waits[i];
+		ir_replace(w->results[0], ir_arg(w, 0));
+		ir_erase(w);
+	}
+	for (unsigned k = 0; k < p->loop->nresults; k++) {
+		ir_value *sum = p->loop->results[k], *next = ir_arg(p->body->last, k);
+		if (!p->nwaits || !next->def || next->def->kind != IR_WGMMA) continue;
+		ir_value *done = ir_build1(after, IR_WGMMA_WAIT, sum->type, 1, &sum);
+		done->layout = sum->layout;
+		done->name = sum->name;
+		ir_replace(sum, done);
+		ir_set_arg(done->def, 0, sum);
+	}
+}
+
+/* Behind the last product that reads a ring; null: there is none, copies stand at the top.  While a product runs that
+ * takes an operand from registers, nothing shall be computed that might be given the same ones: behind its wait. */
+ir_op *pipeline_behind_products(const pipeline *p)
+{
+	for (ir_op *o = p->body->last; o; o = o->prev) {
+		unsigned rings = o->kind == IR_WGMMA ? pipeline_rings_of(p, o) : 0;
+		if (rings) return rings == 1 && o->next->kind == IR_WGMMA_WAIT ? o->next->next : o->next;
+	}
+	return NULL;
+}
+
+static void rewrite(pipeline *p)
+{
+	ir_op *end = p->body->last;
+	unsigned ncarried = p->loop->nresults, distance = p->distance;
+	ir_value **ahead = ARENA_ARRAY(p->context->arena, ir_value *, ncarried + 1u);
+	ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues);
+	prologue(p, ahead, ncarried);
+	ir_builder before = {.func = p->func, .block = p->loop->block, .before = p->loop, .at = p->loop->at};
+	ir_builder top = {.func = p->func, .block = p->body, .before = p->body->first, .at = p->loop->at};
+	ir_builder bottom = {.func = p->func, .block = p->body, .before = end, .at = p->loop->at};
+	ir_builder after = {.func = p->func, .block = p->loop->block, .before = p->loop->next, .at = p->loop->at};
+	pipeline_leave_in_flight(p, &after);
+	ir_op *products = pipeline_behind_products(p);
+	ir_builder filling = {.func = p->func, .block = p->body, .at = p->loop->at};
+	filling.before = products ? products : top.before;
+	ir_value *counter = p->body->args[0];
+	ir_value *slot = pipeline_carry(p, constant(&before, SCALAR_I32, 0), NULL);
+	ir_value *fill = pipeline_carry(p, constant(&before, SCALAR_I32, distance), NULL);
+	for (unsigned k = 0; k < ncarried; k++) {
+		ir_value *arg = p->body->args[1 + k];
+		if (p->sliced[arg->id]) map[arg->id] = ahead[k] = pipeline_carry(p, ahead[k], arg->layout);
+	}
+	if (p->nbulk) {
+		p->parity = pipeline_carry(p, constant(&before, SCALAR_I32, 0), NULL);
+		ir_value *args[] = {p->barriers, slot, p->parity};
+		ir_build(&top, IR_MBARRIER_WAIT, 3, args, 0, NULL, 0);
+	}
+	bool all_bulk = p->nbulk == p->nloads;
+	if (!all_bulk)
+		wait(&top, distance - 1, products != NULL);
+	else { /* the products of one round ago are done, for all threads: their slot is free */
+		if (p->nwaits) ir_set_pending(ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->nwaits);
+		ir_build(p->nwaits ? &filling : &top, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+	}
+	map[counter->id] =
+		ir_binary(&filling, IR_ADD, counter, constant(&filling, SCALAR_I32, (int64_t)distance * p->step));
+	pipeline_clone(p, &filling, map);
+	filling.at = p->loop->at;
+	copy_round(p, &filling, counter, distance, fill, map);
+	if (p->nwaits && !all_bulk)
+		ir_set_pending(ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->overlaps ? p->nwaits : 0);
+	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
+	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, fill));
+	for (unsigned k = 0; k < ncarried; k++)
+		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, mapped(map, ir_arg(end, k)));
+	if (p->nbulk) ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
+	pipeline_read_rings(p, slot);
+	if (products &&
+		!all_bulk) /* all have met: each has waited for its products, and in the last round for all copies */
+		ir_build(&after, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+	if (p->nbulk) ir_build(&after, IR_MBARRIERS_END, 1, &p->barriers, 0, NULL, 0);
+	ir_build(&after, IR_RING_END, 0, NULL, 0, NULL, 0);
+}
+
+static void try_loop(pipeline *p, ir_op *loop)
+{
+	const pipeline b = *p;
+	*p = (pipeline){.context = b.context, .func = b.func, .loop = loop, .body = loop->regions[0], .used = b.used};
+	p->nvalues = p->func->nvalues;
+	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
+	if (!pipeline_fits(p)) return;
+	pipeline_run_once(p);
+	if (p->roles)
+		pipeline_rewrite_for_roles(p);
+	else
+		rewrite(p);
+}
+
+/* Inner loops first: what they leave behind does not fit any more. */
+static void find_loops(pipeline *p, ir_block *b)
+{
+	for (ir_op *o = b->first, *next; o; o = next) {
+		next = o->next;
+		for (unsigned r = 0; r < o->nregions; r++) find_loops(p, o->regions[r]);
+		if (o->kind == IR_FOR) try_loop(p, o);
+	}
+}
+
+bool pass_pipeline(pass_context *c, ir_func *f)
+{
+	if (!pass_axis(c, f)) return false;
+	pipeline p = {.context = c, .func = f};
+	find_loops(&p, f->body);
+	return true;
+}

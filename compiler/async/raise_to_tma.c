@@ -1,0 +1,261 @@
+/* Loads by pointers that are a window of an array become blocks by tensor maps.
+ *
+ * In: tile IR.  Out: loads of a loop's products whose pointers and mask are those of a block of an array that the host
+ * can describe have become bulk_loads, as those of tensors have:
+ *     load a + i[:, None] * K + (l + k)[None, :], (i < M)[:, None] & (k + l < K)[None, :]
+ *     ->
+ *     bulk_load map, start of i, k           map: at a, M by K, rows K apart
+ * The one idea: an address is a sum of products (affine.h).  Terms with the same factor that the host knows are
+ * coordinates along one dimension of the array, of which that factor is the stride: K for the rows, 1 inside of them,
+ * M * K for a batch.  So it does not matter whether pointers are moved on or made anew each round, nor where the user
+ * put which offset.
+ *
+ * Where pointers and map could differ: an element that the mask leaves out has to lie outside of the map's extents and
+ * the other way round (pointer_bounds.c); no coordinate is below 0 (pointer_range.c); products in i32, in which the
+ * pointers of a larger array would wrap around, make the host look at the array's size.  A dimension without a bound
+ * has no end.  Loads that no product takes stay: for them a copy through shared memory is a detour. */
+#include "bulk.h"
+#include "analysis/pointer_analysis.h"
+
+#include <string.h>
+
+enum { MOST_STEPS = 8 }; /* operations between a load and a product that are looked at */
+#define NO_END (INT64_C(1) << 31)
+
+/* ---- what the pointers say ---- */
+
+static void split(const window *w, const affine_term *t, affine_term *host, affine_term *device)
+{
+	*host = (affine_term){.factor = t->factor, .place = -1};
+	*device = (affine_term){.factor = 1, .place = -1};
+	for (unsigned i = 0; i < t->natoms; i++)
+		affine_atom(affine_of_host(&w->signs.context, t->atom[i]) ? host : device, t->atom[i]);
+}
+
+static bool along(const window_side *s, const affine_term *host)
+{
+	return s->stride.natoms == host->natoms && host->factor % s->stride.factor == 0 &&
+	       memcmp(s->stride.atom, host->atom, host->natoms * sizeof host->atom[0]) == 0;
+}
+
+/* The side with the longest stride that goes into the term. */
+static window_side *side_along(window *w, const affine_term *host)
+{
+	window_side *best = NULL;
+	for (unsigned i = 0; i < w->n; i++) {
+		window_side *s = &w->side[i];
+		if (along(s, host) && (!best || s->stride.factor > best->stride.factor)) best = s;
+	}
+	return best;
+}
+
+static window_side *new_side(window *w, const affine_term *stride, int place)
+{
+	if (w->n == IR_MAX_RANK) return NULL;
+	window_side *s = &w->side[w->n++];
+	*s = (window_side){.stride = *stride, .place = place};
+	if (s->stride.factor < 0) s->stride.factor = -s->stride.factor;
+	return s;
+}
+
+static const char *const NO_STRIDE = "a stride is not the host's to know";
+static const char *const TOO_MANY = "its addresses have too many dimensions";
+
+static const char *tile_sides(window *w, const affine *pointer)
+{
+	ir_type t = w->load->results[0]->type;
+	unsigned inner = 0;
+	for (unsigned i = 0; i < pointer->n; i++) {
+		affine_term host, device;
+		if (pointer->term[i].place < 0) continue;
+		split(w, &pointer->term[i], &host, &device);
+		if (device.natoms) return NO_STRIDE;
+		if (host.factor <= 0) return "it runs backwards";
+		for (unsigned k = 0; k < w->n; k++)
+			if (w->side[k].place == pointer->term[i].place)
+				return "its addresses are no sum of one index times a stride for each dimension";
+		if (!new_side(w, &host, pointer->term[i].place)) return TOO_MANY;
+		inner += host.factor == 1 && host.natoms == 0;
+	}
+	if (w->n != t.rank) return "its addresses do not depend on all of its dimensions";
+	return inner == 1 ? NULL : "no dimension of its is known to have stride 1";
+}
+
+static const char *other_terms(window *w, const affine *pointer)
+{
+	for (unsigned i = 0; i < pointer->n; i++) {
+		affine_term host, device;
+		if (pointer->term[i].place >= 0) continue;
+		split(w, &pointer->term[i], &host, &device);
+		window_side *s = side_along(w, &host);
+		if (!s && !device.natoms) {
+			if (!affine_add_term(&w->offset, &host, 1)) return TOO_MANY;
+			continue;
+		}
+		if (!s && !(s = new_side(w, &host, -1))) return TOO_MANY;
+		if (!affine_add_term(&s->at, &device, host.factor / s->stride.factor)) return TOO_MANY;
+	}
+	return NULL;
+}
+
+/* A product in i32 that wrapped around would lead elsewhere: the bounded part of the array has to be smaller. */
+static bool guard_size(window *w)
+{
+	affine left = {0};
+	for (unsigned i = 0; i < w->signs.context.nproducts; i++) {
+		affine room = {0};
+		if (!affine_add_number(&room, INT32_MAX) || !affine_add(&room, &w->signs.context.product[i], -1) ||
+			!signs_guard(&w->signs, &room))
+			return false;
+	}
+	if (!w->narrow) return true;
+	for (unsigned i = 0; i < w->n; i++) {
+		affine reach = w->side[i].extent, stride = {0};
+		if (!w->side[i].bounded) continue;
+		if (!affine_add_term(&stride, &w->side[i].stride, 1) || !affine_multiply(&reach, &stride) ||
+			!affine_add(&left, &reach, -1))
+			return false;
+	}
+	return !left.n || (affine_add_number(&left, INT32_MAX) && signs_guard(&w->signs, &left));
+}
+
+static const char *look(window *w)
+{
+	affine pointer;
+	const char *why = NULL;
+	if (!affine_of(&w->signs.context, ir_arg(w->load, 0), &pointer))
+		return "its addresses are no sum of indices times strides";
+	w->root = pointer.root;
+	w->narrow = pointer.narrow;
+	if (!pointer.root || pointer.root->def || pointer.root->block != w->signs.context.func->body)
+		return "its addresses begin at no pointer that is a parameter";
+	if ((why = tile_sides(w, &pointer)) || (why = other_terms(w, &pointer)) || (why = window_bounds(w)) ||
+		(why = window_signs(w)))
+		return why;
+	return guard_size(w) ? NULL : TOO_MANY;
+}
+
+/* Scalars as they come: what the user has named is mostly a coordinate.  First with i32 products as one value, which is
+ * the coordinate whether it wraps around or not; then with those that count a loop's rounds taken apart, as pointers
+ * that move on count them too; at last all, which shows what a batch's offset is made of. */
+static const char *find(window *w)
+{
+	const window fresh = *w;
+	w->signs.context.closed_products = true;
+	if (!look(w)) return NULL;
+	*w = fresh;
+	const char *second = look(w);
+	if (!second) return NULL;
+	*w = fresh;
+	w->signs.context.open_scalars = true;
+	return look(w) ? second : NULL;
+}
+
+/* ---- the load by a map ---- */
+
+static bool is_inner(const window_side *s)
+{
+	return s->place >= 0 && s->stride.factor == 1 && s->stride.natoms == 0;
+}
+
+static void add_side(ir_builder *b, const window *w, const window_side *s, bulk_access *t)
+{
+	affine stride = {.n = 1, .term = {s->stride}};
+	unsigned i = t->rank++;
+	t->index[i] = affine_build(b, &s->at, SCALAR_I32);
+	t->stride[i] = affine_build(b, &stride, SCALAR_I64);
+	t->shape[i] = s->bounded ? affine_build(b, &s->extent, SCALAR_I64) : ir_constant_int(b, SCALAR_I64, NO_END);
+	if (i == 0) t->shape[0] = signs_extent(b, &w->signs, t->shape[0]);
+	if (s->place < 0) return;
+	ir_type full = w->load->results[0]->type;
+	unsigned d = t->block.rank++;
+	t->block.dim[d] = full.dim[s->place];
+	t->order[d] = (unsigned)s->place;
+}
+
+/* What the load's block is, in values that stand in front of it. */
+static void describe(const window *w, bulk_access *t)
+{
+	ir_builder b = {.func = w->signs.context.func, .block = w->load->block, .before = w->load, .at = w->load->at};
+	memset(t, 0, sizeof *t);
+	t->block = ir_element(w->load->results[0]->type);
+	t->base = w->root;
+	if (w->offset.n) {
+		ir_value *args[] = {w->root, affine_build(&b, &w->offset, SCALAR_I64)};
+		t->base = ir_build1(&b, IR_PTR_ADD, w->root->type, 2, args);
+	}
+	for (unsigned i = 0; i < w->n; i++)
+		if (w->side[i].place < 0) add_side(&b, w, &w->side[i], t);
+	for (int place = 0; place < IR_MAX_RANK; place++)
+		for (unsigned i = 0; i < w->n; i++)
+			if (w->side[i].place == place && !is_inner(&w->side[i])) add_side(&b, w, &w->side[i], t);
+	for (unsigned i = 0; i < w->n; i++)
+		if (is_inner(&w->side[i])) add_side(&b, w, &w->side[i], t);
+}
+
+/* ---- which loads ---- */
+
+static bool leads_to_product(const ir_block *b, const ir_value *v, unsigned steps)
+{
+	for (const ir_use *u = v->uses; u && steps; u = u->next, steps--) {
+		const ir_op *o = u->user;
+		if (o->block != b) continue;
+		if (o->kind == IR_DOT) return true;
+		if (ir_has(o, IR_ELEMENTWISE | IR_SHAPE) && leads_to_product(b, o->results[0], steps - 1)) return true;
+	}
+	return false;
+}
+
+/* Half a sentence; null: it may be looked at. */
+static const char *reads_otherwise(const ir_op *o)
+{
+	uint64_t bits;
+	if (ir_arg(o, 0)->type.pointer != IR_CONST_POINTER) return "it is not through *const";
+	if (ir_get_cache(o) != IR_CACHE_NONE || ir_get_evict(o) != IR_EVICT_NONE || ir_get_volatile(o))
+		return "it has hints";
+	if (o->nargs > 2 && !(ir_is_const(ir_arg(o, 2), &bits) && bits == 0)) return "it has an other";
+	return NULL;
+}
+
+typedef struct found {
+	pass_context *pass;
+	ir_func *func;
+	VEC(ir_op *) loads;
+} found;
+
+static void collect(ir_op *o, void *context)
+{
+	found *f = context;
+	if (o->kind == IR_LOAD && o->results[0]->type.rank >= 2 && o->block->parent && bulk_runs_ahead(f->func, o) &&
+		leads_to_product(o->block, o->results[0], MOST_STEPS))
+		vec_push(f->pass->arena, &f->loads, o);
+}
+
+static const char *rewrite(found *f, ir_op *load)
+{
+	window w = {.signs = {.context = {.pass = f->pass, .func = f->func}, .at = load},
+		.load = load,
+		.loop = load->block->parent};
+	bulk_access t;
+	const char *why = reads_otherwise(load);
+	if (why || (why = find(&w))) return why;
+	describe(&w, &t);
+	if (!pass_axis(f->pass, f->func)) return "internal: no facts about its addresses";
+	return bulk_make(f->pass, f->func, load, &t) ? NULL
+						     : "address, strides and first element are not known to be "
+						       "multiples of 16 bytes, or no map has its shape";
+}
+
+bool pass_windows(pass_context *p, ir_func *f)
+{
+	found all = {.pass = p, .func = f};
+	if (!bulk_possible(p)) return true;
+	ir_walk(f->body, collect, &all);
+	if (all.loads.n && !pass_axis(p, f)) return false;
+	for (uint32_t i = 0; i < all.loads.n; i++) {
+		ir_op *load = all.loads.at[i];
+		const char *why = rewrite(&all, load);
+		if (why) vec_push(p->arena, &p->windows, ((pass_note){.op = load, .why = why}));
+	}
+	return true;
+}

@@ -1,0 +1,317 @@
+/* Sizes and order of what operations exchange through shared memory.  See scratch.h. */
+#include "scratch.h"
+#include "bulk.h"
+
+#include "target/nvptx/mma/wgmma.h"
+
+#include <string.h>
+
+/* Appends a step for one bit; a warp bit joins a warp step that stands directly before it. */
+static void add_bit(reduce_plan *p, layout_in in, unsigned bit)
+{
+	reduce_step *last = p->nsteps ? &p->step[p->nsteps - 1] : NULL;
+	if (in != LAYOUT_WARP || !last || last->in != LAYOUT_WARP) {
+		last = &p->step[p->nsteps++];
+		last->in = (uint8_t)in;
+	}
+	last->bit[last->nbits++] = (uint8_t)bit;
+}
+
+/* The first place, in the order registers, lanes, warps, that steps this coordinate; later ones hold copies. */
+static bool home(const layout *l, uint32_t coordinate, layout_in *in, unsigned *bit)
+{
+	for (unsigned k = LAYOUT_REG; k <= LAYOUT_WARP; k++)
+		for (unsigned i = 0; i < l->nin[k]; i++)
+			if (l->col[k][i] == coordinate) {
+				*in = (layout_in)k;
+				*bit = i;
+				return true;
+			}
+	return false;
+}
+
+/* Axis bits by rising coordinate; only those at home in `only`, or all when it is LAYOUT_INPUTS. */
+static void add_in_order(reduce_plan *p, const layout *l, uint32_t axis, layout_in only)
+{
+	for (; axis; axis &= axis - 1) {
+		layout_in in;
+		unsigned bit;
+		if (home(l, axis & -axis, &in, &bit) && (only == LAYOUT_INPUTS || only == in)) add_bit(p, in, bit);
+	}
+}
+
+/* Of the values that still tell apart, and those of all warps. */
+static void size_step(reduce_step *step, const ir_op *reduce)
+{
+	step->bytes = 0;
+	for (unsigned k = 0; k < reduce->nargs && k < REDUCE_MAX_OPERANDS; k++) {
+		uint32_t bytes = ir_element_bytes(ir_arg(reduce, k)->type)
+				 << (__builtin_popcount(step->live) + step->nbits);
+		step->operand_offset[k] = step->bytes;
+		step->bytes += (bytes + SCRATCH_ALIGN - 1) & ~(uint32_t)(SCRATCH_ALIGN - 1);
+	}
+}
+
+/* What each warp step exchanges, given what the steps before it have combined already. */
+static void size_steps(reduce_plan *p, const layout *l, const ir_op *reduce)
+{
+	uint32_t live = (UINT32_C(1) << layout_bits(l)) - 1, combined_lanes = 0, combined_warps = 0;
+	for (uint32_t s = 0; s < p->nsteps; s++) {
+		reduce_step *step = &p->step[s];
+		for (unsigned i = 0; i < step->nbits; i++) live &= ~l->col[step->in][step->bit[i]];
+		if (step->in == LAYOUT_LANE) combined_lanes |= 1u << step->bit[0];
+		if (step->in != LAYOUT_WARP) continue;
+		step->live = live;
+		step->skip_lane = layout_free_mask(l, LAYOUT_LANE) | combined_lanes;
+		step->skip_warp = layout_free_mask(l, LAYOUT_WARP) | combined_warps;
+		for (unsigned i = 0; i < step->nbits; i++) combined_warps |= 1u << step->bit[i];
+		size_step(step, reduce);
+		for (unsigned i = l->nin[LAYOUT_REG]; i-- > 0 && step->bytes > EXCHANGE_MOST;) {
+			if (!(step->live & l->col[LAYOUT_REG][i])) continue;
+			step->pass[step->npasses++] = (uint8_t)i;
+			step->live &= ~l->col[LAYOUT_REG][i];
+			size_step(step, reduce);
+		}
+		if (step->bytes > p->bytes) p->bytes = step->bytes;
+	}
+}
+
+static void make_plan(const ir_op *reduce, const layout *l, reduce_plan *p)
+{
+	uint32_t axis = layout_dim_bits(l, ir_get_axis(reduce));
+	memset(p, 0, sizeof *p);
+	if (ir_get_combine(reduce) == IR_CUSTOM || reduce->kind == IR_SCAN)
+		add_in_order(p, l, axis, LAYOUT_INPUTS);
+	else
+		for (unsigned in = LAYOUT_REG; in <= LAYOUT_WARP; in++) add_in_order(p, l, axis, (layout_in)in);
+	for (unsigned i = 0; i < l->nin[LAYOUT_REG]; i++)
+		if (l->col[LAYOUT_REG][i] & axis) p->registers |= UINT32_C(1) << i;
+	size_steps(p, l, reduce);
+}
+
+void reduce_plan_make(const ir_op *reduce, reduce_plan *p)
+{
+	make_plan(reduce, ir_arg(reduce, 0)->layout, p);
+}
+
+/* Registers that a thread writes and reads at the steps between warps; *bytes: of all threads, at the largest. */
+static uint64_t exchanged(const ir_op *reduce, const layout *l, uint64_t *bytes)
+{
+	reduce_plan p;
+	uint64_t n = 0;
+	make_plan(reduce, l, &p);
+	*bytes = 0;
+	for (uint32_t s = 0; s < p.nsteps; s++) {
+		const reduce_step *step = &p.step[s];
+		uint64_t all = (uint64_t)step->bytes << step->npasses;
+		if (all > *bytes) *bytes = all;
+		unsigned live = step->npasses;
+		for (unsigned i = 0; i < l->nin[LAYOUT_REG]; i++) live += (step->live & l->col[LAYOUT_REG][i]) != 0;
+		if (step->in == LAYOUT_WARP) n += ((UINT64_C(1) << step->nbits) + 1) << live;
+	}
+	return n;
+}
+
+bool scan_wants_lines(const ir_op *scan, const layout *l, unsigned num_warps)
+{
+	layout lines = layout_lines(ir_arg(scan, 0)->type, ir_get_axis(scan), num_warps);
+	uint64_t there_and_back = 4 * (uint64_t)layout_registers(l), bytes, unused;
+	uint64_t as_it_lies = exchanged(scan, l, &bytes);
+	if (bytes <= LAYOUT_SCRATCH_LIMIT) return false;
+	return exchanged(scan, &lines, &unused) + there_and_back < as_it_lies;
+}
+
+bool reduce_in_pass(const reduce_step *s, uint32_t pass, uint32_t r)
+{
+	for (unsigned i = 0; i < s->npasses; i++)
+		if ((r >> s->pass[i] & 1) != (pass >> i & 1)) return false;
+	return true;
+}
+
+uint32_t reduce_slot(const reduce_step *s, uint32_t element)
+{
+	uint32_t slot = 0, n = 0;
+	for (uint32_t rest = s->live; rest; rest &= rest - 1, n++) slot |= (element >> __builtin_ctz(rest) & 1) << n;
+	return slot;
+}
+
+uint32_t exchange_bits(const layout *l, unsigned axis, layout_in in)
+{
+	uint32_t bits = layout_dim_bits(l, axis), mask = 0;
+	for (unsigned i = 0; i < l->nin[in]; i++)
+		if (l->col[in][i] & bits) mask |= UINT32_C(1) << i;
+	return mask;
+}
+
+void exchange_plan_make(const ir_func *f, const ir_op *o, exchange_plan *p)
+{
+	enum { LIMIT = 16 * 1024 }; /* bytes of a buffer; beyond, more barriers cost less than the occupancy */
+	const layout *l = ir_arg(o, 0)->layout;
+	uint32_t element = ir_element_bytes(ir_arg(o, 0)->type);
+	if (o->kind == IR_SORT && element < 4) element = 4; /* keys */
+	*p = (exchange_plan){.registers = layout_registers(l), .buffers = o->kind == IR_SORT ? 2 : 1};
+	if (!exchange_bits(l, ir_get_axis(o), LAYOUT_WARP)) return;
+	p->bytes = p->registers * element * 32 * f->num_warps;
+	for (; p->bytes > LIMIT && p->registers > 1; p->bytes /= 2) {
+		p->registers /= 2;
+		p->buffers = 2;
+	}
+}
+
+/* Steps of a sort's network that compare warps: those of stages that reach beyond `near` bits, and of a topk's merges.
+ */
+static uint32_t warp_steps(const layout *l, const ir_op *sort)
+{
+	unsigned axis = ir_get_axis(sort), bits = l->lg[axis], sorted = bits;
+	unsigned near = bits - (unsigned)__builtin_popcount(exchange_bits(l, axis, LAYOUT_WARP));
+	uint32_t n = 0;
+	if (ir_get_k(sort)) sorted = (unsigned)__builtin_ctz(ir_get_k(sort));
+	for (unsigned s = near + 1; s <= sorted; s++) n += s - near;
+	for (unsigned j = sorted > near ? sorted : near; j < bits; j++) n += 1 + (sorted > near ? sorted - near : 0);
+	return n;
+}
+
+uint32_t exchange_barriers(const ir_func *f, const ir_op *o)
+{
+	const layout *l = ir_arg(o, 0)->layout;
+	uint32_t n = 0;
+	if (o->kind == IR_SCAN) {
+		reduce_plan plan;
+		reduce_plan_make(o, &plan);
+		for (uint32_t s = 0; s < plan.nsteps; s++)
+			if (plan.step[s].in == LAYOUT_WARP) n += (n ? 2u : 1u) + 2 * ((1u << plan.step[s].npasses) - 1);
+		return n;
+	}
+	exchange_plan plan;
+	exchange_plan_make(f, o, &plan);
+	uint32_t live = layout_registers(l);
+	if (o->kind == IR_SORT)
+		live = layout_registers(o->results[0]->layout); /* a topk drops others before it exchanges */
+	if (plan.bytes) n = live > plan.registers ? live / plan.registers : 1;
+	return o->kind == IR_SORT ? n * warp_steps(l, o) : n;
+}
+
+bool scalar_load_needs_broadcast(const ir_op *o)
+{
+	return o->kind == IR_LOAD && ir_is_scalar(ir_arg(o, 0)) && ir_arg(o, 0)->type.pointer == IR_POINTER;
+}
+
+bool tile_load_needs_sharing(const ir_op *o)
+{
+	if (o->kind != IR_LOAD || !ir_get_volatile(o)) return false;
+	const layout *l = ir_arg(o, 0)->layout;
+	return l && (layout_free_mask(l, LAYOUT_LANE) || layout_free_mask(l, LAYOUT_WARP));
+}
+
+/* Of what one thread hands on to those who hold copies: the result of an atomic or of a load that happens once. */
+static uint32_t handed_on_bytes(const ir_func *f, const ir_op *o)
+{
+	const ir_value *result = o->results[0];
+	if (ir_is_scalar(result)) return f->num_warps > 1 ? 8 : 0;
+	if (!layout_free_mask(ir_arg(o, 0)->layout, LAYOUT_WARP)) return 0;
+	return (uint32_t)ir_elements(result->type) * ir_element_bytes(result->type);
+}
+
+static uint32_t rounded(uint32_t bytes)
+{
+	return (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
+}
+
+bool ring_is_bulk(const ir_op *ring)
+{
+	for (const ir_use *u = ring->results[0]->uses; u; u = u->next)
+		if (u->user->kind == IR_BULK_COPY) return true;
+	return false;
+}
+
+/* Of the loading half; all that a wgmma needs to know is the size. */
+static bool bulk_ring_plan(const ir_op *ring, layout_plan *plan)
+{
+	const ir_value *tile = ring->results[0];
+	layout shared = bulk_layout(tile->type);
+	memset(plan, 0, sizeof *plan);
+	for (const ir_use *u = tile->uses; u; u = u->next)
+		if (u->user->kind == IR_RING_READ)
+			layout_plan_load(&shared, u->user->results[0]->layout, ir_element_bytes(tile->type), plan);
+	plan->bytes = rounded((uint32_t)ir_elements(tile->type) * ir_element_bytes(tile->type));
+	return true;
+}
+
+bool ring_plan(const ir_op *ring, layout_plan *plan)
+{
+	const ir_value *tile = ring->results[0];
+	if (ring_is_bulk(ring)) return bulk_ring_plan(ring, plan);
+	if (ir_get_swizzle(ring)) {
+		unsigned fast = ir_get_fast(ring);
+		wgmma_tile t = wgmma_tile_known(tile->type, fast, fast, ir_get_swizzle(ring));
+		layout shared = wgmma_tile_layout(&t);
+		layout_plan_store(tile->layout, &shared, ir_element_bytes(tile->type), plan);
+		plan->bytes = t.bytes;
+		return true;
+	}
+	for (const ir_use *u = tile->uses; u; u = u->next)
+		if (u->user->kind == IR_RING_READ) {
+			layout_plan_exchange(
+				tile->layout, u->user->results[0]->layout, ir_element_bytes(tile->type), plan);
+			return true;
+		}
+	return false;
+}
+
+const ir_op *ring_read_by_dot(const ir_op *o, unsigned operand)
+{
+	if (o->kind != IR_DOT) return NULL;
+	const ir_op *d = ir_arg(o, operand)->def;
+	while (d && d->kind == IR_PERMUTE) d = ir_arg(d, 0)->def;
+	return d && d->kind == IR_RING_READ ? d : NULL;
+}
+
+uint32_t scratch_align(const ir_op *o)
+{
+	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) return BULK_ALIGN;
+	if (o->kind == IR_RING && ring_is_bulk(o)) return BULK_ALIGN;
+	return o->kind == IR_WGMMA || (o->kind == IR_RING && ir_get_swizzle(o)) ? WGMMA_ALIGN : SCRATCH_ALIGN;
+}
+
+uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
+{
+	if (o->kind == IR_MBARRIERS) return 8 * ir_get_count(o);
+	if (o->kind == IR_RING) {
+		layout_plan plan;
+		return ring_plan(o, &plan) ? plan.bytes * ir_get_stages(o) : 0;
+	}
+	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) {
+		bulk_shape s;
+		bulk_parts parts;
+		bool load = o->kind == IR_BULK_LOAD;
+		if (!load && ir_get_by_warps(o) && bulk_parts_of(ir_arg(o, 1), &parts))
+			return f->num_warps * parts.buffers * parts.copy_bytes;
+		if (!bulk_shape_of(load ? o->results[0]->type : ir_arg(o, 1)->type, &s)) return 0;
+		return s.bytes + (load ? BULK_BARRIER_BYTES : 0);
+	}
+	if (is_atomic(o)) return o->results[0]->uses ? handed_on_bytes(f, o) : 0;
+	if (o->kind == IR_CONVERT_LAYOUT) {
+		layout_plan plan;
+		const ir_value *from = ir_arg(o, 0);
+		layout_plan_conversion(from->layout, o->results[0]->layout, ir_element_bytes(from->type), &plan);
+		return plan.bytes;
+	}
+	if (o->kind == IR_WGMMA) {
+		wgmma_plan plan;
+		return wgmma_plan_make(o, f->num_warps, &plan) ? plan.scratch_bytes : 0;
+	}
+	if (o->kind == IR_SORT || o->kind == IR_FLIP) {
+		exchange_plan plan;
+		exchange_plan_make(f, o, &plan);
+		return plan.bytes * plan.buffers;
+	}
+	if (o->kind == IR_REDUCE || o->kind == IR_SCAN) {
+		reduce_plan plan;
+		reduce_plan_make(o, &plan);
+		return plan.bytes;
+	}
+	if (o->kind == IR_GATHER)
+		return (uint32_t)ir_elements(ir_arg(o, 0)->type) * ir_element_bytes(ir_arg(o, 0)->type);
+	if (o->kind == IR_HISTOGRAM) return (uint32_t)ir_elements(o->results[0]->type) * 4;
+	return scalar_load_needs_broadcast(o) || tile_load_needs_sharing(o) ? handed_on_bytes(f, o) : 0;
+}

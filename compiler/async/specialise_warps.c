@@ -1,0 +1,153 @@
+/* Warps of two kinds: consumers compute, a producer copies ahead of them.
+ *
+ * In: a mapped function, in whose loops copies, waits and arrivals stand in an order in which one thread could do all
+ * of them (partitions.c).  Out, where there are any: `roles`.  Its first region is the program without the
+ * producer's operations, its second one the loops with nothing but those and what they are computed from.
+ * The one idea: take the program twice and leave out of each copy what is the other's; what feeds nothing any more is
+ * dead, and dce sees to it.  So the loops are any loops, and control flow, index arithmetic and loads of sizes need no
+ * list.
+ *
+ *     rings, full, empty                        rings, full, empty
+ *     for t {                                   roles {
+ *       for k {                                   for t { for k { wait full; wgmma ..; arrive empty }; store .. }
+ *         wait empty; copy; wait full;    ->      yield
+ *         wgmma ..; arrive empty                } do {
+ *       }                                         for t { for k { wait empty; copy } }
+ *       store ..                                  yield
+ *     }                                         }
+ *
+ * What the producer does is of one thread, so one warp more is enough.  Where the others need more registers than nine
+ * warps can have, three come along that do nothing: registers are handed over by groups of four warps. */
+#include "passes/passes.h"
+#include "analysis/pressure.h"
+
+/* A thread of nine warps has 168 at most, as one of twelve: a quarter of the processor holds three warps.  The
+ * estimate is of values alone. */
+enum { FEW_WARPS = 4, FEW_REGISTERS = 128 };
+
+typedef struct splitter {
+	pass_context *context;
+	ir_func *func;
+	bool *stays; /* by value id: defined in front of the roles */
+} splitter;
+
+/* A barrier without an end lasts as long as the program: it is between the roles. */
+static bool lasts(const ir_value *barriers)
+{
+	for (const ir_use *u = barriers->uses; u; u = u->next)
+		if (u->user->kind == IR_MBARRIERS_END) return false;
+	return true;
+}
+
+/* Barriers whose phases are not ended by bytes: arrivals give slots back. */
+static bool gives_back(const ir_value *barriers)
+{
+	return ir_get_arrivals(barriers->def) > 1;
+}
+
+/* Barriers in front of the roles.  Another loop may make its copies by itself, at barriers that end with it. */
+static bool is_between(const splitter *s, const ir_value *barriers)
+{
+	return barriers->def && barriers->def->block == s->func->body;
+}
+
+static bool is_producers(const splitter *s, const ir_op *o)
+{
+	switch (o->kind) {
+	case IR_MBARRIER_WAIT: return is_between(s, ir_arg(o, 0)) && gives_back(ir_arg(o, 0));
+	case IR_MBARRIER_EXPECT: return is_between(s, ir_arg(o, 0));
+	case IR_BULK_COPY: return is_between(s, ir_arg(o, 2));
+	default: return false;
+	}
+}
+
+static bool is_shared(const ir_op *o)
+{
+	if (o->kind == IR_MBARRIERS) return lasts(o->results[0]);
+	if (o->kind != IR_RING) return false;
+	for (const ir_use *u = o->results[0]->uses; u; u = u->next)
+		if (u->user->kind == IR_BULK_COPY) return lasts(ir_arg(u->user, 2));
+	return false;
+}
+
+static bool computed_by_all(const splitter *s, const ir_op *o)
+{
+	if (!ir_is_repeatable(o)) return false;
+	for (unsigned i = 0; i < o->nresults; i++)
+		if (!ir_is_scalar(o->results[i])) return false;
+	for (unsigned i = 0; i < o->nargs; i++)
+		if (!s->stays[ir_arg(o, i)->id]) return false;
+	return true;
+}
+
+/* Moves everything else into the first region. */
+static void fill_first(splitter *s, ir_op *roles)
+{
+	ir_block *body = s->func->body;
+	for (uint32_t i = 0; i < body->nargs; i++) s->stays[body->args[i]->id] = true;
+	for (ir_op *o = body->first, *next; o != roles; o = next) {
+		next = o->next;
+		if (is_shared(o) || computed_by_all(s, o))
+			for (unsigned i = 0; i < o->nresults; i++) s->stays[o->results[i]->id] = true;
+		else
+			ir_move_before(o, roles->regions[0], NULL);
+	}
+}
+
+static void drop_producers(const splitter *s, ir_block *b)
+{
+	for (ir_op *o = b->first, *next; o; o = next) {
+		next = o->next;
+		for (unsigned r = 0; r < o->nregions; r++) drop_producers(s, o->regions[r]);
+		if (is_producers(s, o)) ir_erase(o);
+	}
+}
+
+/* Operations with effects that are not the producer's.  What they gave, something unused gets instead. */
+static void drop_others(splitter *s, ir_block *b)
+{
+	for (ir_op *o = b->last, *prev; o; o = prev) {
+		prev = o->prev;
+		if (!ir_has(o, IR_CONTROL | IR_TERMINATOR) && ir_has(o, IR_WRITES) && !is_producers(s, o)) {
+			ir_builder at = {.func = s->func, .block = b, .before = o, .at = o->at};
+			for (unsigned i = 0; i < o->nresults; i++) {
+				ir_value *v = ir_constant(&at, o->results[i]->type, 0);
+				v->layout = o->results[i]->layout;
+				ir_replace(o->results[i], v);
+			}
+			ir_erase(o);
+			continue;
+		}
+		if (ir_has(o, IR_CONTROL))
+			for (unsigned r = 0; r < o->nregions; r++) drop_others(s, o->regions[r]);
+	}
+}
+
+static void find_return_of_slots(ir_op *o, void *context)
+{
+	bool *found = context;
+	*found |= o->kind == IR_MBARRIERS && gives_back(o->results[0]);
+}
+
+bool pass_specialise_warps(pass_context *c, ir_func *f)
+{
+	bool found = false;
+	ir_walk(f->body, find_return_of_slots, &found);
+	if (!found) return true;
+	splitter s = {.context = c, .func = f, .stays = ARENA_ARRAY(c->arena, bool, f->nvalues)};
+	ir_builder end = {.func = f, .block = f->body, .before = f->body->last, .at = f->at};
+	ir_op *roles = ir_build(&end, IR_ROLES, 0, NULL, 0, NULL, 2);
+	fill_first(&s, roles);
+	ir_value **map = ARENA_ARRAY(c->arena, ir_value *, f->nvalues);
+	for (unsigned r = 2; r-- > 0;) {
+		ir_builder inside = {.func = f, .block = roles->regions[r], .at = f->at};
+		for (const ir_op *o = roles->regions[0]->first; r && o; o = o->next) ir_clone(&inside, o, map);
+		ir_yield(&inside, 0, NULL);
+	}
+	drop_producers(&s, roles->regions[0]);
+	drop_others(&s, roles->regions[1]);
+	pressure need = pressure_estimate(c->arena, f);
+	bool short_of = f->num_warps > FEW_WARPS && need.lines.n && need.lines.at[0].registers > FEW_REGISTERS;
+	f->producer_warps = short_of ? 4 : 1;
+	return true;
+}

@@ -1,0 +1,366 @@
+/* Accesses of tensors become bulk copies by maps that the host makes.
+ *
+ * In: a tensor_load or tensor_store at the tile level.  Out, where everything below holds, a tensor_map at the head of
+ * the function and a bulk_load or bulk_store:
+ *   - the target has such copies (sm_90 on); a load is through *const: the copy does not keep order with stores;
+ *   - one dimension has stride 1; it becomes the last one (a transposed array: a permutation of what is loaded).  The
+ *     other strides are known to be multiples of 16 bytes, and the array's address too, and where in a line the block
+ *     begins (the hardware calls anything else an illegal instruction);
+ *   - a store begins nowhere in front of the array (also an illegal instruction; loads may);
+ *   - address, extents and strides are made of parameters and constants by arithmetic that the host can repeat;
+ *   - indices are i32; the block fits a few copies (bulk.h).
+ * The one idea: the map is named by text, the line of the launch signature from which the host makes it:
+ *     f16 128 64 64 ; p1 ; p4 ; p3 ; p4 2 *
+ * element, swizzle, box (last dimension first); address; extents; strides in bytes of all but the last dimension.  So
+ * equal maps are equal text, cse keeps one, and nothing of the map is left to optimise for the device.
+ *
+ * Alignment must follow from what the host promised of parameters, not from hints alone.  A launch for which no map
+ * can be made (a negative stride, an extent of 0) then has a way out: the variant without promises. */
+#include "ir/tensor_map.h"
+#include "bulk.h"
+#include "analysis/int_range.h"
+
+#include <string.h>
+
+enum { MOST_TEXT = 400, MOST_DEPTH = 40, MOST_MAPS = 16 /* signature.h */ };
+
+typedef struct host {
+	arena *arena;
+	ir_func *func;
+} host;
+
+static bool value(const host *h, const ir_value *v, unsigned depth, text *out);
+
+/* The host computes in i64: back to what a narrower type holds. */
+static void wrap(text *out, scalar s)
+{
+	unsigned bits = 8 * scalar_bytes(s);
+	if (bits == 64) return;
+	if (scalar_is_signed(s))
+		text_printf(out, " %u << %u >>", 64 - bits, 64 - bits);
+	else
+		text_printf(out, " %llu &", (unsigned long long)((UINT64_C(1) << bits) - 1));
+}
+
+/* Every number of the one type is one of the other. */
+static bool contains(scalar to, scalar from)
+{
+	if (to == from || scalar_bytes(to) == 8) return true; /* 64-bit ones share their container */
+	return scalar_bytes(to) > scalar_bytes(from) && (scalar_is_signed(to) || !scalar_is_signed(from));
+}
+
+static bool binary(const host *h, const ir_op *o, const char *sign, unsigned depth, text *out)
+{
+	scalar s = (scalar)o->results[0]->type.elem;
+	bool ordered = o->kind == IR_DIV || o->kind == IR_REM || o->kind == IR_MAX || o->kind == IR_MIN;
+	if (ordered && s == SCALAR_U64) return false; /* the host's numbers are signed */
+	if (!value(h, ir_arg(o, 0), depth, out)) return false;
+	text_puts(out, " ");
+	if (!value(h, ir_arg(o, 1), depth, out)) return false;
+	text_printf(out, " %s", sign);
+	wrap(out, s);
+	return true;
+}
+
+static bool converted(const host *h, const ir_op *o, unsigned depth, text *out)
+{
+	scalar from = (scalar)ir_arg(o, 0)->type.elem, to = (scalar)o->results[0]->type.elem;
+	if (!scalar_is_integer(from) || !value(h, ir_arg(o, 0), depth, out)) return false;
+	if (!contains(to, from)) wrap(out, to);
+	return true;
+}
+
+/* An integer scalar as the signature's postfix (blkc.h). */
+static bool value(const host *h, const ir_value *v, unsigned depth, text *out)
+{
+	int64_t n;
+	if (depth == MOST_DEPTH || out->n > MOST_TEXT || v->type.rank || v->type.pointer ||
+		!scalar_is_integer((scalar)v->type.elem))
+		return false;
+	depth++;
+	if (!v->def) {
+		if (v->block != h->func->body) return false;
+		text_printf(out, "p%u", v->index);
+		return true;
+	}
+	const ir_op *o = v->def;
+	if (ir_is_const_int(v, &n)) {
+		text_printf(out, "%lld", (long long)n);
+		return v->type.elem != SCALAR_U64 || n >= 0;
+	}
+	switch (o->kind) {
+	case IR_ADD: return binary(h, o, "+", depth, out);
+	case IR_SUB: return binary(h, o, "-", depth, out);
+	case IR_MUL: return binary(h, o, "*", depth, out);
+	case IR_DIV: return binary(h, o, "/", depth, out);
+	case IR_REM: return binary(h, o, "%", depth, out);
+	case IR_MAX: return binary(h, o, "max", depth, out);
+	case IR_MIN: return binary(h, o, "min", depth, out);
+	case IR_CONVERT: return converted(h, o, depth, out);
+	case IR_HINT: return value(h, ir_arg(o, 0), depth, out);
+	default: return false;
+	}
+}
+
+/* The parameter that an address begins with, and the address; null: no such thing. */
+static ir_value *address(const host *h, ir_value *v, unsigned depth, text *out)
+{
+	if (depth == MOST_DEPTH) return NULL;
+	if (!v->def) {
+		if (v->block != h->func->body) return NULL;
+		text_printf(out, "p%u", v->index);
+		return v;
+	}
+	if (v->def->kind == IR_HINT) return address(h, ir_arg(v->def, 0), depth + 1, out);
+	if (v->def->kind != IR_PTR_ADD) return NULL;
+	ir_value *root = address(h, ir_arg(v->def, 0), depth + 1, out);
+	text_puts(out, " ");
+	if (!root || !value(h, ir_arg(v->def, 1), 0, out)) return NULL;
+	text_printf(out, " %u * +", scalar_bytes((scalar)v->type.elem));
+	return root;
+}
+
+static bool is_one(const ir_value *v)
+{
+	int64_t n;
+	return ir_is_const_int(v, &n) && n == 1;
+}
+
+unsigned tensor_stride_one(const ir_op *o, ir_type block)
+{
+	unsigned first = o->nargs - block.rank, d = block.rank;
+	while (d-- > 0)
+		if (is_one(ir_arg(o, first + d))) return d;
+	return block.rank;
+}
+
+uint32_t tensor_thin(const ir_op *o, ir_type block)
+{
+	unsigned left = block.rank, last = tensor_stride_one(o, block);
+	uint32_t thin = 0;
+	for (unsigned d = 0; d < block.rank && left > 2; d++)
+		if (block.dim[d] == 1 && d != last) thin |= UINT32_C(1) << d, left--;
+	return thin;
+}
+
+/* The operands, with a dimension of stride 1 moved to the end, and thin ones to the front. */
+static bool read_access(const ir_op *o, bulk_access *t)
+{
+	bool loads = o->kind == IR_TENSOR_LOAD;
+	ir_type block = loads ? o->results[0]->type : ir_arg(o, 1)->type;
+	unsigned rank = block.rank, first = loads ? 1 : 2, last = tensor_stride_one(o, block), n = 0, front;
+	unsigned from[IR_MAX_RANK], kept[IR_MAX_RANK], nkept = 0; /* the array's dimension i is from[i] */
+	uint32_t thin = tensor_thin(o, block);
+	if (last == rank) return false;
+	for (unsigned d = 0; d < rank; d++)
+		if (thin >> d & 1)
+			from[n++] = d;
+		else
+			kept[d] = nkept++;
+	front = n;
+	for (unsigned d = 0; d < rank; d++)
+		if (!(thin >> d & 1) && d != last) from[n++] = d;
+	from[n] = last;
+	t->base = ir_arg(o, 0);
+	t->block = block;
+	t->block.rank = (uint8_t)nkept;
+	t->rank = rank;
+	for (unsigned i = 0; i < rank; i++) {
+		unsigned d = from[i];
+		t->index[i] = ir_arg(o, first + d);
+		t->shape[i] = ir_arg(o, first + rank + d);
+		t->stride[i] = ir_arg(o, first + 2 * rank + d);
+		if (i < front) continue;
+		t->order[i - front] = kept[d];
+		t->block.dim[i - front] = block.dim[d];
+	}
+	return true;
+}
+
+static bool aligned(const pass_context *p, const bulk_access *t)
+{
+	uint64_t bytes = scalar_bytes((scalar)t->block.elem);
+	if (axis_get(p, t->base)->divisibility[0] % 16 != 0) return false;
+	for (unsigned i = 0; i + 1u < t->rank; i++)
+		if (axis_get(p, t->stride[i])->divisibility[0] * bytes % 16 != 0) return false;
+	return axis_get(p, t->index[t->rank - 1])->divisibility[0] * bytes % 16 == 0;
+}
+
+/* Indices as i32, without building anything: what was widened is taken before. */
+static bool narrow_indices(bulk_access *t)
+{
+	for (unsigned i = 0; i < t->rank; i++) {
+		ir_value *v = t->index[i];
+		int64_t n;
+		while (v->type.elem != SCALAR_I32 && v->def && v->def->kind == IR_CONVERT &&
+			ir_arg(v->def, 0)->type.elem == SCALAR_I32)
+			v = ir_arg(v->def, 0);
+		t->index[i] = v;
+		if (v->type.elem != SCALAR_I32 && !(ir_is_const_int(v, &n) && n == (int32_t)n)) return false;
+	}
+	return true;
+}
+
+/* A value as the host computes it; null: it cannot. */
+static const char *host_expression(const host *h, const ir_value *v)
+{
+	text out = {.arena = h->arena};
+	return value(h, v, 0, &out) ? out.at : NULL;
+}
+
+/* The parameter that the array begins with; null: the host cannot make the map, or its line is too long. */
+static ir_value *describe(const host *h, const bulk_access *t, const bulk_shape *s, ir_tensor_map *m)
+{
+	unsigned rank = t->rank, before = rank - t->block.rank;
+	text start = {.arena = h->arena}, line = {.arena = h->arena};
+	*m = (ir_tensor_map){.elem = (scalar)t->block.elem, .swizzle = s->swizzle, .rank = rank};
+	ir_value *root = address(h, t->base, 0, &start);
+	if (!root || h->func->params[root->index].divisible % 16 != 0) return NULL;
+	m->address = start.at;
+	for (unsigned i = 0; i < rank; i++) {
+		unsigned d = rank - 1 - i; /* the array's dimension: maps have the fastest first */
+		m->box[i] = d < before ? 1 : s->box[d - before];
+		if (!(m->extent[i] = host_expression(h, t->shape[d]))) return NULL;
+		if (i + 1 < rank && !(m->stride[i] = host_expression(h, t->stride[d - 1]))) return NULL;
+	}
+	ir_tensor_map_print(&line, m);
+	return line.n <= MOST_TEXT ? root : NULL;
+}
+
+/* Null: a kernel takes no more of them. */
+static ir_value *build_map(ir_func *f, ir_value *root, const ir_tensor_map *m, span at)
+{
+	unsigned n = 0;
+	for (ir_op *o = f->body->first; o; o = o->next) {
+		if (o->kind != IR_TENSOR_MAP) continue;
+		if (ir_tensor_map_equal(o->map, m)) return o->results[0];
+		if (++n == MOST_MAPS) return NULL;
+	}
+	ir_builder head = {.func = f, .block = f->body, .before = f->body->first, .at = at};
+	ir_value *map = ir_build1(&head, IR_TENSOR_MAP, root->type, 1, &root);
+	map->def->map = m;
+	return map;
+}
+
+/* A tile with its dimensions in another order: dimension i of the result is order[i] of v. */
+static ir_value *turned(ir_builder *b, ir_value *v, const unsigned *order)
+{
+	ir_type type = v->type;
+	uint16_t packed[IR_MAX_RANK] = {0};
+	bool moves = false;
+	for (unsigned i = 0; i < type.rank; i++) {
+		type.dim[i] = v->type.dim[order[i]];
+		packed[i] = (uint16_t)order[i];
+		moves |= order[i] != i;
+	}
+	if (!moves) return v;
+	v = ir_build1(b, IR_PERMUTE, type, 1, &v);
+	ir_set_order(v->def, ir_pack(type.rank, packed));
+	return v;
+}
+
+ir_value *tensor_reshape(ir_builder *b, ir_value *v, ir_type shape)
+{
+	return ir_same_shape(v->type, shape) ? v : ir_build1(b, IR_RESHAPE, ir_with_shape(v->type, shape), 1, &v);
+}
+
+static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map, unsigned shares)
+{
+	bool loads = o->kind == IR_TENSOR_LOAD || o->kind == IR_LOAD;
+	ir_builder b = {.func = f, .block = o->block, .before = o, .at = o->at};
+	ir_value *args[2 + IR_MAX_RANK];
+	ir_type before = t->block; /* in the access's order */
+	unsigned n = 0, back[IR_MAX_RANK] = {0};
+	for (unsigned i = 0; i < t->block.rank; i++) {
+		back[t->order[i]] = i;
+		before.dim[t->order[i]] = t->block.dim[i];
+	}
+	args[n++] = map;
+	if (!loads) args[n++] = turned(&b, tensor_reshape(&b, ir_arg(o, 1), before), t->order);
+	for (unsigned i = 0; i < t->rank; i++) {
+		int64_t known;
+		ir_value *v = t->index[i];
+		args[n++] = v->type.elem == SCALAR_I32 || !ir_is_const_int(v, &known)
+				    ? v
+				    : ir_constant_int(&b, SCALAR_I32, known);
+	}
+	if (!loads)
+		ir_build(&b, IR_BULK_STORE, n, args, 0, NULL, 0);
+	else {
+		ir_value *v = ir_build1(&b, IR_BULK_LOAD, t->block, n, args);
+		ir_set_shares(v->def, shares);
+		v->name = o->results[0]->name;
+		ir_replace(o->results[0], tensor_reshape(&b, turned(&b, v, back), o->results[0]->type));
+	}
+	ir_erase(o);
+}
+
+bool bulk_host_knows(const pass_context *p, ir_func *f, const ir_value *v)
+{
+	text scratch = {.arena = p->arena};
+	return value(&(host){p->arena, f}, v, 0, &scratch);
+}
+
+/* Inside of a loop a copy that everybody waits for at once is worse than loads: it has to run ahead (latencies.c).
+ */
+bool bulk_runs_ahead(const ir_func *f, const ir_op *o)
+{
+	const ir_op *loop = o->block->parent;
+	while (loop && loop->kind != IR_FOR && loop->kind != IR_WHILE) loop = loop->block->parent;
+	if (!loop) return true;
+	int64_t step;
+	return loop->kind == IR_FOR && o->block->parent == loop && ir_arg(loop, 0)->type.elem == SCALAR_I32 &&
+	       ir_is_const_int(ir_arg(loop, 2), &step) && step > 0 &&
+	       (ir_get_num_stages(loop) ? ir_get_num_stages(loop) : f->num_stages) > 1;
+}
+
+bool bulk_possible(const pass_context *p)
+{
+	return p->target && p->target->sm >= 90;
+}
+
+/* In how many parts programs of a cluster may bring what runs ahead in a loop: multicast.c. */
+static unsigned shares_of(const pass_context *p, const ir_func *f, const ir_op *o)
+{
+	bool loads = o->kind == IR_TENSOR_LOAD || o->kind == IR_LOAD;
+	bool ahead = o->block->parent && o->block->parent->kind == IR_FOR;
+	return loads && ahead && p->target->wgmma && f->num_ctas <= BULK_SHARES ? f->num_ctas : 1;
+}
+
+bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
+{
+	bulk_shape s;
+	host h = {p->arena, f};
+	ir_tensor_map *described = ARENA_NEW(p->arena, ir_tensor_map);
+	if (!bulk_shape_of(t->block, &s) || !aligned(p, t) || !narrow_indices(t)) return false;
+	unsigned shares = shares_of(p, f, o);
+	if (!bulk_shape_divide(t->block, shares, &s)) shares = 1;
+	ir_value *root = describe(&h, t, &s, described);
+	ir_value *map = root ? build_map(f, root, described, o->at) : NULL;
+	if (!map) return false;
+	rewrite(f, o, t, map, shares);
+	return true;
+}
+
+/* Nothing of it lies in front of the array, as far as the host can be asked: then its first extent is 0. */
+static bool begins_inside(pass_context *p, ir_func *f, const ir_op *o, bulk_access *t)
+{
+	signs s = {.context = {.pass = p, .func = f}, .at = o};
+	for (unsigned i = 0; i < t->rank; i++)
+		if (!signs_never_negative(&s, t->index[i])) return false;
+	if (!s.nguards) return true;
+	ir_builder b = {.func = f, .block = o->block, .before = (ir_op *)o, .at = o->at};
+	t->shape[0] = signs_extent(&b, &s, t->shape[0]);
+	return true;
+}
+
+bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o)
+{
+	bulk_access t;
+	if (!bulk_possible(p)) return false;
+	if (o->kind == IR_TENSOR_LOAD ? ir_arg(o, 0)->type.pointer != IR_CONST_POINTER : o->kind != IR_TENSOR_STORE)
+		return false;
+	if (o->kind == IR_TENSOR_LOAD && !bulk_runs_ahead(f, o)) return false;
+	if (!read_access(o, &t) || (o->kind == IR_TENSOR_STORE && !begins_inside(p, f, o, &t))) return false;
+	return bulk_make(p, f, o, &t);
+}

@@ -1,0 +1,430 @@
+/* wgmma: products by warpgroups, from shared memory and registers.
+ *
+ * In: a plan of target/nvptx/mma/wgmma.h; operands in a ring's slot, in registers, or in registers on their way to shared memory.
+ * Out: wgmma.mma_async, its fence, commit and wait.
+ * The one idea: an instruction is named by its place in the tile: its first row, column and k say which registers of
+ * the sum it takes and what is added to each operand's descriptor.  Which warpgroup a thread belongs to is asked of
+ * lane 0, so that the assembler sees that descriptors are the same in a warp.
+ *
+ * What an operation emits is one piece of inline asm, from the fence (if one in front is not for it, too) to the
+ * commit.  A sum that is in flight round a loop has registers by name, which are set in front of the loop and read
+ * behind the wait that makes it everybody's: LLVM sees neither phis nor operands, of which there would be hundreds, and
+ * nobody can use it before.  Any other goes in and out, and through its wait, as tied registers.  What a thread wrote
+ * to shared memory itself needs a fence between the two ways into it, and a barrier, before the instruction reads it.
+ */
+#include "target/nvptx/lower.h"
+
+#include "async/scratch.h"
+#include "wgmma.h"
+
+#include <string.h>
+
+typedef struct source { /* an operand */
+	wgmma_operand *o;
+	unsigned input; /* of the asm; i32: where this warpgroup's first row or column begins, in 16 bytes */
+	tile registers; /* or: the first operand's elements, whose words are four inputs an instruction, rows first */
+	uint32_t register_of[32];
+} source;
+
+typedef struct product {
+	lower *l;
+	wgmma_plan plan;
+	const layout *y; /* of the sum */
+	source a, b;
+	tile sum;
+	uint32_t register_of[32];
+	bool begins;    /* the sum begins with it, in a loop's first round; */
+	unsigned round; /* then the input that says whether this is another one */
+	text code, constraints;
+	VEC(LLVMValueRef) inputs; /* beside the sum */
+} product;
+
+/* Registers of the sum that are operands of the asm, in and out. */
+static uint32_t operands_of(const tile *sum)
+{
+	return sum->sum ? 0 : sum->n;
+}
+
+static void put_sum(text *out, const tile *sum, uint32_t r)
+{
+	if (sum->sum)
+		text_printf(out, "%%sum%u_%u", sum->sum, r);
+	else
+		text_printf(out, "$%u", r);
+}
+
+static const uint32_t ADDRESS = 0x3ffff; /* above: the rank in a cluster */
+
+static void barrier_of_proxies(lower *l)
+{
+	lower_proxy_fence(l);
+	lower_barrier(l);
+}
+
+void lower_proxy_fence(lower *l)
+{
+	lower_asm(l, "fence.proxy.async.shared::cta;", "", l->none, 0, NULL, LOWER_ASM_EFFECT);
+}
+
+/* ---- operands ---- */
+
+/* The number of this thread's warpgroup's bit, 0 or 1, times a constant, added up. */
+static LLVMValueRef group_offset(product *p, const source *s, unsigned dim)
+{
+	lower *l = p->l;
+	LLVMValueRef sum = lower_i32(l, 0);
+	for (unsigned i = 2; i < p->y->nin[LAYOUT_WARP]; i++) {
+		uint32_t at = layout_coordinate(p->y, p->y->col[LAYOUT_WARP][i], dim);
+		uint32_t bytes = wgmma_tile_offset(&s->o->tile, at, 0);
+		if (!bytes) continue;
+		LLVMValueRef bit = LLVMBuildAnd(l->builder,
+			LLVMBuildLShr(l->builder, lower_warpgroup(l), lower_i32(l, i - 2), ""), lower_i32(l, 1), "");
+		sum = LLVMBuildAdd(l->builder, sum, LLVMBuildMul(l->builder, bit, lower_i32(l, bytes), ""), "");
+	}
+	return sum;
+}
+
+/* The number that the asm has for one more input. */
+static unsigned add_input(product *p, LLVMValueRef v)
+{
+	text_puts(&p->constraints, ",r");
+	vec_push(p->l->arena, &p->inputs, v);
+	return 2 * operands_of(&p->sum) + p->inputs.n - 1;
+}
+
+static void open_shared(product *p, source *s, const ir_op *o, unsigned dim)
+{
+	lower *l = p->l;
+	LLVMValueRef first = lower_i32(l, o->shared_offset + s->o->scratch);
+	if (s->o->place == WGMMA_RING) {
+		LLVMValueRef slot = lower_value(l, s->o->slot).at[0];
+		first = LLVMBuildMul(l->builder, slot, lower_i32(l, s->o->tile.bytes), "");
+		first = LLVMBuildAdd(l->builder, first, lower_i32(l, s->o->value->def->shared_offset), "");
+	}
+	first = LLVMBuildAdd(l->builder, first, group_offset(p, s, dim), "");
+	LLVMValueRef at = LLVMBuildPtrToInt(l->builder, lower_shared_address(l, first), l->i32, "");
+	at = LLVMBuildAnd(l->builder, at, lower_i32(l, ADDRESS), "");
+	at = LLVMBuildLShr(l->builder, at, lower_i32(l, 4), "");
+	s->input = add_input(p, at);
+}
+
+static void store_operand(product *p, const source *s, const ir_op *o)
+{
+	lower *l = p->l;
+	const ir_value *v = s->o->value;
+	layout shared = wgmma_tile_layout(&s->o->tile);
+	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
+	layout_plan_store(v->layout, &shared, ir_element_bytes(v->type), plan);
+	tile in = lower_value(l, v);
+	if (v->type.elem == SCALAR_F32) {
+		tile rounded = lower_new_tile(l, v);
+		for (uint32_t r = 0; r < in.n; r++)
+			rounded.at[r] = LLVMBuildBitCast(l->builder, lower_round_tf32(l, in.at[r]), l->f32, "");
+		in = rounded;
+	}
+	lower_plan_store(l, plan, lower_i32(l, o->shared_offset + s->o->scratch), ir_element(v->type), in);
+}
+
+static uint32_t register_at(const layout *y, const uint32_t register_of[32], uint32_t row, uint32_t column)
+{
+	return lower_register_at(register_of, row << layout_shift(y, 0) | column);
+}
+
+/* The four words of the first operand for one instruction: rows 8 apart, then k. */
+static void fragment(product *p, uint32_t row, uint32_t k, LLVMValueRef out[4])
+{
+	source *s = &p->a;
+	const ir_value *v = s->o->value;
+	unsigned each = 4 / ir_element_bytes(v->type);
+	for (unsigned i = 0; i < 4; i++) {
+		LLVMValueRef element[4];
+		uint32_t first = register_at(v->layout, s->register_of, row + 8 * (i & 1), k + 4 * each * (i >> 1));
+		for (unsigned e = 0; e < each; e++)
+			element[e] = s->registers.at[first | register_at(v->layout, s->register_of, 0, e)];
+		out[i] = v->type.elem == SCALAR_F32 ? lower_round_tf32(p->l, element[0])
+						    : lower_pack(p->l, ir_element(v->type), each, element).at[0];
+	}
+}
+
+/* Coordinates of dimension `dim` that warps step. */
+static uint32_t by_warps(const layout *y, unsigned dim)
+{
+	uint32_t bits = 0;
+	for (unsigned i = 0; i < y->nin[LAYOUT_WARP]; i++) bits |= layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
+	return bits;
+}
+
+static void open_registers(product *p, uint32_t rows)
+{
+	source *s = &p->a;
+	s->registers = lower_value(p->l, s->o->value);
+	lower_index_registers(s->o->value->layout, s->register_of);
+	for (uint32_t row = 0; row < rows; row += 64)
+		for (uint32_t k = 0; k < p->plan.k && !(row & by_warps(p->y, 0)); k += p->plan.form->k) {
+			LLVMValueRef word[4];
+			fragment(p, row, k, word);
+			for (unsigned i = 0; i < 4; i++) {
+				unsigned at = add_input(p, word[i]);
+				if (!row && !k && !i) s->input = at;
+			}
+		}
+}
+
+/* ---- instructions ---- */
+
+static const char *types_of(product *p)
+{
+	const char *kind[2];
+	if (p->plan.form->type != SCALAR_F8E4M3) return p->plan.form->types;
+	for (unsigned i = 0; i < 2; i++)
+		kind[i] = p->plan.operand[i].value->type.elem == SCALAR_F8E4M3 ? "e4m3" : "e5m2";
+	return arena_printf(p->l->arena, p->plan.form->types, kind[0], kind[1]);
+}
+
+/* The descriptor of what begins at (other, k), in the asm's register `name`; each from the operand's beginning, so that
+ * nothing of one has to be kept for the next. */
+static void put_descriptor(product *p, const source *s, const char *name, uint32_t other, uint32_t k)
+{
+	uint64_t whole = wgmma_descriptor(&s->o->tile) + (wgmma_tile_offset(&s->o->tile, other, k) >> 4);
+	text_printf(&p->code, "add.s32 low, $%u, %u;\n\tcvt.u64.u32 %s, low;\n\tor.b64 %s, %s, %llu;\n\t", s->input,
+		(unsigned)whole, name, name, name, (unsigned long long)(whole >> 32 << 32));
+}
+
+static void put_registers(product *p, uint32_t row, uint32_t column)
+{
+	for (unsigned i = 0; i < p->plan.shape.n / 2; i++) {
+		text_puts(&p->code, i ? ", " : "{");
+		put_sum(&p->code, &p->sum,
+			register_at(p->y, p->register_of, row + 8 * (i >> 1 & 1), column + 8 * (i >> 2) + (i & 1)));
+	}
+	text_puts(&p->code, "}, ");
+}
+
+/* An asm whose first n operands are registers, tied in to out; `args` has room for them in front, and `constraints` of
+ * the others begin with a comma. */
+static void tied(lower *l, const char *code, unsigned n, LLVMValueRef *sum, unsigned more, LLVMValueRef *args,
+	const char *constraints)
+{
+	text all = {.arena = l->arena};
+	LLVMTypeRef *types = ARENA_ARRAY(l->arena, LLVMTypeRef, n);
+	for (unsigned i = 0; i < n; i++) {
+		types[i] = LLVMTypeOf(sum[i]);
+		args[i] = sum[i];
+		/* early: a factor that is a constant may be the sum's as well, but not in one register */
+		text_printf(&all, "%s=&%c", i ? "," : "", types[i] == l->f32 ? 'f' : 'r');
+	}
+	for (unsigned i = 0; i < n; i++) text_printf(&all, ",%u", i);
+	text_puts(&all, n ? constraints : constraints + 1);
+	LLVMTypeRef result = !n ? l->none : n == 1 ? types[0] : LLVMStructTypeInContext(l->context, types, n, false);
+	LLVMValueRef made = lower_asm(l, code, all.at, result, n + more, args, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+	for (unsigned i = 0; i < n; i++) sum[i] = n == 1 ? made : LLVMBuildExtractValue(l->builder, made, i, "");
+}
+
+/* One instruction: the part of the sum from (row, column) on, for k from `k` on; `held_at`: the input that is the first
+ * operand's first word for it, if that comes from registers. */
+static void multiply(product *p, uint32_t row, uint32_t column, uint32_t k, unsigned held_at)
+{
+	const wgmma_plan *plan = &p->plan;
+	bool held = p->a.o->place == WGMMA_REGISTERS, turns = plan->form->turns;
+	text *code = &p->code;
+	if (!held) put_descriptor(p, &p->a, "first", row, k);
+	put_descriptor(p, &p->b, "second", column, k);
+	text_printf(code, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s ", plan->shape.n, plan->form->k, types_of(p));
+	put_registers(p, row, column);
+	if (held) text_printf(code, "{$%u, $%u, $%u, $%u}", held_at, held_at + 1, held_at + 2, held_at + 3);
+	text_printf(code, "%s, second, ", held ? "" : "first");
+	if (p->begins && k == 0)
+		text_printf(code, "$%u", p->round);
+	else
+		text_printf(code, "%d", plan->sum || k > 0);
+	text_puts(code, plan->form->scales ? ", 1, 1" : "");
+	if (turns && !held) text_printf(code, ", %d", p->a.o->tile.fast != p->a.o->tile.k);
+	if (turns) text_printf(code, ", %d", p->b.o->tile.fast != p->b.o->tile.k);
+	text_puts(code, ";\n\t");
+}
+
+static void multiply_all(product *p, const ir_type *sum)
+{
+	unsigned held_at = p->a.input;
+	for (uint32_t row = 0; row < sum->dim[0]; row += 64) {
+		if (row & by_warps(p->y, 0)) continue;
+		for (uint32_t column = 0; column < sum->dim[1]; column += p->plan.shape.n)
+			for (uint32_t k = 0, i = 0; k < p->plan.k && !(column & by_warps(p->y, 1));
+				k += p->plan.form->k, i++)
+				multiply(p, row, column, k, held_at + 4 * i);
+		held_at += 4 * (p->plan.k / p->plan.form->k);
+	}
+}
+
+/* Whether only products of the loop, one after the other, and the wait behind it see the k-th carried value: the
+ * pipeline pass leaves no other sum in flight. */
+static bool only_products(const ir_op *loop, unsigned k)
+{
+	const ir_block *body = loop->regions[0];
+	const ir_value *v = body->args[1 + k];
+	const ir_use *out = loop->results[k]->uses;
+	while (v != ir_arg(body->last, k)) {
+		wgmma_plan plan;
+		ir_op *o = v->uses ? v->uses->user : NULL;
+		if (!o || v->uses->next || o->kind != IR_WGMMA || o->block != body) return false;
+		if (!wgmma_parts(o, &plan) || plan.sum != v) return false;
+		v = ir_result(o);
+	}
+	return v->uses && !v->uses->next && out && !out->next && out->user->kind == IR_WGMMA_WAIT;
+}
+
+/* The first product of a loop's first round says what the k-th carried value is: zeros, and that product. */
+static bool begins_inside(const ir_op *loop, unsigned k)
+{
+	uint64_t bits;
+	return loop->kind == IR_FOR && ir_get_once(loop) && ir_is_const(ir_arg(loop, 3 + k), &bits) && bits == 0;
+}
+
+tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
+{
+	if (!only_products(loop, k)) lower_fail(l, loop, "a sum in flight that others see");
+	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(l->builder);
+	sum.sum = ++l->nsums;
+	LLVMPositionBuilderBefore(l->builder, LLVMGetBasicBlockTerminator(l->entry));
+	lower_asm(l, arena_printf(l->arena, ".reg .b32 %%sum%u_<%u>;", sum.sum, sum.n), "", l->none, 0, NULL,
+		LOWER_ASM_EFFECT);
+	LLVMPositionBuilderAtEnd(l->builder, here);
+	if (begins_inside(loop, k)) return sum;
+	VEC(LLVMValueRef) in = {0};
+	for (uint32_t r = 0; r < sum.n; r++) {
+		text_printf(&code, "%smov.b32 %%sum%u_%u, ", r ? "\n\t" : "", sum.sum, r);
+		if (LLVMIsNull(sum.at[r])) {
+			text_puts(&code, "0;");
+			continue;
+		}
+		text_printf(&code, "$%u;", in.n);
+		text_printf(&constraints, "%s%c", in.n ? "," : "", LLVMTypeOf(sum.at[r]) == l->f32 ? 'f' : 'r');
+		vec_push(l->arena, &in, sum.at[r]);
+	}
+	lower_asm(l, code.at, in.n ? constraints.at : "", l->none, in.n, in.at, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+	return sum;
+}
+
+/* The operation of this kind that `o` follows with nothing but arithmetic between; null: there is none. */
+static const ir_op *follows(const ir_op *o, ir_kind kind)
+{
+	for (o = o->prev; o && o->kind != kind; o = o->prev)
+		if (!ir_has(o, IR_PURE) && o->kind != IR_HOLD) return NULL;
+	return o;
+}
+
+/* Of the registers that the product takes nobody has written one since the last fence, in front of the product before:
+ * those of a sum with names only products write in a loop, and this is the round's first of this sum. */
+static bool is_fenced(const product *p, const ir_op *o)
+{
+	return follows(o, IR_WGMMA) && p->sum.sum && !p->plan.sum->def && p->a.o->place != WGMMA_REGISTERS &&
+	       p->b.o->place != WGMMA_REGISTERS;
+}
+
+/* Whether the sum is one that a loop carries, and this its first product of a round. */
+static void open_sum(product *p)
+{
+	lower *l = p->l;
+	const ir_value *sum = p->plan.sum;
+	const ir_op *loop = sum->def ? NULL : sum->block->parent;
+	if (!loop || !p->sum.sum || !begins_inside(loop, sum->index - 1u)) return;
+	p->begins = true;
+	text_puts(&p->constraints, ",b");
+	vec_push(l->arena, &p->inputs,
+		LLVMBuildICmp(l->builder, LLVMIntNE, lower_value(l, sum->block->args[0]).at[0],
+			lower_arg(l, loop, 0).at[0], ""));
+	p->round = 2 * operands_of(&p->sum) + p->inputs.n - 1;
+}
+
+void lower_wgmma(lower *l, ir_op *o)
+{
+	product *p = ARENA_NEW(l->arena, product);
+	const ir_value *result = ir_result(o);
+	*p = (product){.l = l, .y = result->layout};
+	if (!wgmma_plan_make(o, l->func->num_warps, &p->plan) || o->shared_bytes < p->plan.scratch_bytes) {
+		lower_fail(l, o, "a product that no wgmma makes");
+		return;
+	}
+	source *s[] = {&p->a, &p->b};
+	if (l->shared_align < WGMMA_ALIGN) l->shared_align = WGMMA_ALIGN;
+	p->code.arena = p->constraints.arena = l->arena;
+	p->sum = lower_new_tile(l, result);
+	if (p->plan.sum) {
+		tile in = lower_value(l, p->plan.sum);
+		memcpy(p->sum.at, in.at, in.n * sizeof in.at[0]);
+		p->sum.sum = in.sum;
+	} else {
+		LLVMValueRef none = LLVMGetPoison(lower_type(l, ir_element(result->type)));
+		for (uint32_t r = 0; r < p->sum.n; r++) p->sum.at[r] = none;
+	}
+	lower_index_registers(p->y, p->register_of);
+	for (unsigned i = 0; i < 2; i++) {
+		s[i]->o = &p->plan.operand[i];
+		if (s[i]->o->place == WGMMA_SCRATCH) store_operand(p, s[i], o);
+		if (s[i]->o->place == WGMMA_REGISTERS) open_registers(p, result->type.dim[0]);
+	}
+	if (p->plan.scratch_bytes) barrier_of_proxies(l);
+	for (unsigned i = 0; i < 2; i++)
+		if (s[i]->o->place != WGMMA_REGISTERS) open_shared(p, s[i], o, i);
+	if (p->plan.sum) open_sum(p);
+	text_printf(&p->code, "{\n\t.reg .b32 low;\n\t.reg .b64 first, second;\n\t%s",
+		is_fenced(p, o) ? "" : "wgmma.fence.sync.aligned;\n\t");
+	multiply_all(p, &result->type);
+	text_puts(&p->code, "wgmma.commit_group.sync.aligned;\n\t}");
+	uint32_t n = operands_of(&p->sum);
+	LLVMValueRef *args = ARENA_ARRAY(l->arena, LLVMValueRef, n + p->inputs.n);
+	memcpy(args + n, p->inputs.at, p->inputs.n * sizeof *args);
+	tied(l, p->code.at, n, p->sum.at, p->inputs.n, args, p->constraints.at);
+	lower_set(l, result, p->sum);
+}
+
+/* A wait for as much has just been: in front, or at the end of every round of the loop whose sum this is. */
+static bool is_waited_for(const ir_op *o)
+{
+	const ir_op *before = follows(o, IR_WGMMA_WAIT), *loop = before ? NULL : follows(o, IR_FOR);
+	if (loop && loop == ir_arg(o, 0)->def) before = follows(loop->regions[0]->last, IR_WGMMA_WAIT);
+	return before && ir_get_pending(before) <= ir_get_pending(o);
+}
+
+/* What stands in registers of its own, after `code`, if that is some. */
+static void give_back(lower *l, const char *code, uint32_t sum, LLVMTypeRef type, tile out)
+{
+	text all = {.arena = l->arena}, constraints = {.arena = l->arena};
+	if (code) text_printf(&all, "%s\n\t", code);
+	LLVMTypeRef *types = ARENA_ARRAY(l->arena, LLVMTypeRef, out.n);
+	for (uint32_t r = 0; r < out.n; r++) {
+		types[r] = type;
+		text_printf(&all, "%smov.b32 $%u, %%sum%u_%u;", r ? "\n\t" : "", r, sum, r);
+		text_printf(&constraints, "%s=%c", r ? "," : "", type == l->f32 ? 'f' : 'r');
+	}
+	LLVMTypeRef result = LLVMStructTypeInContext(l->context, types, out.n, false);
+	LLVMValueRef made = lower_asm(l, all.at, constraints.at, result, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+	for (uint32_t r = 0; r < out.n; r++) out.at[r] = LLVMBuildExtractValue(l->builder, made, r, "");
+}
+
+void lower_wgmma_wait(lower *l, ir_op *o)
+{
+	const char *code = arena_printf(l->arena, "wgmma.wait_group.sync.aligned %u;", ir_get_pending(o));
+	if (!o->nargs) lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+	for (unsigned i = 0; i < o->nargs; i++) {
+		tile in = lower_arg(l, o, i), out = lower_new_tile(l, o->results[i]);
+		memcpy(out.at, in.at, in.n * sizeof in.at[0]);
+		if (in.sum)
+			give_back(l, i || is_waited_for(o) ? NULL : code, in.sum, lower_type(l, o->results[i]->type),
+				out);
+		else
+			tied(l, code, out.n, out.at, 0, ARENA_ARRAY(l->arena, LLVMValueRef, out.n), "");
+		lower_set(l, o->results[i], out);
+	}
+}
+
+/* No number has more than 32 bits set, but the assembler does not know it. */
+void lower_hold(lower *l, ir_op *o)
+{
+	static const char *const code = "{\n\t.reg .b32 bits;\n\t.reg .pred never;\n\tpopc.b32 bits, $0;\n\t"
+					"setp.gt.u32 never, bits, 32;\n\t@never nanosleep.u32 0;\n\t}";
+	LLVMValueRef all = lower_arg(l, o, 0).at[0];
+	for (unsigned i = 1; i < o->nargs; i++) all = LLVMBuildXor(l->builder, all, lower_arg(l, o, i).at[0], "");
+	lower_asm(l, code, "r", l->none, 1, &all, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+}

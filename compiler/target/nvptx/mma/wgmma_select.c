@@ -1,0 +1,151 @@
+/* Dots that the warpgroup's instruction makes.
+ *
+ * In: the tile level, after prepare_dots.  Out: where target and shapes allow, a dot has become a product that is begun
+ * and waited for; other dots stay, for mma.sync.
+ *     %c = dot %a, %b, %acc      ->      %s = wgmma %a, %b, %acc
+ *                                        %c = wgmma_wait %s {pending=0}
+ * The one idea: begun and at once waited for is always right; pipeline.c, which knows what runs ahead, moves the wait.
+ */
+#include "ir/tensor_map.h"
+#include "async/bulk.h"
+#include "passes/passes.h"
+#include "wgmma.h"
+
+/* Registers that a thread may have: 65536 are for all. */
+static uint32_t most_registers(const ir_func *f)
+{
+	uint32_t most = 65536 / (32 * f->num_warps);
+	if (most > 255) most = 255;
+	return f->maxnreg && f->maxnreg < most ? f->maxnreg : most;
+}
+
+/* The load that an operand is, perhaps turned; and which of the operand's dimensions its memory runs along. */
+static const ir_op *loaded(const pass_context *p, const ir_value *v, unsigned *fast)
+{
+	unsigned turns = 0;
+	for (; v->def && v->def->kind == IR_PERMUTE; v = ir_arg(v->def, 0))
+		turns ^= ir_unpack(ir_get_order(v->def), 0) == 1;
+	if (v->def && v->def->kind == IR_BULK_LOAD) return *fast = 1 ^ turns, v->def;
+	if (!v->def || v->def->kind != IR_LOAD) return NULL;
+	const axis_info *info = axis_get(p, ir_arg(v->def, 0));
+	*fast = (info->known && info->contiguity[0] > info->contiguity[1] ? 0 : 1) ^ turns;
+	return v->def;
+}
+
+/* Registers that hold an operand on its way from where it was loaded to where, and as what, the instruction reads it;
+ * bytes that are turned are there before and after. */
+static uint32_t on_the_way(const pass_context *p, const ir_op *dot, unsigned i)
+{
+	const ir_value *v = ir_arg(dot, i);
+	unsigned fast, bytes = ir_element_bytes(v->type);
+	const ir_op *load = loaded(p, v, &fast);
+	bool turned = load && fast != (i ? 0 : 1), rounded = load && bytes == 4 && load->kind == IR_LOAD;
+	if (wgmma_form_of(v->type.elem)->turns || (!turned && !rounded)) return 0;
+	uint32_t words = (uint32_t)ir_elements(v->type) * bytes / (4 * 32 * dot->block->func->num_warps);
+	return bytes == 1 ? 2 * words : words;
+}
+
+enum { OTHERS = 24 }; /* registers beside sums and operands */
+
+const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
+{
+	const ir_func *f = dot->block->func;
+	unsigned num_warps = f->num_warps;
+	ir_type a = ir_arg(dot, 0)->type, b = ir_arg(dot, 1)->type, sum = dot->results[0]->type;
+	const wgmma_form *form = wgmma_form_of(a.elem);
+	wgmma_shape shape;
+	wgmma_tile tile[2];
+	unsigned fast = 0;
+	if (!p->target->wgmma) return "the target has no wgmma";
+	if (!form || (a.elem == SCALAR_F32 && ir_get_precision(dot) != IR_TF32))
+		return "wgmma does not multiply this type in this precision";
+	if (sum.rank != 2) return "wgmma is used for two dimensions only";
+	if (num_warps < 4) return "wgmma takes four warps together";
+	if (!wgmma_shape_of(sum, num_warps, &shape)) return "wgmma wants 64 rows, and 8 columns for every four warps";
+	/* an instruction has its part of the sum in registers at once, and there must be others */
+	if (ir_elements(sum) / (32 * num_warps) > (most_registers(f) + 1) / 2)
+		return "a thread's part of the sum takes more than half of its registers";
+	if (a.dim[1] < form->k) return "wgmma takes more along k at once";
+	if (!wgmma_tile_make(a, 1, 1, 0, &tile[0]) || !wgmma_tile_make(b, 0, 0, 0, &tile[1]))
+		return "wgmma takes rows of 32 bytes at least";
+	if (tile[0].bytes + tile[1].bytes > LAYOUT_SCRATCH_MOST) return "the operands are too large for shared memory";
+	if (!form->turns && !loaded(p, ir_arg(dot, 1), &fast))
+		return "wgmma reads operands of this type along k only, and the second one is computed";
+	if (ir_elements(sum) / (32 * num_warps) + on_the_way(p, dot, 0) + on_the_way(p, dot, 1) + OTHERS >
+		most_registers(f))
+		return "its operands have to go through registers, of which the sum leaves too few";
+	return NULL;
+}
+
+bool wgmma_wants_registers(const pass_context *p, const ir_op *wgmma)
+{
+	const ir_value *a = ir_arg(wgmma, 0);
+	unsigned fast;
+	const ir_op *load = loaded(p, a, &fast);
+	if (!load || load->block != wgmma->block) return true;
+	/* to be rounded: on the way through registers, if not by the copy */
+	return a->type.elem == SCALAR_F32 && load->kind == IR_LOAD && fast == 1;
+}
+
+enum { SPREAD_BLOCK = 2, SPREAD_LOAD = 8 };
+
+bool wgmma_turns(const pass_context *p, const ir_op *wgmma, unsigned i, layout *l)
+{
+	const ir_value *v = ir_arg(wgmma, i);
+	unsigned fast, k = i ? 0 : 1;
+	if (wgmma_form_of(v->type.elem)->turns) return false;
+	const ir_op *load = loaded(p, v, &fast);
+	if (!load || fast == k) return false;
+	/* a block lies in shared memory as it was copied, where lanes along k get in each other's way */
+	*l = wgmma_turning_layout(
+		v->type, k, load->kind == IR_BULK_LOAD ? SPREAD_BLOCK : SPREAD_LOAD, wgmma->block->func->num_warps);
+	return true;
+}
+
+enum { MOST_MAPS = 16 }; /* that a launch passes */
+
+static void count_maps(ir_op *o, void *context)
+{
+	*(unsigned *)context += o->kind == IR_TENSOR_MAP;
+}
+
+/* A block that nothing but the product takes is rounded to tf32 as it is copied. */
+static void round_copy(const pass_context *p, ir_func *f, ir_value *v)
+{
+	unsigned maps = 0;
+	while (v->uses && !v->uses->next && v->def && v->def->kind == IR_PERMUTE) v = ir_arg(v->def, 0);
+	if (!v->uses || v->uses->next || !v->def || v->def->kind != IR_BULK_LOAD || bulk_rounds(v->def)) return;
+	ir_value *map = ir_arg(v->def, 0), *array = ir_arg(map->def, 0);
+	ir_walk(f->body, count_maps, &maps);
+	if (map->uses->next && maps >= MOST_MAPS) return;
+	ir_tensor_map *rounds = ARENA_NEW(p->arena, ir_tensor_map);
+	*rounds = *map->def->map;
+	rounds->rounds = true;
+	if (map->uses->next) {
+		ir_builder b = {.func = f, .block = map->def->block, .before = map->def, .at = map->def->at};
+		ir_set_arg(v->def, 0, ir_build1(&b, IR_TENSOR_MAP, map->type, 1, &array));
+	}
+	ir_arg(v->def, 0)->def->map = rounds;
+}
+
+static void select(ir_op *o, void *context)
+{
+	pass_context *p = context;
+	if (o->kind != IR_DOT || wgmma_refusal(p, o)) return;
+	ir_builder b = {.func = o->block->func, .block = o->block, .before = o, .at = o->at};
+	ir_value *args[3] = {ir_arg(o, 0), ir_arg(o, 1), o->nargs > 2 ? ir_arg(o, 2) : NULL}, *result = o->results[0];
+	ir_value *begun = ir_build1(&b, IR_WGMMA, result->type, o->nargs, args);
+	ir_value *done = ir_build1(&b, IR_WGMMA_WAIT, result->type, 1, &begun);
+	done->name = result->name;
+	ir_replace(result, done);
+	ir_erase(o);
+	for (unsigned i = 0; i < 2 && args[i]->type.elem == SCALAR_F32; i++) round_copy(p, b.func, args[i]);
+}
+
+bool pass_select_wgmma(pass_context *p, ir_func *f)
+{
+	if (!p->target->wgmma) return true;
+	if (!pass_axis(p, f)) return false;
+	ir_walk(f->body, select, p);
+	return true;
+}

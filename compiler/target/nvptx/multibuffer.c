@@ -1,0 +1,112 @@
+/* Rings of tiles in shared memory: copies that run ahead, waits, and reads.
+ *
+ * In: what async/pipeline.c made.  Out: cp.async, its groups, and the loading half of a layout conversion.
+ * The one idea: a ring's slot is the scratch of a conversion from the layout of the copying threads to that of the
+ * reading ones (ring_plan), so addresses and swizzle are the conversion's own. */
+#include "lower.h"
+
+#include "async/scratch.h"
+
+/* The first byte of a slot. */
+static LLVMValueRef slot_offset(lower *l, const ir_op *o, const layout_plan *plan)
+{
+	const ir_op *ring = ir_arg(o, 0)->def;
+	LLVMValueRef far = LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, plan->bytes), "");
+	return LLVMBuildAdd(l->builder, far, lower_i32(l, ring->shared_offset), "");
+}
+
+/* cp.async.cg.shared.global [dst], [src], 16, n: n bytes from memory, zeros for the rest. */
+static void copy(lower *l, unsigned bytes, LLVMValueRef to, LLVMValueRef from, LLVMValueRef mask, LLVMValueRef owner)
+{
+	text code = {.arena = l->arena};
+	LLVMValueRef args[4] = {LLVMBuildPtrToInt(l->builder, to, l->i32, ""), from};
+	unsigned n = 2;
+	const char *constraints = "r,l";
+	if (mask) {
+		args[n++] = LLVMBuildSelect(l->builder, mask, lower_i32(l, bytes), lower_i32(l, 0), "");
+		constraints = "r,l,r";
+	}
+	if (owner) {
+		text_printf(&code, "@$%u ", n);
+		args[n++] = owner;
+		constraints = mask ? "r,l,r,b" : "r,l,b";
+	}
+	text_printf(&code, "cp.async.%s.shared.global [$0], [$1], %u%s;", bytes == 16 ? "cg" : "ca", bytes,
+		mask ? ", $2" : "");
+	lower_asm(l, code.at, constraints, l->none, n, args, LOWER_ASM_EFFECT);
+}
+
+void lower_async_copy(lower *l, ir_op *o)
+{
+	const ir_op *ring = ir_arg(o, 0)->def;
+	const layout *y = ring->results[0]->layout;
+	tile pointer = lower_arg(l, o, 2), mask = {0};
+	if (o->nargs > 3) mask = lower_arg(l, o, 3);
+	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
+	if (!ring_plan(ring, plan) || ring->shared_bytes < plan->bytes * ir_get_stages(ring)) {
+		lower_fail(l, o, "no shared memory was set aside for a ring");
+		return;
+	}
+	unsigned element = ir_element_bytes(ring->results[0]->type), width = ir_get_width(o);
+	LLVMValueRef base = slot_offset(l, o, plan), owner = lower_owner(l, y);
+	for (uint32_t r = 0; r < pointer.n; r += width) {
+		LLVMValueRef to = lower_shared_address(l, lower_plan_offset(l, &plan->store, base, element, r));
+		copy(l, width * element, to, pointer.at[r], mask.at ? mask.at[r] : NULL, owner);
+	}
+}
+
+void lower_async_commit(lower *l, ir_op *o)
+{
+	(void)o;
+	lower_asm(l, "cp.async.commit_group;", "", l->none, 0, NULL, LOWER_ASM_EFFECT);
+}
+
+void lower_async_wait(lower *l, ir_op *o)
+{
+	lower_asm(l, arena_printf(l->arena, "cp.async.wait_group %u;", ir_get_pending(o)), "", l->none, 0, NULL,
+		LOWER_ASM_EFFECT);
+	if (ir_get_proxy(o)) lower_proxy_fence(l);
+	lower_barrier(l);
+}
+
+late_tile lower_late(const lower *l, const ir_value *v)
+{
+	return l->late[v->id];
+}
+
+/* A dot of the same round reads its fragments itself, those of a step of k while it multiplies the step before: no copy
+ * goes into this slot before the next round's barrier. */
+static bool only_for_dot(ir_op *o)
+{
+	const ir_use *u = ir_result(o)->uses;
+	if (!u || u->next || u->user->block != o->block) return false;
+	if (u->user->kind == IR_PERMUTE) return only_for_dot(u->user);
+	return u->user->kind == IR_DOT && (u->user->args[0] == u || u->user->args[1] == u);
+}
+
+void lower_permute(lower *l, ir_op *o)
+{
+	late_tile late = lower_late(l, ir_arg(o, 0));
+	if (late.plan)
+		l->late[ir_result(o)->id] = late; /* the registers stay what they are */
+	else
+		lower_shape_op(l, o);
+}
+
+void lower_ring_read(lower *l, ir_op *o)
+{
+	const ir_op *ring = ir_arg(o, 0)->def;
+	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
+	if (!ring_plan(ring, plan)) {
+		lower_fail(l, o, "a ring that nobody reads");
+		return;
+	}
+	LLVMValueRef base = slot_offset(l, o, plan);
+	if (only_for_dot(o)) {
+		l->late[ir_result(o)->id] = (late_tile){plan, base};
+		return;
+	}
+	tile out = lower_new_tile(l, ir_result(o));
+	lower_plan_load(l, plan, base, ir_element(ir_result(o)->type), out);
+	lower_set(l, ir_result(o), out);
+}

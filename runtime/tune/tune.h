@@ -1,0 +1,188 @@
+/* What the tuner's files share.
+ *
+ *	tune.c            from a launch's arguments to a choice: the table, the records, or trials
+ *	tune/record.c     what was learnt, on disk; tune/ship.c moves it
+ *	tune/mark.c       what is being tried, on disk, for whoever comes after a crash
+ *	tune/trial.c      trials in this process: compiled (tune/compile.c), on copies (tune/memory.c), their results
+ *	                  compared (tune/results.c), timed (tune/time.c)
+ *	tune/isolated.c   trials in a process of their own (trial/blk-trial.c), over the memory of tune/share.h */
+#ifndef BLK_TUNE_H
+#define BLK_TUNE_H
+
+#include "internal.h"
+
+#include <time.h>
+
+enum { TUNE_KEYS = 32, TUNE_BUCKETS = 256 };
+#define TUNE_NONE UINT32_MAX /* in place of a configuration's number: the defaults, or none at all */
+
+typedef struct tune_result {
+	blk_tune_verdict verdict;
+	double ms;
+	char *reason;    /* malloc'ed or null */
+	bool checked;    /* unknown as yet, but it ran, and its results were the first one's */
+	double whole_ms; /* what its last run took, with all around it */
+} tune_result;
+
+/* What is known for one key: what to launch.  Published once, then never changed. */
+typedef struct tune_choice {
+	struct tune_choice *next;
+	uint64_t promises;
+	variant *v;
+	uint32_t configuration;
+	bool unsized; /* not tuned, as a bare pointer hid the size of its memory: blk_buffers change that */
+	uint64_t values[TUNE_KEYS];
+} tune_choice;
+
+typedef struct tune_code { /* a configuration's code for a set of promises */
+	struct tune_code *next;
+	uint64_t promises;
+	uint32_t configuration;
+	variant *v;
+} tune_code;
+
+typedef struct tuner {
+	uint32_t nkeys;
+	uint32_t keys[TUNE_KEYS];
+	bool reset[SIGNATURE_PARAMETERS], restore[SIGNATURE_PARAMETERS], scratch[SIGNATURE_PARAMETERS];
+	double tolerance; /* below 0: by type */
+	pthread_mutex_t lock;
+	tune_code *code;
+	_Atomic(tune_choice *) buckets[TUNE_BUCKETS];
+} tuner;
+
+/* One tuning under way. */
+typedef struct tune_job {
+	blk_kernel *kernel;
+	const blk_grid *given;
+	const blk_arg *args;
+	uint64_t *bits, promises;
+	tune_result *results; /* one a configuration */
+	variant **variants;   /* the same; null: not compiled */
+	blk_tune_progress progress;
+	void *context;
+	uint32_t done, total, timed;
+	/* Told before a configuration runs, with what the runs should take as far as one knows, and (TUNE_NONE) after.
+	 */
+	void (*running)(struct tune_job *, uint32_t configuration, double expected_ms);
+	/* Told whenever there is more to know of a configuration. */
+	void (*learnt)(struct tune_job *, uint32_t configuration);
+	void *watcher;
+	bool poisoned; /* a configuration failed in a way that leaves nothing to the process but to end */
+	bool untried;  /* the error says why no trial can be made; nothing is lost by going on without */
+} tune_job;
+
+/* tune.c */
+blk_status tune_job_begin(tune_job *);
+void tune_job_end(tune_job *);
+void tune_step(tune_job *); /* progress */
+double tune_best_ms(const tune_job *);
+static inline void tune_running(tune_job *j, uint32_t configuration, double expected_ms)
+{
+	if (j->running) j->running(j, configuration, expected_ms);
+}
+static inline void tune_learnt(tune_job *j, uint32_t configuration)
+{
+	if (j->learnt) j->learnt(j, configuration);
+}
+
+static inline uint64_t tune_now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* tune/compile.c */
+blk_status tune_compile_all(tune_job *, const bool *wanted);
+blk_status tune_compiled(blk_kernel *, uint64_t promises, uint32_t configuration, variant **);
+bool tune_lasting(blk_status); /* only what would fail again is a verdict */
+
+/* tune/trial.c: fills in results that are still BLK_TUNE_UNKNOWN.  An error: nothing can be said of the others. */
+blk_status tune_trials(tune_job *);
+
+/* ---- Trials ---- */
+
+typedef struct trial_copy {
+	memory_span of;    /* the caller's memory */
+	uint64_t room, at; /* what was allocated; where the copy begins there */
+	uint64_t kept;     /* as it was before the first trial; 0: not asked for */
+	bool zeroed;       /* in trials */
+} trial_copy;
+
+typedef struct trial_section { /* a written parameter's part of a copy */
+	uint32_t parameter;
+	const trial_copy *copy;
+	uint64_t from, bytes; /* within the copy */
+	bool is_whole;        /* the parameter's own buffer, all of it */
+	void *reference;      /* the first configuration's results */
+	double square_sum;    /* of those; 0: not asked for yet */
+} trial_section;
+
+typedef struct trial {
+	tune_job *job;
+	blk_device *device;
+	trial_copy *copies;
+	trial_section *sections;
+	uint32_t ncopies, nsections, ntouched;
+	uint64_t bits[SIGNATURE_PARAMETERS];       /* the arguments of trials */
+	memory_span touched[SIGNATURE_PARAMETERS]; /* what lies behind them */
+	bool all_known;                            /* which is all of it */
+	uint64_t most;                             /* bytes of a section */
+	void *got, *before;                        /* room for a section's results; before: null where all are whole */
+	bool has_reference;
+} trial;
+
+/* tune/memory.c: the device has done all that was asked of it before.  An error with job->untried: no trial can be
+ * made, and nothing has happened. */
+blk_status trial_memory_make(trial *);
+void trial_memory_free(trial *); /* after a failed make too */
+/* The same question before anything is compiled, as far as the defaults tell what is written. */
+blk_status trial_memory_known(trial *);
+blk_status trial_refresh(const trial *);
+blk_status trial_unknown_memory(tune_job *, uint32_t parameter); /* the error, with job->untried */
+
+/* tune/results.c */
+blk_status trial_judge(trial *, tune_result *);
+
+/* Whether the device can hold a program of it at all. */
+blk_status trial_can_reside(blk_device *, const variant *);
+blk_status trial_grid(const tune_job *, uint32_t configuration, uint32_t grid[3]);
+/* The failure of a launch, as a verdict; what cannot be survived is returned and names the configuration. */
+blk_status trial_failed(trial *, uint32_t configuration, blk_status);
+
+/* tune/time.c: times those that are left and drops the slower ones; what the estimates rule out is never timed. */
+blk_status tune_time(trial *, uint32_t *left, uint32_t n);
+
+/* tune/isolated.c: the same as tune_trials(), but a configuration that takes its process with it is a failed one. */
+blk_status tune_isolated(tune_job *);
+
+/* tune/record.c */
+void tune_record_read(const blk_kernel *, const uint64_t *bits, uint64_t promises, tune_result *);
+void tune_record_write(const blk_kernel *, const uint64_t *bits, uint64_t promises, tune_result *);
+/* The best configuration of the record whose key is nearest: of all records of this kernel on such a device, the least
+ * sum of |log2 a - log2 b| over integer keys (below 1 they count as 1), 64 for another one that differs.  TUNE_NONE:
+ * there is none.  *where: its key, "M=64,N=4096", malloc'ed or null. */
+uint32_t tune_record_nearest(
+	const blk_kernel *, const uint64_t *bits, uint64_t promises, const tune_result *, char **where);
+/* The length of the verified record that `s` starts with, without its checksum line; 0: none.  *whole: with it. */
+size_t tune_record_verified(const char *s, size_t n, size_t *whole);
+/* Stores a verified record; where the cache knows a configuration already, that stays. */
+bool tune_record_merge(cache *, const char *record, size_t head_bytes, size_t body);
+/* "KERNEL\nTARGET" of the record in this file, malloc'ed; null: it is damaged. */
+char *tune_record_label(cache *, const char *name);
+bool tune_record_key(const blk_kernel *, const uint64_t *bits, uint64_t promises, cache_key *);
+
+/* tune/mark.c */
+typedef struct tune_mark {
+	int fd; /* -1: none could be had, which is nobody's error */
+	char *path;
+} tune_mark;
+/* What dead processes tried last becomes BLK_TUNE_SUSPECT; true: there was one, which must be recorded at once. */
+bool tune_marks_read(const tune_job *);
+void tune_mark_open(const tune_job *, tune_mark *);         /* for this process */
+void tune_mark_set(tune_mark *, const char *configuration); /* null: nothing is being tried */
+void tune_mark_close(tune_mark *);
+void tune_marks_clear(const cache *); /* those of dead processes, of any key */
+
+#endif
