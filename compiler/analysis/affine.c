@@ -141,7 +141,7 @@ static bool is_being_worked_out(const affine_context *c, const ir_value *v)
 	return false;
 }
 
-/* The same at each element, and in each round. */
+/* The same at each element, and in each iteration. */
 static bool is_step(const affine *s, const ir_op *loop)
 {
 	for (unsigned i = 0; i < s->n; i++) {
@@ -152,7 +152,7 @@ static bool is_step(const affine *s, const ir_op *loop)
 	return true;
 }
 
-/* What a round adds to a value that a loop carries. */
+/* What an iteration adds to a value that a loop carries. */
 static bool step_of(affine_context *c, ir_value *v, const ir_op *loop, affine *step)
 {
 	if (c->nopen == AFFINE_OPEN) return false;
@@ -170,12 +170,12 @@ static bool step_of(affine_context *c, ir_value *v, const ir_op *loop, affine *s
 	return is_step(step, loop);
 }
 
-/* start + (counter - lo) / step of the loop * what a round adds */
+/* start + (counter - lo) / step of the loop * what an iteration adds */
 static bool carried(affine_context *c, ir_value *v, affine *s)
 {
 	const ir_op *loop = v->block->parent;
 	int64_t by;
-	affine step = {0}, rounds = {0}, lo = {0};
+	affine step = {0}, iterations = {0}, lo = {0};
 	if (is_being_worked_out(c, v)) {
 		if (!v->type.pointer) return atom(v, s);
 		s->root = v;
@@ -187,9 +187,10 @@ static bool carried(affine_context *c, ir_value *v, affine *s)
 		if (step.term[i].factor % by) return false;
 		step.term[i].factor /= by;
 	}
-	if (!affine_of(c, ir_arg(loop, 0), &lo) || !atom(v->block->args[0], &rounds) || !affine_add(&rounds, &lo, -1))
+	if (!affine_of(c, ir_arg(loop, 0), &lo) || !atom(v->block->args[0], &iterations) ||
+		!affine_add(&iterations, &lo, -1))
 		return false;
-	return affine_multiply(&step, &rounds) && affine_add(s, &step, 1);
+	return affine_multiply(&step, &iterations) && affine_add(s, &step, 1);
 }
 
 static bool argument(affine_context *c, ir_value *v, affine *s)
@@ -205,7 +206,7 @@ static bool argument(affine_context *c, ir_value *v, affine *s)
 	return is_index(v) && ir_is_scalar(v) && atom(v, s);
 }
 
-static bool turned(const ir_op *o, affine *s)
+static bool transposed(const ir_op *o, affine *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		int8_t *place = &s->term[i].place;
@@ -286,7 +287,7 @@ static bool operation(affine_context *c, ir_value *v, affine *s)
 	case IR_BROADCAST:
 	case IR_CONVERT_LAYOUT: return affine_of(c, ir_arg(o, 0), s);
 	case IR_EXPAND_DIMS:
-	case IR_PERMUTE: return affine_of(c, ir_arg(o, 0), s) && turned(o, s);
+	case IR_PERMUTE: return affine_of(c, ir_arg(o, 0), s) && transposed(o, s);
 	default: return is_index(v) && ir_is_scalar(v) && atom(v, s);
 	}
 }

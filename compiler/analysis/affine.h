@@ -4,7 +4,7 @@
  * values (its atoms) times, perhaps, the place along one dimension of the tile:
  *     a + i[:, None] * K + (l + k)[None, :]   ->   root a;  K * start of i + K * place 0 + k + place 1
  * The one idea: what loops carry with a constant step is a multiple of the loop's counter, so a pointer that is moved
- * on round by round and one that is computed anew become the same sum.
+ * on iteration by iteration and one that is computed anew become the same sum.
  *
  * Sums are those of whole numbers: i32 arithmetic is taken not to wrap around, as in axis.c.  Where products might all
  * the same, as arrays grow, the sum says so (`narrow`), or the context has the product. */

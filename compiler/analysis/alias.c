@@ -137,5 +137,5 @@ bool accesses_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_o
 			if (x[i].base != y[k].base || !ir_defined_outside(x[i].base, around)) continue;
 			if (ranges_apart(&x[i], &y[k]) || (own && x[i].aligned && y[k].aligned)) return false;
 		}
-	return patches_meet(c, f, earlier, now, around);
+	return alias_patches(c, f, earlier, now, around);
 }

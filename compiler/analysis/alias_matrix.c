@@ -20,7 +20,7 @@
 /* ---- by pointers ---- */
 
 typedef struct patch {
-	signs signs;
+	int_range range;
 	ir_value *root;
 	affine rest; /* the pointer without row and column inside of the patch, and without where its columns begin */
 	affine_term stride; /* from row to row, without a place */
@@ -32,8 +32,8 @@ typedef struct patch {
 /* Without a look at the kernel's arguments, which nobody takes for this. */
 static bool is_known_from_zero(patch *p, const affine *column)
 {
-	p->signs.nguards = 0;
-	return signs_sum_never_negative(&p->signs, column) && p->signs.nguards == 0;
+	p->range.nguards = 0;
+	return int_range_sum_never_negative(&p->range, column) && p->range.nguards == 0;
 }
 
 /* low <= high says 0 <= column < stride, the column being stride - 1 - (high - low). */
@@ -65,10 +65,10 @@ static bool patch_of(pass_context *c, ir_func *f, const ir_op *o, patch *p)
 	unsigned mask = o->kind == IR_LOAD ? 1 : 2, places = 0;
 	affine all;
 	if ((o->kind != IR_LOAD && o->kind != IR_STORE) || pointer->type.rank != 2 || o->nargs <= mask) return false;
-	*p = (patch){.signs = {.context = {.pass = c, .func = f, .open_offsets = true}, .at = o},
+	*p = (patch){.range = {.context = {.pass = c, .func = f, .open_offsets = true}, .at = o},
 		.stride = {.place = -1},
 		.inner = -1};
-	if (!affine_of(&p->signs.context, ir_arg(o, 0), &all) || !all.root || all.narrow) return false;
+	if (!affine_of(&p->range.context, ir_arg(o, 0), &all) || !all.root || all.narrow) return false;
 	p->root = all.root;
 	for (unsigned i = 0; i < all.n; i++) {
 		const affine_term *t = &all.term[i];
@@ -85,8 +85,8 @@ static bool patch_of(pass_context *c, ir_func *f, const ir_op *o, patch *p)
 	p->stride.place = -1;
 	p->rows = pointer->type.dim[1 - p->inner];
 	p->columns = pointer->type.dim[p->inner];
-	mask_bounds(&p->signs.context, ir_arg(o, mask), read_column, p);
-	return p->column.n && !p->signs.context.nproducts && affine_add(&p->rest, &p->column, -1);
+	mask_bounds(&p->range.context, ir_arg(o, mask), read_column, p);
+	return p->column.n && !p->range.context.nproducts && affine_add(&p->rest, &p->column, -1);
 }
 
 static bool is_same_sum(const affine *s, const ir_op *around)
@@ -122,7 +122,7 @@ static bool is_far(int64_t distance, uint32_t first, uint32_t second)
 	return distance >= (int64_t)first || distance <= -(int64_t)second;
 }
 
-bool patches_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
+bool alias_patches(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
 {
 	patch a, b;
 	int64_t distance;

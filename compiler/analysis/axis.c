@@ -469,7 +469,7 @@ static void walk(pass_context *p, const ir_block *b)
 			walk_for(p, o);
 		else if (o->kind == IR_WHILE)
 			walk_while(p, o);
-		else if (o->kind == IR_IF || o->kind == IR_ROLES) {
+		else if (o->kind == IR_IF || o->kind == IR_PARTITIONS) {
 			for (unsigned r = 0; r < o->nregions; r++) walk(p, o->regions[r]);
 			for (unsigned k = 0; k < o->nresults; k++) {
 				set(p, o->results[k], *axis_get(p, ir_arg(o->regions[0]->last, k)));

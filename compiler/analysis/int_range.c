@@ -3,7 +3,7 @@
 
 enum { MOST_DEPTH = 24 };
 
-bool signs_guard(signs *s, const affine *sum)
+bool int_range_guard(int_range *s, const affine *sum)
 {
 	for (unsigned i = 0; i < s->nguards; i++) {
 		affine d = s->guard[i];
@@ -17,8 +17,8 @@ bool signs_guard(signs *s, const affine *sum)
 static bool never_negative(void *context, ir_value *v, unsigned depth);
 
 /* `assume(v >= n)`, n not negative, which stands where the load is seen from.  Of a value that a loop carries on from
- * another round, only where that round came by as well: beside the value itself. */
-static bool is_assumed(const signs *s, const ir_value *v)
+ * another iteration, only where that iteration came by as well: beside the value itself. */
+static bool is_assumed(const int_range *s, const ir_value *v)
 {
 	const ir_block *home = v->def ? v->def->block : v->block;
 	for (const ir_use *u = v->uses; u; u = u->next) {
@@ -36,21 +36,21 @@ static bool is_assumed(const signs *s, const ir_value *v)
 	return false;
 }
 
-static bool guarded(signs *s, ir_value *v)
+static bool guarded(int_range *s, ir_value *v)
 {
 	affine sum = {0};
 	affine_term t = {.factor = 1, .place = -1};
-	return affine_atom(&t, v) && affine_add_term(&sum, &t, 1) && signs_guard(s, &sum);
+	return affine_atom(&t, v) && affine_add_term(&sum, &t, 1) && int_range_guard(s, &sum);
 }
 
-static bool both(signs *s, const ir_op *o, unsigned depth)
+static bool both(int_range *s, const ir_op *o, unsigned depth)
 {
 	return never_negative(s, ir_arg(o, 0), depth) && never_negative(s, ir_arg(o, 1), depth);
 }
 
 static bool never_negative(void *context, ir_value *v, unsigned depth)
 {
-	signs *s = context;
+	int_range *s = context;
 	int64_t n;
 	if (depth == 0 || s->visits++ >= MOST_SIGNS || v->type.pointer || !scalar_is_integer((scalar)v->type.elem))
 		return false;
@@ -104,23 +104,23 @@ static bool never_negative(void *context, ir_value *v, unsigned depth)
 	return affine_of_host(&s->context, v) && guarded(s, v);
 }
 
-bool signs_never_negative(signs *s, ir_value *v)
+bool int_range_never_negative(int_range *s, ir_value *v)
 {
 	return never_negative(s, v, MOST_DEPTH);
 }
 
-bool signs_sum_never_negative(signs *s, const affine *sum)
+bool int_range_sum_never_negative(int_range *s, const affine *sum)
 {
 	for (unsigned i = 0; i < sum->n; i++) {
 		const affine_term *t = &sum->term[i];
 		if (t->factor < 0) return false;
 		for (unsigned k = 0; k < t->natoms; k++)
-			if (!signs_never_negative(s, t->atom[k])) return false;
+			if (!int_range_never_negative(s, t->atom[k])) return false;
 	}
 	return true;
 }
 
-ir_value *signs_extent(ir_builder *b, const signs *s, ir_value *extent)
+ir_value *int_range_extent(ir_builder *b, const int_range *s, ir_value *extent)
 {
 	affine whole = {0};
 	affine_term all = {.factor = 1, .place = -1};

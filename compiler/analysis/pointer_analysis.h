@@ -3,8 +3,8 @@
  * windows.c         which loads are looked at, what the pointers say, and the load by a map
  * pointer_bounds.c  what the mask says: where the array ends
  * pointer_range.c   that no coordinate is below 0, where the mask does not say it */
-#ifndef BLK_WINDOWS_H
-#define BLK_WINDOWS_H
+#ifndef BLK_POINTER_ANALYSIS_H
+#define BLK_POINTER_ANALYSIS_H
 
 #include "int_range.h"
 
@@ -19,7 +19,7 @@ typedef struct window_side {
 } window_side;
 
 typedef struct window {
-	signs signs;
+	int_range range;
 	ir_op *load, *loop;
 	ir_value *root;
 	bool narrow;
@@ -31,6 +31,6 @@ typedef struct window {
 bool window_of_host(const window *, const affine *);
 /* Half a sentence that says why it is no window; null: it is one. */
 const char *window_bounds(window *);
-const char *window_signs(window *);
+const char *window_range(window *);
 
 #endif

@@ -15,7 +15,7 @@ bool window_of_host(const window *w, const affine *s)
 {
 	for (unsigned i = 0; i < s->n; i++)
 		for (unsigned k = 0; k < s->term[i].natoms; k++)
-			if (!affine_of_host(&w->signs.context, s->term[i].atom[k])) return false;
+			if (!affine_of_host(&w->range.context, s->term[i].atom[k])) return false;
 	return true;
 }
 
@@ -29,8 +29,8 @@ static uint64_t divisor(const pass_context *p, const affine_term *t)
 	return d;
 }
 
-/* `end` bounds the loop's counter, which is where the window begins: a round that begins below it ends below it too if
- * the step does not divide what lies between in another way. */
+/* `end` bounds the loop's counter, which is where the window begins: an iteration that begins below it ends below it
+ * too if the step does not divide what lies between in another way. */
 static bool never_cut(window *w, ir_value *end, const window_side *s)
 {
 	affine apart = {0}, lo = {0}, at = s->at;
@@ -40,16 +40,17 @@ static bool never_cut(window *w, ir_value *end, const window_side *s)
 	if (!ir_is_const_int(ir_arg(w->loop, 2), &step) || (step & (step - 1)) || s->place < 0 ||
 		step < w->load->results[0]->type.dim[s->place])
 		return false;
-	affine_context c = w->signs.context;
+	affine_context c = w->range.context;
 	c.open_scalars = true;
 	if (!affine_of(&c, end, &apart) || !affine_of(&c, ir_arg(w->loop, 0), &lo) || !affine_add(&apart, &lo, -1))
 		return false;
 	for (unsigned i = 0; i < apart.n; i++)
-		if (divisor(w->signs.context.pass, &apart.term[i]) % (uint64_t)step) return false;
+		if (divisor(w->range.context.pass, &apart.term[i]) % (uint64_t)step) return false;
 	return true;
 }
 
-/* Parts of a long sum: for k in range(first, min(first + part, K)), in which a part is whole rounds.  Only K cuts. */
+/* Parts of a long sum: for k in range(first, min(first + part, K)), in which a part is whole iterations.  Only K
+ * cuts. */
 static bool drop_whole_parts(window *w, affine *extent, const window_side *s)
 {
 	const affine_term *t = &extent->term[0];
@@ -58,7 +59,7 @@ static bool drop_whole_parts(window *w, affine *extent, const window_side *s)
 	if (!last->def || last->def->kind != IR_MIN) return false;
 	for (unsigned k = 0; k < 2; k++)
 		if (never_cut(w, ir_arg(last->def, k), s))
-			return affine_of(&w->signs.context, ir_arg(last->def, 1 - k), extent);
+			return affine_of(&w->range.context, ir_arg(last->def, 1 - k), extent);
 	return false;
 }
 
@@ -122,5 +123,5 @@ static const char *read_bound(void *w, const mask_bound *b)
 
 const char *window_bounds(window *w)
 {
-	return w->load->nargs < 2 ? NULL : mask_bounds(&w->signs.context, ir_arg(w->load, 1), read_bound, w);
+	return w->load->nargs < 2 ? NULL : mask_bounds(&w->range.context, ir_arg(w->load, 1), read_bound, w);
 }

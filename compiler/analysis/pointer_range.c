@@ -22,8 +22,8 @@ static bool below(window *w, const affine_term *t, int64_t most)
 	if (ir_is_const_int(end, &hi)) return hi <= 0 || t->factor <= most / hi;
 	affine left = {0};
 	affine_term last = {.factor = 1, .place = -1};
-	return affine_of_host(&w->signs.context, end) && affine_atom(&last, end) && affine_add_number(&left, most) &&
-	       affine_add_term(&left, &last, -t->factor) && signs_guard(&w->signs, &left);
+	return affine_of_host(&w->range.context, end) && affine_atom(&last, end) && affine_add_number(&left, most) &&
+	       affine_add_term(&left, &last, -t->factor) && int_range_guard(&w->range, &left);
 }
 
 /* The copy's coordinate has 32 bits, the pointers may have added and multiplied in 64. */
@@ -45,12 +45,12 @@ static bool fits_i32(window *w, const window_side *s)
 	return true;
 }
 
-const char *window_signs(window *w)
+const char *window_range(window *w)
 {
 	for (unsigned i = 0; i < w->n; i++) {
 		const window_side *s = &w->side[i];
 		if (!fits_i32(w, s)) return "an index may not fit 32 bits";
-		if (!s->from_zero && !signs_sum_never_negative(&w->signs, &s->at))
+		if (!s->from_zero && !int_range_sum_never_negative(&w->range, &s->at))
 			return "an index may be below 0 for all that is known, and the mask lets it";
 	}
 	return NULL;

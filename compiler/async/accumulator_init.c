@@ -1,18 +1,18 @@
 /* A loop of products that runs at least once, so that its sums begin with their first product.
  *
  * In: a loop whose loads are all by tensor maps, and whose products all take them and stay in flight; sums that start
- * from zeros.  Out: the same, and it has a round in any case (`once`); where it had none, its loads bring zeros.
- * The one idea: a wgmma that starts a sum instead of adding to one spares its zeros, one instruction a register and
- * tile at a time at which the tensor cores stand idle.  But then somebody else has to write them where there is no
- * round, and the assembler lets nobody write to a sum's registers near products that run.  Outside of an array a map
- * reads zeros, so a round in which every block lies outside makes a sum of zeros by itself, at the cost of a
- * select where there are rounds.
+ * from zeros.  Out: the same, and it has an iteration in any case (`accumulator_init`); where it had none, its loads
+ * bring zeros. The one idea: a wgmma that starts a sum instead of adding to one spares its zeros, one instruction a
+ * register and tile at a time at which the tensor cores stand idle.  But then somebody else has to write them where
+ * there is no iteration, and the assembler lets nobody write to a sum's registers near products that run.  Outside of
+ * an array a map reads zeros, so an iteration in which every block lies outside makes a sum of zeros by itself, at the
+ * cost of a select where there are iterations.
  *
  * Whether a product adds is decided at run time, so the assembler keeps a sum's registers for it from one run of the
  * loop to the next.  In a loop that hurts what else wants registers: there the sum has to be stored as it is.
  *
  *     for k in lo .. hi, s = 0 {                %any = lt lo, hi
- *       %a = bulk_load A, %i, %k         ->     for k in select(%any, lo, 0) .. select(%any, hi, step), s = 0 once {
+ *       %a = bulk_load A, %i, %k         ->     for k in select(%any, lo, 0) .. select(%any, hi, step), s = 0 {
  *       %t = wgmma %a, .., %s                     %column = select %any, %k, nowhere
  *                                                 %a = bulk_load A, %i, %column .. */
 #include "pipeline.h"
@@ -29,7 +29,7 @@ static bool is_staged(const pipeline *p, const ir_op *o)
 	return false;
 }
 
-/* A round more does nothing but add to sums: what else the loop carries is not seen behind it. */
+/* An iteration more does nothing but add to sums: what else the loop carries is not seen behind it. */
 static bool only_sums_are_seen(const pipeline *p)
 {
 	for (const ir_op *o = p->body->first; o; o = o->next) {
@@ -91,7 +91,8 @@ static ir_value *choose(ir_builder *b, ir_value *any, ir_value *v, int64_t other
 	return ir_build1(b, IR_SELECT, v->type, 3, args);
 }
 
-/* By the index along lines: a copy must begin at 16 bytes there, which a round that does not exist says of no other. */
+/* By the index along lines: a copy must begin at 16 bytes there, which an iteration that does not exist says of no
+ * other. */
 static void look_nowhere(pipeline *p, ir_op *load, ir_value *any)
 {
 	unsigned last = load->nargs - 1u;
@@ -112,14 +113,14 @@ static void slice_again(pipeline *p)
 		for (unsigned k = 1; k < p->loads[i].load->nargs; k++) pipeline_slice(p, ir_arg(p->loads[i].load, k));
 }
 
-void pipeline_run_once(pipeline *p)
+void pipeline_init_accumulators(pipeline *p)
 {
 	if (!p->nwaits || p->nbulk < p->nloads || p->cluster || !only_sums_are_seen(p) || !is_stored_plainly(p)) return;
 	ir_op *loop = p->loop;
 	ir_builder b = {.func = p->func, .block = loop->block, .before = loop, .at = loop->at};
 	ir_value *lo = ir_arg(loop, 0), *hi = ir_arg(loop, 1), *any = ir_binary(&b, IR_LT, lo, hi);
 	int64_t first, last;
-	ir_set_once(loop, true);
+	ir_set_accumulator_init(loop, true);
 	if (ir_is_const_int(lo, &first) && ir_is_const_int(hi, &last) && first < last) return;
 	ir_set_arg(loop, 0, choose(&b, any, lo, 0));
 	ir_set_arg(loop, 1, choose(&b, any, hi, p->step));

@@ -12,10 +12,10 @@
  * less than the occupancy; but that of two bulk stores, which go on reading it, only where no other place is free.
  * Placement: by falling size, first fit at the lowest aligned offset.
  *
- * A ring lives from its operation to the end in the same block.  Rings have the lowest bytes, one after the other; what
- * runs while one lives stands behind them, everything else may lie where they do: to the barrier pass a ring is a
- * write, and what was read of it is pending when it ends.  The barriers of bulk copies are given up at their end only
- * where other operations take their bytes. */
+ * A multibuffer lives from its operation to the end in the same block.  Multibuffers have the lowest bytes, one after
+ * the other; what runs while one lives stands behind them, everything else may lie where they do: to the barrier pass a
+ * multibuffer is a write, and what was read of it is pending when it ends.  The barriers of bulk copies are given up at
+ * their end only where other operations take their bytes. */
 #include "passes/passes.h"
 #include "scratch.h"
 
@@ -28,7 +28,7 @@ typedef struct scratch {
 	ir_op *op;
 	uint32_t index; /* program order */
 	VEC(uint32_t) neighbours;
-	bool placed, beside_ring;
+	bool placed, beside_multibuffer;
 } scratch;
 
 /* Operations whose scratch may have been used last when control is here; more than fit are forgotten, which costs a
@@ -41,8 +41,8 @@ typedef struct recent {
 typedef struct allocator {
 	arena *arena;
 	VEC(scratch *) all;
-	uint32_t next;  /* while walking again: number of the next operation with scratch */
-	uint32_t rings; /* bytes */
+	uint32_t next;         /* while walking again: number of the next operation with scratch */
+	uint32_t multibuffers; /* bytes */
 } allocator;
 
 static void remember(recent *r, uint32_t index)
@@ -64,23 +64,23 @@ static uint32_t round_up(uint32_t n, uint32_t unit)
 
 static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
 {
-	bool own = false; /* a ring of this block lives; around: one of a block around it */
+	bool own = false; /* a multibuffer of this block lives; around: one of a block around it */
 	for (ir_op *o = b->first; o; o = o->next) {
 		uint32_t bytes = scratch_bytes(f, o);
 		o->shared_bytes = round_up(bytes, SCRATCH_ALIGN);
 		o->shared_offset = 0;
 		if (scratch_lasts(o)) {
-			a->rings = round_up(a->rings, scratch_align(o));
-			o->shared_offset = a->rings;
-			a->rings += o->shared_bytes;
+			a->multibuffers = round_up(a->multibuffers, scratch_align(o));
+			o->shared_offset = a->multibuffers;
+			a->multibuffers += o->shared_bytes;
 			own = true;
-		} else if (o->kind == IR_RING_END) {
+		} else if (o->kind == IR_MULTIBUFFER_END) {
 			own = false;
 		} else if (bytes) {
 			scratch *s = ARENA_NEW(a->arena, scratch);
 			s->op = o;
 			s->index = a->all.n;
-			s->beside_ring = own || around;
+			s->beside_multibuffer = own || around;
 			vec_push(a->arena, &a->all, s);
 		}
 		for (unsigned r = 0; r < o->nregions; r++) find(f, a, o->regions[r], own || around);
@@ -145,12 +145,12 @@ static uint32_t resident(uint32_t most, uint32_t bytes)
 	return (most + SYSTEM) / (bytes + SYSTEM);
 }
 
-/* What begins inside warps, without a barrier, would need one behind the rings' last readers: beside them where that
- * costs nothing. */
+/* What begins inside warps, without a barrier, would need one behind the multibuffers' last readers: beside them where
+ * that costs nothing. */
 static bool better_beside(const pass_context *c, const ir_func *f, const allocator *a, const ir_op *o)
 {
-	uint32_t most = c->target->shared_bytes, end = round_up(a->rings, scratch_align(o)) + o->shared_bytes;
-	uint32_t without = a->rings > o->shared_bytes ? a->rings : o->shared_bytes;
+	uint32_t most = c->target->shared_bytes, end = round_up(a->multibuffers, scratch_align(o)) + o->shared_bytes;
+	uint32_t without = a->multibuffers > o->shared_bytes ? a->multibuffers : o->shared_bytes;
 	if (o->kind != IR_BULK_STORE || !ir_get_by_warps(o) || end > most || end > f->max_shared) return false;
 	return resident(most, end) == resident(most, without);
 }
@@ -178,7 +178,8 @@ static uint32_t free_place(const allocator *a, const scratch *s, uint32_t offset
 static void place(const pass_context *c, const ir_func *f, const allocator *a, scratch *s)
 {
 	uint32_t first = 0, most = f->max_shared < c->target->shared_bytes ? f->max_shared : c->target->shared_bytes;
-	if (s->beside_ring || better_beside(c, f, a, s->op)) first = round_up(a->rings, scratch_align(s->op));
+	if (s->beside_multibuffer || better_beside(c, f, a, s->op))
+		first = round_up(a->multibuffers, scratch_align(s->op));
 	uint32_t lowest = free_place(a, s, first, false), apart = free_place(a, s, first, true);
 	uint32_t end = lowest + s->op->shared_bytes, grown = apart + s->op->shared_bytes;
 	if (end < f->shared_bytes) end = f->shared_bytes;
@@ -256,7 +257,7 @@ bool pass_allocate_shared(pass_context *c, ir_func *f)
 	recent nothing = {0};
 	find(f, &a, f->body, false);
 	walk(&a, f->body, &nothing);
-	f->shared_bytes = a.rings;
+	f->shared_bytes = a.multibuffers;
 	scratch **order = ARENA_ARRAY(c->arena, scratch *, a.all.n + 1u);
 	if (a.all.n) memcpy(order, a.all.at, a.all.n * sizeof order[0]);
 	qsort(order, a.all.n, sizeof order[0], by_size);

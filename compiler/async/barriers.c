@@ -4,7 +4,7 @@
  * idea: forward over the program goes the set of accesses made since the last barrier; an operation whose own accesses
  * may meet one of them on bytes that another thread touched, one of the two writing, gets a barrier in front of it,
  * which empties the set.  Where control flow meets the set is the union; at a loop's start it includes what its end
- * leaves, so a read of scratch at the end of a round meets the write at the start of the next.
+ * leaves, so a read of scratch at the end of an iteration meets the write at the start of the next.
  *
  * Shared memory: an operation with scratch writes it, has a barrier of its own inside, and reads it (scratch.h).  So
  * before it: a conflict check for the write; after it: nothing is pending but that read.  Conversions inside warps
@@ -26,7 +26,7 @@
 
 #include <string.h>
 
-enum { MAX_PENDING = 64, MAX_ROUNDS = 8 };
+enum { MAX_PENDING = 64, MAX_ITERATIONS = 8 };
 
 /* One access that no barrier has ordered yet. */
 typedef struct access {
@@ -55,8 +55,8 @@ typedef struct placer {
 	VEC(pending *) loops; /* what the end of each loop leaves, loops numbered in program order */
 	uint32_t next_loop;
 	bool changed;  /* the end of a loop left something new */
-	bool inserted; /* a barrier was placed in this round */
-	bool grow;     /* late rounds: only unite, to be sure to end */
+	bool inserted; /* a barrier was placed in this iteration */
+	bool grow;     /* late iterations: only unite, to be sure to end */
 } placer;
 
 static bool encloses(const ir_op *loop, const ir_op *o)
@@ -243,7 +243,7 @@ static unsigned conflicts(const placer *p, const pending *set, const ir_op *o, b
 	return found;
 }
 
-/* A wait for copies and a barrier, where they take one; what stands there from a round before serves. */
+/* A wait for copies and a barrier, where they take one; what stands there from an iteration before serves. */
 static void separate(placer *p, pending *set, ir_op *o, unsigned found)
 {
 	ir_builder b = {.func = p->func, .block = o->block, .before = o, .at = o->at};
@@ -263,13 +263,13 @@ static void separate(placer *p, pending *set, ir_op *o, unsigned found)
 	if (found & MEETS) clear(set);
 }
 
-/* A read of a ring's slot; a dot makes those of its operands itself. */
-static void add_ring_reads(pending *set, const ir_op *o)
+/* A read of a multibuffer's slot; a dot makes those of its operands itself. */
+static void add_multibuffer_reads(pending *set, const ir_op *o)
 {
-	if (o->kind == IR_RING_READ) add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true});
+	if (o->kind == IR_MULTIBUFFER_READ) add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true});
 	for (unsigned i = 0; i < 2; i++) {
-		const ir_op *read = ring_read_by_dot(o, i);
-		if (read) add_ring_reads(set, read);
+		const ir_op *read = multibuffer_read_by_dot(o, i);
+		if (read) add_multibuffer_reads(set, read);
 	}
 }
 
@@ -283,7 +283,7 @@ static void transfer(placer *p, pending *set, ir_op *o)
 		copied(set, ir_get_read(o));
 		return;
 	}
-	if (o->kind == IR_MBARRIERS_END && ir_get_stays(o)) { /* the rings have been read */
+	if (o->kind == IR_MBARRIERS_END && ir_get_stays(o)) { /* the multibuffers have been read */
 		for (const ir_use *u = ir_arg(o, 0)->uses; u; u = u->next)
 			if (u->user->kind == IR_BULK_COPY)
 				add(set, (access){.op = ir_arg(u->user, 0)->def, .is_shared = true});
@@ -297,9 +297,9 @@ static void transfer(placer *p, pending *set, ir_op *o)
 	bool in_warps = o->shared_bytes && exchanges_in_warps(p, o);
 	unsigned found = conflicts(p, set, o, in_warps);
 	if (found) separate(p, set, o, found);
-	if (o->kind == IR_MBARRIERS) return; /* a barrier stands before the first wait */
-	if (o->kind == IR_RING) return;      /* its copies are ordered by the waits; who reads is not, when it ends */
-	add_ring_reads(set, o);
+	if (o->kind == IR_MBARRIERS) return;   /* a barrier stands before the first wait */
+	if (o->kind == IR_MULTIBUFFER) return; /* its copies are ordered by the waits; who reads is not, when it ends */
+	add_multibuffer_reads(set, o);
 	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */
 	if (o->shared_bytes) add(set, (access){.op = o, .is_shared = true});
 	if (o->shared_bytes && in_warps) add(set, (access){.op = o, .is_shared = true, .writes = true});
@@ -339,7 +339,7 @@ static void flow_loop(placer *p, ir_op *o, pending *set)
 	else
 		*known = end;
 	if (o->kind == IR_FOR)
-		unite(set, &out); /* it may run no round */
+		unite(set, &out); /* it may run no iteration */
 	else
 		*set = out;
 }
@@ -353,7 +353,7 @@ static void flow(placer *p, ir_block *b, pending *set)
 			flow(p, o->regions[0], set);
 			flow(p, o->regions[1], &other);
 			unite(set, &other);
-		} else if (o->kind == IR_ROLES) {
+		} else if (o->kind == IR_PARTITIONS) {
 			flow(p, o->regions[0], set); /* the other one has no access but its copies */
 		} else if (o->kind == IR_FOR || o->kind == IR_WHILE)
 			flow_loop(p, o, set);
@@ -368,8 +368,8 @@ static void end_copies(ir_func *f, const pending *left)
 	bool copying = left->lost;
 	for (unsigned i = 0; i < left->n; i++) copying |= left->at[i].copying && left->at[i].is_shared;
 	if (!copying) return;
-	const ir_op *roles = f->body->last->prev;
-	ir_block *end = roles && roles->kind == IR_ROLES ? roles->regions[0] : f->body;
+	const ir_op *partitions = f->body->last->prev;
+	ir_block *end = partitions && partitions->kind == IR_PARTITIONS ? partitions->regions[0] : f->body;
 	ir_builder b = {.func = f, .block = end, .before = end->last, .at = end->last->at};
 	ir_set_read(ir_build(&b, IR_BULK_WAIT, 0, NULL, 0, NULL, 0), true);
 }
@@ -378,7 +378,7 @@ bool pass_barriers(pass_context *c, ir_func *f)
 {
 	if (!pass_axis(c, f)) return false;
 	placer p = {.context = c, .func = f};
-	unsigned round = 0;
+	unsigned iteration = 0;
 	pending left;
 	do { /* after a barrier was placed, what the loops' ends leave may be less: forget it, up to a point */
 		if (p.inserted && !p.grow)
@@ -386,7 +386,7 @@ bool pass_barriers(pass_context *c, ir_func *f)
 		pending set = {0};
 		p.changed = p.inserted = false;
 		p.next_loop = 0;
-		p.grow = ++round > MAX_ROUNDS;
+		p.grow = ++iteration > MAX_ITERATIONS;
 		flow(&p, f->body, &set);
 		left = set;
 	} while (p.changed || p.inserted);

@@ -6,17 +6,18 @@
  * A load fits when it is through *const (nothing writes there, so running ahead changes nothing), has no hints, and
  * reads 0 where masked out.  It is used, permutations allowed, by one conversion through shared memory in one piece, or
  * by products alone, which read it there: several may, where all of them want the same tile.  Or something is computed
- * from it, element by element, that a dot takes: then the ring is read as the load's threads would have loaded, and the
- * rest stays as it is.  Its access must be 4, 8 or 16 bytes that lie together in the ring too; its slice must be
- * computed from the loop's counter and carried values by operations inside threads.  The loop counts upwards in i32 by
- * a constant.
+ * from it, element by element, that a dot takes: then the multibuffer is read as the load's threads would have loaded,
+ * and the rest stays as it is.  Its access must be 4, 8 or 16 bytes that lie together in the multibuffer too; its slice
+ * must be computed from the loop's counter and carried values by operations inside threads.  The loop counts upwards in
+ * i32 by a constant.
  *
  * Blocks by tensor maps fit whoever reads them, as far as their indices do.
  *
- * A round's products stay in flight where all of them read rings and add to sums that this loop carries from product to
- * product and round to round, unseen by anything else.  With four stages the last round's products may even run while a
- * copy is begun: into the slot that the products of two rounds ago have left.  Where all loads are bulk copies, which
- * one thread begins, these come behind a barrier of their own and take the slot of the products of one round ago. */
+ * An iteration's products stay in flight where all of them read multibuffers and add to sums that this loop carries
+ * from product to product and iteration to iteration, unseen by anything else.  With four stages the last iteration's
+ * products may even run while a copy is begun: into the slot that the products of two iterations ago have left.  Where
+ * all loads are bulk copies, which one thread begins, these come behind a barrier of their own and take the slot of the
+ * products of one iteration ago. */
 #include "analysis/access.h"
 #include "bulk.h"
 #include "pipeline.h"
@@ -25,7 +26,7 @@
 
 #include <string.h>
 
-enum { MOST_STAGES = 8, OVERLAP_STAGES = 4, ROLES_STAGES = 3, SLACK = 8 * 1024 };
+enum { MOST_STAGES = 8, OVERLAP_STAGES = 4, PARTITION_STAGES = 3, SLACK = 8 * 1024 };
 
 static ir_op *only_user(const ir_value *v)
 {
@@ -42,7 +43,7 @@ static bool reads_plainly(const ir_op *o)
 
 layout pipeline_read_layout(const staged *s)
 {
-	const taker *t = &s->by[0];
+	const consumer *t = &s->by[0];
 	layout l = *t->op->results[0]->layout;
 	uint8_t order[IR_MAX_RANK];
 	for (const ir_op *o = t->tile->def; o != s->load; o = ir_arg(o, 0)->def) {
@@ -88,7 +89,7 @@ static bool fits_itself(staged *s, const access_plan *access, unsigned element)
 static bool common_tile(const pipeline *p, staged *s, unsigned fast, wgmma_tile *tile)
 {
 	for (unsigned i = 0; i < s->nby; i++) {
-		taker *t = &s->by[i];
+		consumer *t = &s->by[i];
 		wgmma_plan plan;
 		wgmma_tile one;
 		if (t->op->kind != IR_WGMMA || !wgmma_plan_make(t->op, p->func->num_warps, &plan)) return false;
@@ -96,7 +97,7 @@ static bool common_tile(const pipeline *p, staged *s, unsigned fast, wgmma_tile 
 		const wgmma_operand *o = &plan.operand[t->arg];
 		if (o->value != t->tile || plan.operand[1 - t->arg].value == t->tile || o->place != WGMMA_SCRATCH)
 			return false;
-		unsigned k = (t->arg ? 0 : 1) ^ t->turned;
+		unsigned k = (t->arg ? 0 : 1) ^ t->transposed;
 		if (!wgmma_tile_make(s->load->results[0]->type, fast, k, t->arg ? plan.shape.n : 64, &one))
 			return false;
 		if (i && one.swizzle != tile->swizzle) return false;
@@ -133,29 +134,29 @@ static bool leads_to_product(const pipeline *p, const ir_value *v, unsigned step
 }
 
 /* The operations of the loop that take a tile, through permutations.  False: there are too many, or others. */
-static bool find_takers(const pipeline *p, staged *s, const ir_value *v, bool turned)
+static bool find_consumers(const pipeline *p, staged *s, const ir_value *v, bool transposed)
 {
 	for (const ir_use *u = v->uses; u; u = u->next) {
 		ir_op *o = u->user;
 		if (o->block != p->body) return false;
 		if (o->kind == IR_PERMUTE) {
-			if (!find_takers(p, s, o->results[0], turned ^ (ir_unpack(ir_get_order(o), 0) == 1)))
+			if (!find_consumers(p, s, o->results[0], transposed ^ (ir_unpack(ir_get_order(o), 0) == 1)))
 				return false;
 			continue;
 		}
 		if (s->nby == MOST_PRODUCTS) return false;
-		s->by[s->nby++] = (taker){.op = o, .tile = v, .turned = turned};
+		s->by[s->nby++] = (consumer){.op = o, .tile = v, .transposed = transposed};
 	}
 	return true;
 }
 
 /* Half a sentence; null: it fits. */
-static const char *fits_ring(pipeline *p, staged *s)
+static const char *fits_multibuffer(pipeline *p, staged *s)
 {
 	const ir_value *v = s->load->results[0];
 	unsigned element = scalar_bytes(v->type.elem);
 	access_plan access = access_plan_make(p->context, s->load);
-	if (!find_takers(p, s, v, false)) s->nby = 0;
+	if (!find_consumers(p, s, v, false)) s->nby = 0;
 	ir_kind kind = s->nby ? s->by[0].op->kind : IR_YIELD;
 	bool rounds = v->type.elem == SCALAR_F32; /* to tf32, which these copies cannot */
 	bool fits = kind == IR_WGMMA && !rounds ? fits_product(p, s, &access)
@@ -192,7 +193,7 @@ static const char *fits_block(pipeline *p, staged *s)
 	s->swizzle = v->type.rank == 2 ? shape.swizzle : 0;
 	s->bytes = (shape.bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
 	bool rounded = v->type.elem != SCALAR_F32 || bulk_rounds(s->load);
-	if (!rounded || !find_takers(p, s, v, false) || !common_tile(p, s, s->fast, &tile) ||
+	if (!rounded || !find_consumers(p, s, v, false) || !common_tile(p, s, s->fast, &tile) ||
 		tile.swizzle != shape.swizzle)
 		s->nby = 0;
 	return NULL;
@@ -214,7 +215,7 @@ static void find_loads(pipeline *p)
 		bool bulk = o->kind == IR_BULK_LOAD;
 		if ((o->kind != IR_LOAD && !bulk) || ir_is_scalar(o->results[0])) continue;
 		const char *why = bulk               ? fits_block(p, &s)
-				  : reads_plainly(o) ? fits_ring(p, &s)
+				  : reads_plainly(o) ? fits_multibuffer(p, &s)
 						     : "it is not through *const, or has hints or an other";
 		memcpy(before, p->sliced, p->nvalues);
 		if (!why && !slices(p, o))
@@ -299,14 +300,14 @@ static bool counts_upwards(pipeline *p)
 static void add_scratch(ir_op *o, void *context)
 {
 	pipeline *p = context;
-	uint32_t bytes = o->kind == IR_RING ? 0 : scratch_bytes(p->func, o), rings = 0;
+	uint32_t bytes = o->kind == IR_MULTIBUFFER ? 0 : scratch_bytes(p->func, o), multibuffers = 0;
 	for (unsigned i = 0; i < p->nloads; i++) {
 		if (p->loads[i].load == o) bytes = 0;
-		if (takes(&p->loads[i], o)) rings += p->loads[i].bytes;
+		if (takes(&p->loads[i], o)) multibuffers += p->loads[i].bytes;
 	}
-	if (o->kind == IR_WGMMA && bytes > rings)
-		bytes -= rings; /* what its operands need that are not copied ahead */
-	else if (rings)
+	if (o->kind == IR_WGMMA && bytes > multibuffers)
+		bytes -= multibuffers; /* what its operands need that are not copied ahead */
+	else if (multibuffers)
 		bytes = 0;
 	if (bytes > p->scratch) p->scratch = bytes;
 	p->several += bytes > 0;
@@ -326,7 +327,7 @@ static void fill_shared(pipeline *p, ir_block *around)
 	if (p->nbulk) p->beside += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
 	p->stages = wanted;
 	while (p->stages > 1 && (uint64_t)p->stages * bytes + p->used + p->beside > most) p->stages--;
-	p->rings = p->stages * bytes;
+	p->multibuffers = p->stages * bytes;
 }
 
 /* The user's own number is not lowered behind his back, but for a producer's sake. */
@@ -341,7 +342,8 @@ static void check_stages(pipeline *p)
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
 	uint32_t others = p->used + p->beside;
 	diag *d = diag_error(p->context->diags, 722, p->loop->at,
-		"num_stages = %u: a round of this loop copies %u bytes to shared memory, of which target '%s' has %u "
+		"num_stages = %u: an iteration of this loop copies %u bytes to shared memory, of which target '%s' has "
+		"%u "
 		"left",
 		wanted, bytes, p->context->target->name, others < most ? most - others : 0);
 	if (p->stages > 1)
@@ -350,19 +352,19 @@ static void check_stages(pipeline *p)
 		diag_set_hint(p->context->diags, d, "a smaller tile, or num_stages = 1: loads that do not run ahead");
 }
 
-/* A producer's rings last as long as the program. */
+/* A producer's multibuffers last as long as the program. */
 static bool choose_stages(pipeline *p)
 {
 	check_stages(p);
 	if (!p->alone) {
 		fill_shared(p, p->func->body);
-		p->roles = p->stages >= (p->nwaits ? ROLES_STAGES : 2);
-		p->alone =
-			p->roles ? NULL : "shared memory has no room for three stages beside the rest of the program";
+		p->partitions = p->stages >= (p->nwaits ? PARTITION_STAGES : 2);
+		p->alone = p->partitions ? NULL
+					 : "shared memory has no room for three stages beside the rest of the program";
 	}
-	if (!p->roles) fill_shared(p, p->body);
+	if (!p->partitions) fill_shared(p, p->body);
 	if (p->stages < 2) return false;
-	p->used += p->rings + (p->roles ? p->beside : 0);
+	p->used += p->multibuffers + (p->partitions ? p->beside : 0);
 	return true;
 }
 
@@ -380,7 +382,7 @@ bool pipeline_fits(pipeline *p)
 	find_loads(p);
 	if (!p->nloads) return false;
 	find_flight(p);
-	p->alone = pipeline_refuses_roles(p);
+	p->alone = pipeline_refuses_partitions(p);
 	if (!choose_stages(p)) {
 		note_all(p, "shared memory has no room for two stages");
 		return false;
@@ -392,13 +394,14 @@ bool pipeline_fits(pipeline *p)
 	return true;
 }
 
-unsigned pipeline_lowered(const ir_func *f, const ir_op *ring)
+unsigned pipeline_lowered(const ir_func *f, const ir_op *multibuffer)
 {
-	const ir_op *loop = ring;
+	const ir_op *loop = multibuffer;
 	while (loop && loop->kind != IR_FOR) loop = loop->next;
-	if (!loop &&
-		ring->results[0]->uses) /* for a producer it stands in front of everything, and is used in its loop */
-		for (loop = ring->results[0]->uses->user; loop && loop->kind != IR_FOR;) loop = loop->block->parent;
+	if (!loop && multibuffer->results[0]
+			     ->uses) /* for a producer it stands in front of everything, and is used in its loop */
+		for (loop = multibuffer->results[0]->uses->user; loop && loop->kind != IR_FOR;)
+			loop = loop->block->parent;
 	unsigned wanted = !loop ? 0 : ir_get_num_stages(loop) ? ir_get_num_stages(loop) : f->num_stages;
-	return wanted > ir_get_stages(ring) ? wanted : 0;
+	return wanted > ir_get_stages(multibuffer) ? wanted : 0;
 }

@@ -2,8 +2,8 @@
  *
  * In: a loop whose loads are bulk copies, of a function with num_ctas > 1.  Out: for each load either why every program
  * brings it for itself, or two questions that the code asks before the loop, once:
- *   - in_step: is there a cluster, and do all its programs run the same rounds?
- *   - together: do all of them, in every round, load the same block?
+ *   - in_step: is there a cluster, and do all its programs run the same iterations?
+ *   - together: do all of them, in every iteration, load the same block?
  * The one idea: a program computes its neighbours' answers itself.  A cluster is num_ctas neighbours along x, so
  * neighbour d has program number program_id(0) ^ d; what differs between them is arithmetic of that number, cloned with
  * the other one in its place, and compared.  So all programs of a cluster come to the same answers without having
@@ -16,7 +16,7 @@
  *
  * Programs in step wait for each other's slots, so none may wait for another in any other way: no `while` in the
  * function.  And all of them come by: only loops and branches that are the same for all stand around.  What another
- * program gives back comes to be known here a little later, which only a producer warp has the time to wait for. */
+ * program releases comes to be known here a little later, which only a producer warp has the time to wait for. */
 #include "bulk.h"
 #include "pipeline.h"
 
@@ -64,7 +64,7 @@ static sameness same_value(neighbours *n, const ir_value *v)
 	return n->of[v->id] = s;
 }
 
-/* ---- what a loop's round is made of ---- */
+/* ---- what a loop's iteration is made of ---- */
 
 typedef struct leaves {
 	pipeline *p;
@@ -110,7 +110,7 @@ static bool is_outside(const pipeline *p, const ir_value *v)
 	return true;
 }
 
-/* A number of rounds: the same always, or known before all loops, so that it can be asked for there. */
+/* A number of iterations: the same always, or known before all loops, so that it can be asked for there. */
 static bool can_ask(neighbours *n, const ir_value *v)
 {
 	sameness s = same_value(n, v);
@@ -130,7 +130,7 @@ static const char *around(neighbours *n)
 			return "the loop around does not count in i32";
 		for (unsigned i = 0; i < 3; i++)
 			if (!can_ask(n, ir_arg(o, i)))
-				return "rounds of the loop around depend on more than arithmetic";
+				return "iterations of the loop around depend on more than arithmetic";
 	}
 	return NULL;
 }
@@ -139,13 +139,13 @@ static const char *loop_unshared(neighbours *n)
 {
 	pipeline *p = n->p;
 	bool waits = false;
-	if (!p->roles) return "no producer warp makes its copies";
+	if (!p->partitions) return "no producer warp makes its copies";
 	if (p->func->num_ctas > BULK_SHARES) return "clusters have 8 programs at most";
 	ir_walk(p->func->body, find_waiting, &waits);
 	if (waits) return "a `while` may wait for other programs";
 	for (unsigned i = 0; i < 2; i++)
 		if (!can_ask(n, ir_arg(p->loop, i)))
-			return "the loop's rounds depend on more than arithmetic, or on a loop around";
+			return "the loop's iterations depend on more than arithmetic, or on a loop around";
 	return around(n);
 }
 
@@ -219,8 +219,8 @@ static ir_value *both(asking *a, ir_value *x, ir_value *y)
 	return x ? ir_binary(a->b, IR_AND, x, y) : y;
 }
 
-/* Rounds of a loop as i64; its step is above 0. */
-static ir_value *rounds(asking *a, ir_value *lo, ir_value *hi, ir_value *step)
+/* Iterations of a loop as i64; its step is above 0. */
+static ir_value *iterations(asking *a, ir_value *lo, ir_value *hi, ir_value *step)
 {
 	ir_value *v[] = {lo, hi, step}, *zero = ir_constant_int(a->b, SCALAR_I64, 0);
 	for (unsigned i = 0; i < 3; i++) v[i] = ir_build1(a->b, IR_CONVERT, ir_scalar_type(SCALAR_I64), 1, &v[i]);
@@ -244,7 +244,8 @@ static ir_value *as_often(asking *a, const ir_op *o, ir_value *so_far)
 	ir_value *upwards = ir_binary(a->b, IR_LT, ir_constant_int(a->b, SCALAR_I32, 0), v[2]);
 	so_far = both(a, so_far, upwards);
 	so_far = both(a, so_far, ir_binary(a->b, IR_EQ, v[2], w[2]));
-	return both(a, so_far, ir_binary(a->b, IR_EQ, rounds(a, v[0], v[1], v[2]), rounds(a, w[0], w[1], w[2])));
+	return both(
+		a, so_far, ir_binary(a->b, IR_EQ, iterations(a, v[0], v[1], v[2]), iterations(a, w[0], w[1], w[2])));
 }
 
 /* The same value there? */
@@ -281,10 +282,10 @@ void pipeline_build_in_step(pipeline *p, ir_builder *b)
 	}
 }
 
-void pipeline_build_together(pipeline *p, ir_builder *b)
+void pipeline_build_multicast(pipeline *p, ir_builder *b)
 {
 	for (unsigned i = 0; i < p->nloads; i++) {
-		p->loads[i].together = p->loads[i].unshared ? ir_constant_int(b, SCALAR_BOOL, 0) : p->in_step;
+		p->loads[i].multicast = p->loads[i].unshared ? ir_constant_int(b, SCALAR_BOOL, 0) : p->in_step;
 	}
 	for (unsigned d = 1; d < p->cluster; d++) {
 		asking a = ask(p, b, d);
@@ -292,7 +293,7 @@ void pipeline_build_together(pipeline *p, ir_builder *b)
 			staged *s = &p->loads[i];
 			if (s->unshared) continue;
 			leaves l = leaves_of(p, s->load);
-			for (uint32_t k = 0; k < l.all.n; k++) s->together = as_here(&a, l.all.at[k], s->together);
+			for (uint32_t k = 0; k < l.all.n; k++) s->multicast = as_here(&a, l.all.at[k], s->multicast);
 		}
 	}
 }

@@ -3,7 +3,7 @@
  * In: a mapped function after specialise_warps.  Out: where a loop leaves products running, between it and the wait for
  * them stand pure scalar operations from in front of it that only what follows it takes, and loads through *const from
  * behind the wait with what their addresses and masks are computed from.
- * The one idea: the last round's products run for longer than the divisions that say where their tile lies, and for
+ * The one idea: the last iteration's products run for longer than the divisions that say where their tile lies, and for
  * about as long as memory takes to answer.  So what only the store needs is free there; in front of the loop, where the
  * program before left it, it keeps the tensor cores waiting, and a load behind the wait keeps them waiting for its
  * answer. From the loop upwards: what moves is needed by nobody in between.  From the wait downwards: what moves needs
@@ -117,7 +117,7 @@ static void load_ahead(ahead *a, ir_op *load)
 static bool passable(const ir_op *o)
 {
 	return !o->nregions && (ir_has(o, IR_PURE | IR_READS) || o->kind == IR_MBARRIER_ARRIVE ||
-				       o->kind == IR_MBARRIERS_END || o->kind == IR_RING_END);
+				       o->kind == IR_MBARRIERS_END || o->kind == IR_MULTIBUFFER_END);
 }
 
 static void lift(pass_context *c, ir_func *f, ir_op *wait)
@@ -154,7 +154,7 @@ static void sink(pass_context *c, ir_func *f, ir_block *b)
 	}
 }
 
-bool pass_sink(pass_context *c, ir_func *f)
+bool pass_overlap_epilogue(pass_context *c, ir_func *f)
 {
 	sink(c, f, f->body);
 	return true;

@@ -5,7 +5,7 @@
  * The one idea: a slot has two barriers, `full` and `empty`, and slot and parity run on from one run of the loop to its
  * next one, as if all runs were one.  So the copies of the next run may begin while what follows this run is done.
  *
- *     for t {                                   rings, full, empty
+ *     for t {                                   multibuffers, full, empty
  *       for k, s {                              for t, slot, parity {
  *         %x = bulk_load ..        ->             for k, s, slot, parity {
  *         %u = wgmma_wait (wgmma ..)                mbarrier_wait empty[slot], the other parity
@@ -13,14 +13,14 @@
  *       }                                           mbarrier_wait full[slot], parity
  *     }                                             %t = wgmma r[slot], .., %s
  *                                                   wgmma_wait {pending=1}
- *                                                   mbarrier_arrive empty[slot before], not in the first round
+ *                                                   mbarrier_arrive empty[slot before], not in the first iteration
  *                                                   yield %t, next slot, next parity }
  *                                                 %u = wgmma_wait %t
- *                                                 mbarrier_arrive empty[last slot], if there was a round
+ *                                                 mbarrier_arrive empty[last slot], if there was an iteration
  *                                                 yield next slot, next parity }
  *
- * Without products in flight a round gives its own slot back, at its end.  Then there need not be a loop around; in a
- * cluster neither, and behind all loops the producer waits until each slot has come back.  The last slot is given back
+ * Without products in flight an iteration releases its own slot, at its end.  Then there need not be a loop around; in
+ * a cluster neither, and behind all loops the producer waits until each slot has come back.  The last slot is released
  * where somebody takes it: a loop around, or those waits. */
 #include "pipeline.h"
 
@@ -85,14 +85,14 @@ static bool multiplies(const pipeline *p)
 	return false;
 }
 
-/* Products that are waited for where they stand.  Without a barrier in each round warpgroups fall out of step, and one
- * multiplies while another one computes. */
+/* Products that are waited for where they stand.  Without a barrier in each iteration warpgroups fall out of step, and
+ * one multiplies while another one computes. */
 static bool falls_out_of_step(const pipeline *p)
 {
 	return !p->nwaits && p->func->num_warps > 4;
 }
 
-const char *pipeline_refuses_roles(pipeline *p)
+const char *pipeline_refuses_partitions(pipeline *p)
 {
 	const ir_func *f = p->func;
 	if (!p->context->target->wgmma) return "only sm_90a hands registers over";
@@ -208,18 +208,18 @@ static void wait_for_neighbours(pipeline *p, ir_value *slot, ir_value *parity)
 	}
 }
 
-void pipeline_rewrite_for_roles(pipeline *p)
+void pipeline_partition(pipeline *p)
 {
 	ir_op *end = p->body->last, *first = outermost(p);
 	span at = p->loop->at;
-	ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues); /* this round's own values */
+	ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues); /* this iteration's own values */
 	ir_builder head = {.func = p->func, .block = p->func->body, .before = first, .at = at};
-	pipeline_make_rings(p, &head);
+	pipeline_make_multibuffers(p, &head);
 	ir_value *full = p->barriers, *empty = p->empty;
 	if (p->cluster) {
 		ir_builder before = {.func = p->func, .block = p->loop->block, .before = p->loop, .at = at};
 		pipeline_build_in_step(p, &head);
-		pipeline_build_together(p, &before);
+		pipeline_build_multicast(p, &before);
 	}
 	ir_value *zero = ir_constant_int(&head, SCALAR_I32, 0);
 
@@ -245,16 +245,16 @@ void pipeline_rewrite_for_roles(pipeline *p)
 	if (p->nwaits) {
 		ir_set_pending(ir_build(&behind, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->nwaits);
 		ir_value *later = ir_binary(&behind, IR_NE, p->body->args[0], ir_arg(p->loop, 0));
-		pipeline_give_back(p, &behind, previous_slot(p, &behind, slot), later);
+		pipeline_release(p, &behind, previous_slot(p, &behind, slot), later);
 		if (inside_a_loop(p->loop) || p->cluster) { /* else nobody takes it any more, or waits for it */
-			bool once = ir_get_once(p->loop);
+			bool once = ir_get_accumulator_init(p->loop);
 			ir_value *any = once ? NULL : ir_binary(&after, IR_LT, ir_arg(p->loop, 0), ir_arg(p->loop, 1));
-			pipeline_give_back(p, &after, previous_slot(p, &after, last), any);
+			pipeline_release(p, &after, previous_slot(p, &after, last), any);
 		}
 	} else
-		pipeline_give_back(p, &bottom, slot, NULL);
+		pipeline_release(p, &bottom, slot, NULL);
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
 	ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
-	pipeline_read_rings(p, slot);
+	pipeline_read_multibuffers(p, slot);
 	if (p->cluster) wait_for_neighbours(p, slot_behind, parity_behind);
 }

@@ -1,35 +1,36 @@
-/* Loads that go through shared memory are copied there ahead of time: cp.async into a ring of stages.
+/* Loads that go through shared memory are copied there ahead of time: cp.async into a multibuffer of stages.
  *
- * In: a mapped function.  Out: in loops that fit, loads have become asynchronous copies that run some rounds ahead, and
- * products whose operands they bring overlap with what follows.  The one idea: a round's addresses and masks, its
- * *slice*, depend on little: the counter, carried pointers, values from outside.  The slice is cloned for the rounds
- * before the loop, and once into the loop for a round ahead, where it runs on carried values of its own; what was the
- * load and its conversion becomes a read of the ring, what was an operand of a wgmma the ring's slot itself.
+ * In: a mapped function.  Out: in loops that fit, loads have become asynchronous copies that run some iterations ahead,
+ * and products whose operands they bring overlap with what follows.  The one idea: an iteration's addresses and masks,
+ * its *slice*, depend on little: the counter, carried pointers, values from outside.  The slice is cloned for the
+ * iterations before the loop, and once into the loop for an iteration ahead, where it runs on carried values of its
+ * own; what was the load and its conversion becomes a read of the multibuffer, what was an operand of a wgmma the
+ * multibuffer's slot itself.
  *
- *     for k, p {                                ring r; for the first rounds: if it exists { copy }; commit
+ *     for k, p {                                multibuffer r; for the first iterations: if it exists { copy }; commit
  *       %x = load %p, %mask                     for k, p, ahead, slot, fill {
- *       %y = convert_layout %x          ->        wait until this round's copy is there, for all threads
- *       dot ..                                    if round k + distance exists { copy %ahead into r[fill] }; commit
- *       yield %p + s                              %y = ring_read r[slot]; dot ..
+ *       %y = convert_layout %x          ->        wait until this iteration's copy is there, for all threads
+ *       dot ..                                    if iteration k + distance exists { copy %ahead into r[fill] }; commit
+ *       yield %p + s                              %y = multibuffer_read r[slot]; dot ..
  *     }                                           yield .., %ahead + s, next slot, next fill }
- *                                               ring_end
+ *                                               multibuffer_end
  *
- * The wait's barrier also says that everybody has read the slot that this round fills: it was read a round ago.  So
- * copies run stages - 1 rounds ahead.  The last round's wait is for all copies that there are: groups behind it are
- * empty.
+ * The wait's barrier also says that everybody has read the slot that this iteration fills: it was read an iteration
+ * ago.  So copies run stages - 1 iterations ahead.  The last iteration's wait is for all copies that there are: groups
+ * behind it are empty.
  *
- *     for k, p, s {                             ring r ..
+ *     for k, p, s {                             multibuffer r ..
  *       %x = load %p, %mask                     for k, p, s, ahead, slot, fill {
- *       %t = wgmma %x, .., %s           ->        wait until this round's copy is there, for all threads and wgmma
+ *       %t = wgmma %x, .., %s           ->        wait until this iteration's copy is there, for all threads and wgmma
  *       %u = wgmma_wait %t                        %t = wgmma r[slot], .., %s
- *       yield %p + s, %u                          if round k + distance exists { copy %ahead into r[fill] }; commit
+ *       yield %p + s, %u                          if iteration k + distance exists { copy %ahead into r[fill] }; commit
  *     }                                           wgmma_wait {pending=1}
  *                                                 yield .., %t, .. }
- *                                               %u = wgmma_wait %t; cta_barrier; ring_end
+ *                                               %u = wgmma_wait %t; cta_barrier; multibuffer_end
  *
- * A product that is still running when the next round begins reads a slot for a round longer, so copies run a round
- * less ahead (`overlaps`); without that the wait at the end of a round is for all products.  latencies.c says what
- * fits. */
+ * A product that is still running when the next iteration begins reads a slot for an iteration longer, so copies run an
+ * iteration less ahead (`overlaps`); without that the wait at the end of an iteration is for all products.  latencies.c
+ * says what fits. */
 #include "pipeline.h"
 #include "scratch.h"
 #include "target/nvptx/mma/wgmma.h"
@@ -49,7 +50,8 @@ static ir_value *widened(ir_builder *b, ir_value *v)
 	return ir_build1(b, IR_CONVERT, ir_scalar_type(SCALAR_I64), 1, &v);
 }
 
-/* One thread's: what the round brings, and the copies that bring it.  They stand together, so that the branch is one.
+/* One thread's: what the iteration brings, and the copies that bring it.  They stand together, so that the branch is
+ * one.
  */
 void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value **map)
 {
@@ -57,18 +59,18 @@ void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value *
 	ir_set_bytes(ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0), p->expected);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
-		ir_value *args[5 + IR_MAX_RANK] = {s->ring, slot, p->barriers};
+		ir_value *args[5 + IR_MAX_RANK] = {s->multibuffer, slot, p->barriers};
 		unsigned n = 3;
 		if (!s->bulk) continue;
 		unsigned shares = ir_get_shares(s->load);
 		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = mapped(map, ir_arg(s->load, k));
 		b->at = s->load->at;
-		if (shares > 1) args[n++] = p->cluster ? s->together : constant(b, SCALAR_BOOL, 0);
+		if (shares > 1) args[n++] = p->cluster ? s->multicast : constant(b, SCALAR_BOOL, 0);
 		ir_set_shares(ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0), shares);
 	}
 }
 
-void pipeline_give_back(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only_if)
+void pipeline_release(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only_if)
 {
 	ir_value *args[4] = {p->empty, slot};
 	unsigned n = 2;
@@ -78,8 +80,9 @@ void pipeline_give_back(pipeline *p, ir_builder *b, ir_value *slot, ir_value *on
 	ir_set_programs(ir_build(b, IR_MBARRIER_ARRIVE, n, args, 0, NULL, 0), p->cluster);
 }
 
-/* Copies of one round into a slot, if there is such a round: counter + distance * step < hi. */
-static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t distance, ir_value *slot, ir_value **map)
+/* Copies of one iteration into a slot, if there is such an iteration: counter + distance * step < hi. */
+static void copy_iteration(
+	pipeline *p, ir_builder *b, ir_value *counter, int64_t distance, ir_value *slot, ir_value **map)
 {
 	ir_value *at = ir_binary(b, IR_ADD, widened(b, counter), constant(b, SCALAR_I64, distance * p->step));
 	ir_value *exists = ir_binary(b, IR_LT, at, p->hi);
@@ -89,7 +92,7 @@ static void copy_round(pipeline *p, ir_builder *b, ir_value *counter, int64_t di
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
 		if (s->bulk) continue;
-		ir_value *args[] = {s->ring, slot, mapped(map, ir_arg(s->load, 0)), NULL};
+		ir_value *args[] = {s->multibuffer, slot, mapped(map, ir_arg(s->load, 0)), NULL};
 		if (s->load->nargs > 1) args[3] = mapped(map, ir_arg(s->load, 1));
 		inside.at = s->load->at;
 		ir_op *copy = ir_build(&inside, IR_ASYNC_COPY, args[3] ? 4 : 3, args, 0, NULL, 0);
@@ -127,7 +130,7 @@ ir_value *pipeline_next_slot(pipeline *p, ir_builder *b, ir_value *slot)
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
 
-/* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the ring. */
+/* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the multibuffer. */
 ir_value *pipeline_next_parity(pipeline *p, ir_builder *b, ir_value *slot)
 {
 	ir_value *last = constant(b, SCALAR_I32, p->stages - 1), *one = constant(b, SCALAR_I32, 1);
@@ -146,60 +149,61 @@ static ir_op *earliest(const pipeline *p)
 	return o;
 }
 
-/* For reports: what was said of a load is said of its ring. */
+/* For reports: what was said of a load is said of its multibuffer. */
 static void hand_on_note(pass_context *c, const staged *s)
 {
 	for (uint32_t i = 0; i < c->windows.n; i++)
-		if (c->windows.at[i].op == s->load) c->windows.at[i].op = s->ring->def;
+		if (c->windows.at[i].op == s->load) c->windows.at[i].op = s->multibuffer->def;
 }
 
-void pipeline_make_rings(pipeline *p, ir_builder *b)
+void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 {
 	for (unsigned i = 0; i < p->nloads; i++) {
 		staged *s = &p->loads[i];
 		b->at = s->load->at;
-		s->ring = ir_build1(b, IR_RING, s->load->results[0]->type, 0, NULL);
-		ir_set_stages(s->ring->def, p->stages);
-		ir_set_swizzle(s->ring->def, s->swizzle);
-		ir_set_fast(s->ring->def, s->fast);
-		s->ring->layout = s->load->results[0]->layout;
+		s->multibuffer = ir_build1(b, IR_MULTIBUFFER, s->load->results[0]->type, 0, NULL);
+		ir_set_stages(s->multibuffer->def, p->stages);
+		ir_set_swizzle(s->multibuffer->def, s->swizzle);
+		ir_set_fast(s->multibuffer->def, s->fast);
+		s->multibuffer->layout = s->load->results[0]->layout;
 		hand_on_note(p->context, s);
 		if (s->unshared)
 			vec_push(p->context->arena, &p->context->alone,
-				((pass_note){.op = s->ring->def, .why = s->unshared}));
+				((pass_note){.op = s->multibuffer->def, .why = s->unshared}));
 	}
 	if (p->nbulk) {
 		p->barriers = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
 		ir_set_count(p->barriers->def, p->stages);
 		ir_set_arrivals(p->barriers->def, 1);
 	}
-	if (p->roles) {
+	if (p->partitions) {
 		p->empty = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
 		ir_set_count(p->empty->def, p->stages);
 		ir_set_arrivals(p->empty->def, p->func->num_warps * (p->cluster ? p->cluster : 1));
 	}
 	for (unsigned i = 0; p->nbulk && p->alone && i < p->nloads; i++)
 		vec_push(p->context->arena, &p->context->notes,
-			((pass_note){.op = p->loads[i].ring->def, .why = p->alone}));
+			((pass_note){.op = p->loads[i].multibuffer->def, .why = p->alone}));
 }
 
-/* The rounds before the loop; leaves in ahead[k] the carried values of the round that the loop will copy first. */
+/* The iterations before the loop; leaves in ahead[k] the carried values of the iteration that the loop will copy
+ * first. */
 static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 {
 	ir_builder b = {.func = p->func, .block = p->loop->block, .before = p->loop, .at = p->loop->at};
 	ir_value *counter = ir_arg(p->loop, 0);
 	p->hi = widened(&b, ir_arg(p->loop, 1));
 	if (p->nbulk) b.before = earliest(p);
-	pipeline_make_rings(p, &b);
+	pipeline_make_multibuffers(p, &b);
 	b.before = p->loop;
 	for (unsigned k = 0; k < ncarried; k++) ahead[k] = ir_arg(p->loop, 3 + k);
-	for (unsigned round = 0; round < p->distance; round++) {
+	for (unsigned iteration = 0; iteration < p->distance; iteration++) {
 		ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues);
 		map[p->body->args[0]->id] = counter;
 		for (unsigned k = 0; k < ncarried; k++) map[p->body->args[1 + k]->id] = ahead[k];
 		pipeline_clone(p, &b, map);
 		b.at = p->loop->at;
-		copy_round(p, &b, ir_arg(p->loop, 0), round, constant(&b, SCALAR_I32, round), map);
+		copy_iteration(p, &b, ir_arg(p->loop, 0), iteration, constant(&b, SCALAR_I32, iteration), map);
 		for (unsigned k = 0; k < ncarried; k++)
 			if (p->sliced[p->body->args[1 + k]->id]) ahead[k] = mapped(map, ir_arg(p->body->last, k));
 		counter = ir_binary(&b, IR_ADD, counter, ir_arg(p->loop, 2));
@@ -217,12 +221,12 @@ static void erase_chain(ir_op *last, const ir_op *load)
 	}
 }
 
-static void read_ring(pipeline *p, staged *s, ir_value *slot)
+static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
 {
 	ir_builder b = {.func = p->func, .block = p->body, .at = s->load->at};
-	ir_value *args[] = {s->ring, slot}, *tile = s->load->results[0];
+	ir_value *args[] = {s->multibuffer, slot}, *tile = s->load->results[0];
 	b.before = s->nby ? s->by[0].op : s->load;
-	ir_value *read = ir_build1(&b, IR_RING_READ, tile->type, 2, args);
+	ir_value *read = ir_build1(&b, IR_MULTIBUFFER_READ, tile->type, 2, args);
 	read->name = tile->name;
 	if (!s->nby) {
 		read->layout = tile->layout;
@@ -240,10 +244,10 @@ static void read_ring(pipeline *p, staged *s, ir_value *slot)
 		order[n++] = o;
 	while (n-- > 0) { /* the permutations again, on what was read */
 		const ir_op *o = order[n];
-		uint8_t turned[IR_MAX_RANK];
-		for (unsigned d = 0; d < IR_MAX_RANK; d++) turned[d] = (uint8_t)ir_unpack(ir_get_order(o), d);
+		uint8_t transposed[IR_MAX_RANK];
+		for (unsigned d = 0; d < IR_MAX_RANK; d++) transposed[d] = (uint8_t)ir_unpack(ir_get_order(o), d);
 		layout *m = ARENA_NEW(p->context->arena, layout);
-		*m = layout_permute(result->layout, turned);
+		*m = layout_permute(result->layout, transposed);
 		result = ir_build1(&b, IR_PERMUTE, o->results[0]->type, 1, &result);
 		ir_set_order(result->def, ir_get_order(o));
 		result->layout = m;
@@ -252,9 +256,10 @@ static void read_ring(pipeline *p, staged *s, ir_value *slot)
 	erase_chain(b.before, s->load);
 }
 
-/* A wgmma with the ring and its slot in place of the tile.  The operation is a new one; other loads know the old one.
+/* A wgmma with the multibuffer and its slot in place of the tile.  The operation is a new one; other loads know the old
+ * one.
  */
-static void take_from_ring(pipeline *p, const staged *s, const taker *t, ir_value *slot)
+static void take_from_multibuffer(pipeline *p, const staged *s, const consumer *t, ir_value *slot)
 {
 	ir_op *old = t->op;
 	ir_builder b = {.func = p->func, .block = p->body, .before = old, .at = old->at};
@@ -265,13 +270,13 @@ static void take_from_ring(pipeline *p, const staged *s, const taker *t, ir_valu
 	ir_op *source = ir_arg(old, plan.operand[t->arg].arg)->def;
 	for (unsigned i = 0; i < old->nargs; i++) {
 		bool this = i == plan.operand[t->arg].arg;
-		args[n++] = this ? s->ring : ir_arg(old, i);
+		args[n++] = this ? s->multibuffer : ir_arg(old, i);
 		if (this) args[n++] = slot;
 	}
 	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
 	result->layout = old->results[0]->layout;
-	unsigned turned = t->turned ? t->arg ? WGMMA_TURNED_B : WGMMA_TURNED_A : 0;
-	ir_set_turned(result->def, ir_get_turned(old) | turned);
+	unsigned transposed = t->transposed ? t->arg ? WGMMA_TRANSPOSED_B : WGMMA_TRANSPOSED_A : 0;
+	ir_set_transposed(result->def, ir_get_transposed(old) | transposed);
 	ir_replace(old->results[0], result);
 	ir_erase(old);
 	erase_chain(source, s->load);
@@ -280,14 +285,14 @@ static void take_from_ring(pipeline *p, const staged *s, const taker *t, ir_valu
 			if (p->loads[i].by[k].op == old) p->loads[i].by[k].op = result->def;
 }
 
-void pipeline_read_rings(pipeline *p, ir_value *slot)
+void pipeline_read_multibuffers(pipeline *p, ir_value *slot)
 {
 	for (unsigned i = 0; i < p->nloads; i++) {
 		staged *s = &p->loads[i];
 		if (!s->nby || s->by[0].op->kind != IR_WGMMA)
-			read_ring(p, s, slot);
+			read_multibuffer(p, s, slot);
 		else
-			for (unsigned k = 0; k < s->nby; k++) take_from_ring(p, s, &s->by[k], slot);
+			for (unsigned k = 0; k < s->nby; k++) take_from_multibuffer(p, s, &s->by[k], slot);
 	}
 }
 
@@ -310,13 +315,14 @@ void pipeline_leave_in_flight(pipeline *p, ir_builder *after)
 	}
 }
 
-/* Behind the last product that reads a ring; null: there is none, copies stand at the top.  While a product runs that
- * takes an operand from registers, nothing shall be computed that might be given the same ones: behind its wait. */
+/* Behind the last product that reads a multibuffer; null: there is none, copies stand at the top.  While a product runs
+ * that takes an operand from registers, nothing shall be computed that might be given the same ones: behind its
+ * wait. */
 ir_op *pipeline_behind_products(const pipeline *p)
 {
 	for (ir_op *o = p->body->last; o; o = o->prev) {
-		unsigned rings = o->kind == IR_WGMMA ? pipeline_rings_of(p, o) : 0;
-		if (rings) return rings == 1 && o->next->kind == IR_WGMMA_WAIT ? o->next->next : o->next;
+		unsigned multibuffers = o->kind == IR_WGMMA ? pipeline_rings_of(p, o) : 0;
+		if (multibuffers) return multibuffers == 1 && o->next->kind == IR_WGMMA_WAIT ? o->next->next : o->next;
 	}
 	return NULL;
 }
@@ -351,7 +357,7 @@ static void rewrite(pipeline *p)
 	bool all_bulk = p->nbulk == p->nloads;
 	if (!all_bulk)
 		wait(&top, distance - 1, products != NULL);
-	else { /* the products of one round ago are done, for all threads: their slot is free */
+	else { /* the products of one iteration ago are done, for all threads: their slot is free */
 		if (p->nwaits) ir_set_pending(ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->nwaits);
 		ir_build(p->nwaits ? &filling : &top, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	}
@@ -359,7 +365,7 @@ static void rewrite(pipeline *p)
 		ir_binary(&filling, IR_ADD, counter, constant(&filling, SCALAR_I32, (int64_t)distance * p->step));
 	pipeline_clone(p, &filling, map);
 	filling.at = p->loop->at;
-	copy_round(p, &filling, counter, distance, fill, map);
+	copy_iteration(p, &filling, counter, distance, fill, map);
 	if (p->nwaits && !all_bulk)
 		ir_set_pending(ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->overlaps ? p->nwaits : 0);
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
@@ -367,12 +373,12 @@ static void rewrite(pipeline *p)
 	for (unsigned k = 0; k < ncarried; k++)
 		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, mapped(map, ir_arg(end, k)));
 	if (p->nbulk) ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
-	pipeline_read_rings(p, slot);
+	pipeline_read_multibuffers(p, slot);
 	if (products &&
-		!all_bulk) /* all have met: each has waited for its products, and in the last round for all copies */
+		!all_bulk) /* all have met: each has waited for its products, and in the last iteration for all copies */
 		ir_build(&after, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	if (p->nbulk) ir_build(&after, IR_MBARRIERS_END, 1, &p->barriers, 0, NULL, 0);
-	ir_build(&after, IR_RING_END, 0, NULL, 0, NULL, 0);
+	ir_build(&after, IR_MULTIBUFFER_END, 0, NULL, 0, NULL, 0);
 }
 
 static void try_loop(pipeline *p, ir_op *loop)
@@ -382,9 +388,9 @@ static void try_loop(pipeline *p, ir_op *loop)
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
 	if (!pipeline_fits(p)) return;
-	pipeline_run_once(p);
-	if (p->roles)
-		pipeline_rewrite_for_roles(p);
+	pipeline_init_accumulators(p);
+	if (p->partitions)
+		pipeline_partition(p);
 	else
 		rewrite(p);
 }

@@ -7,8 +7,8 @@
  *     bulk_load map, start of i, k           map: at a, M by K, rows K apart
  * The one idea: an address is a sum of products (affine.h).  Terms with the same factor that the host knows are
  * coordinates along one dimension of the array, of which that factor is the stride: K for the rows, 1 inside of them,
- * M * K for a batch.  So it does not matter whether pointers are moved on or made anew each round, nor where the user
- * put which offset.
+ * M * K for a batch.  So it does not matter whether pointers are moved on or made anew each iteration, nor where the
+ * user put which offset.
  *
  * Where pointers and map could differ: an element that the mask leaves out has to lie outside of the map's extents and
  * the other way round (pointer_bounds.c); no coordinate is below 0 (pointer_range.c); products in i32, in which the
@@ -29,7 +29,7 @@ static void split(const window *w, const affine_term *t, affine_term *host, affi
 	*host = (affine_term){.factor = t->factor, .place = -1};
 	*device = (affine_term){.factor = 1, .place = -1};
 	for (unsigned i = 0; i < t->natoms; i++)
-		affine_atom(affine_of_host(&w->signs.context, t->atom[i]) ? host : device, t->atom[i]);
+		affine_atom(affine_of_host(&w->range.context, t->atom[i]) ? host : device, t->atom[i]);
 }
 
 static bool along(const window_side *s, const affine_term *host)
@@ -102,10 +102,10 @@ static const char *other_terms(window *w, const affine *pointer)
 static bool guard_size(window *w)
 {
 	affine left = {0};
-	for (unsigned i = 0; i < w->signs.context.nproducts; i++) {
+	for (unsigned i = 0; i < w->range.context.nproducts; i++) {
 		affine room = {0};
-		if (!affine_add_number(&room, INT32_MAX) || !affine_add(&room, &w->signs.context.product[i], -1) ||
-			!signs_guard(&w->signs, &room))
+		if (!affine_add_number(&room, INT32_MAX) || !affine_add(&room, &w->range.context.product[i], -1) ||
+			!int_range_guard(&w->range, &room))
 			return false;
 	}
 	if (!w->narrow) return true;
@@ -116,38 +116,38 @@ static bool guard_size(window *w)
 			!affine_add(&left, &reach, -1))
 			return false;
 	}
-	return !left.n || (affine_add_number(&left, INT32_MAX) && signs_guard(&w->signs, &left));
+	return !left.n || (affine_add_number(&left, INT32_MAX) && int_range_guard(&w->range, &left));
 }
 
 static const char *look(window *w)
 {
 	affine pointer;
 	const char *why = NULL;
-	if (!affine_of(&w->signs.context, ir_arg(w->load, 0), &pointer))
+	if (!affine_of(&w->range.context, ir_arg(w->load, 0), &pointer))
 		return "its addresses are no sum of indices times strides";
 	w->root = pointer.root;
 	w->narrow = pointer.narrow;
-	if (!pointer.root || pointer.root->def || pointer.root->block != w->signs.context.func->body)
+	if (!pointer.root || pointer.root->def || pointer.root->block != w->range.context.func->body)
 		return "its addresses begin at no pointer that is a parameter";
 	if ((why = tile_sides(w, &pointer)) || (why = other_terms(w, &pointer)) || (why = window_bounds(w)) ||
-		(why = window_signs(w)))
+		(why = window_range(w)))
 		return why;
 	return guard_size(w) ? NULL : TOO_MANY;
 }
 
 /* Scalars as they come: what the user has named is mostly a coordinate.  First with i32 products as one value, which is
- * the coordinate whether it wraps around or not; then with those that count a loop's rounds taken apart, as pointers
- * that move on count them too; at last all, which shows what a batch's offset is made of. */
+ * the coordinate whether it wraps around or not; then with those that count a loop's iterations taken apart, as
+ * pointers that move on count them too; at last all, which shows what a batch's offset is made of. */
 static const char *find(window *w)
 {
 	const window fresh = *w;
-	w->signs.context.closed_products = true;
+	w->range.context.closed_products = true;
 	if (!look(w)) return NULL;
 	*w = fresh;
 	const char *second = look(w);
 	if (!second) return NULL;
 	*w = fresh;
-	w->signs.context.open_scalars = true;
+	w->range.context.open_scalars = true;
 	return look(w) ? second : NULL;
 }
 
@@ -165,7 +165,7 @@ static void add_side(ir_builder *b, const window *w, const window_side *s, bulk_
 	t->index[i] = affine_build(b, &s->at, SCALAR_I32);
 	t->stride[i] = affine_build(b, &stride, SCALAR_I64);
 	t->shape[i] = s->bounded ? affine_build(b, &s->extent, SCALAR_I64) : ir_constant_int(b, SCALAR_I64, NO_END);
-	if (i == 0) t->shape[0] = signs_extent(b, &w->signs, t->shape[0]);
+	if (i == 0) t->shape[0] = int_range_extent(b, &w->range, t->shape[0]);
 	if (s->place < 0) return;
 	ir_type full = w->load->results[0]->type;
 	unsigned d = t->block.rank++;
@@ -176,7 +176,7 @@ static void add_side(ir_builder *b, const window *w, const window_side *s, bulk_
 /* What the load's block is, in values that stand in front of it. */
 static void describe(const window *w, bulk_access *t)
 {
-	ir_builder b = {.func = w->signs.context.func, .block = w->load->block, .before = w->load, .at = w->load->at};
+	ir_builder b = {.func = w->range.context.func, .block = w->load->block, .before = w->load, .at = w->load->at};
 	memset(t, 0, sizeof *t);
 	t->block = ir_element(w->load->results[0]->type);
 	t->base = w->root;
@@ -233,7 +233,7 @@ static void collect(ir_op *o, void *context)
 
 static const char *rewrite(found *f, ir_op *load)
 {
-	window w = {.signs = {.context = {.pass = f->pass, .func = f->func}, .at = load},
+	window w = {.range = {.context = {.pass = f->pass, .func = f->func}, .at = load},
 		.load = load,
 		.loop = load->block->parent};
 	bulk_access t;
@@ -246,7 +246,7 @@ static const char *rewrite(found *f, ir_op *load)
 						       "multiples of 16 bytes, or no map has its shape";
 }
 
-bool pass_windows(pass_context *p, ir_func *f)
+bool pass_raise_to_tma(pass_context *p, ir_func *f)
 {
 	found all = {.pass = p, .func = f};
 	if (!bulk_possible(p)) return true;

@@ -217,40 +217,40 @@ static uint32_t rounded(uint32_t bytes)
 	return (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
 }
 
-bool ring_is_bulk(const ir_op *ring)
+bool multibuffer_is_bulk(const ir_op *multibuffer)
 {
-	for (const ir_use *u = ring->results[0]->uses; u; u = u->next)
+	for (const ir_use *u = multibuffer->results[0]->uses; u; u = u->next)
 		if (u->user->kind == IR_BULK_COPY) return true;
 	return false;
 }
 
 /* Of the loading half; all that a wgmma needs to know is the size. */
-static bool bulk_ring_plan(const ir_op *ring, layout_plan *plan)
+static bool bulk_multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 {
-	const ir_value *tile = ring->results[0];
+	const ir_value *tile = multibuffer->results[0];
 	layout shared = bulk_layout(tile->type);
 	memset(plan, 0, sizeof *plan);
 	for (const ir_use *u = tile->uses; u; u = u->next)
-		if (u->user->kind == IR_RING_READ)
+		if (u->user->kind == IR_MULTIBUFFER_READ)
 			layout_plan_load(&shared, u->user->results[0]->layout, ir_element_bytes(tile->type), plan);
 	plan->bytes = rounded((uint32_t)ir_elements(tile->type) * ir_element_bytes(tile->type));
 	return true;
 }
 
-bool ring_plan(const ir_op *ring, layout_plan *plan)
+bool multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 {
-	const ir_value *tile = ring->results[0];
-	if (ring_is_bulk(ring)) return bulk_ring_plan(ring, plan);
-	if (ir_get_swizzle(ring)) {
-		unsigned fast = ir_get_fast(ring);
-		wgmma_tile t = wgmma_tile_known(tile->type, fast, fast, ir_get_swizzle(ring));
+	const ir_value *tile = multibuffer->results[0];
+	if (multibuffer_is_bulk(multibuffer)) return bulk_multibuffer_plan(multibuffer, plan);
+	if (ir_get_swizzle(multibuffer)) {
+		unsigned fast = ir_get_fast(multibuffer);
+		wgmma_tile t = wgmma_tile_known(tile->type, fast, fast, ir_get_swizzle(multibuffer));
 		layout shared = wgmma_tile_layout(&t);
 		layout_plan_store(tile->layout, &shared, ir_element_bytes(tile->type), plan);
 		plan->bytes = t.bytes;
 		return true;
 	}
 	for (const ir_use *u = tile->uses; u; u = u->next)
-		if (u->user->kind == IR_RING_READ) {
+		if (u->user->kind == IR_MULTIBUFFER_READ) {
 			layout_plan_exchange(
 				tile->layout, u->user->results[0]->layout, ir_element_bytes(tile->type), plan);
 			return true;
@@ -258,27 +258,27 @@ bool ring_plan(const ir_op *ring, layout_plan *plan)
 	return false;
 }
 
-const ir_op *ring_read_by_dot(const ir_op *o, unsigned operand)
+const ir_op *multibuffer_read_by_dot(const ir_op *o, unsigned operand)
 {
 	if (o->kind != IR_DOT) return NULL;
 	const ir_op *d = ir_arg(o, operand)->def;
 	while (d && d->kind == IR_PERMUTE) d = ir_arg(d, 0)->def;
-	return d && d->kind == IR_RING_READ ? d : NULL;
+	return d && d->kind == IR_MULTIBUFFER_READ ? d : NULL;
 }
 
 uint32_t scratch_align(const ir_op *o)
 {
 	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) return BULK_ALIGN;
-	if (o->kind == IR_RING && ring_is_bulk(o)) return BULK_ALIGN;
-	return o->kind == IR_WGMMA || (o->kind == IR_RING && ir_get_swizzle(o)) ? WGMMA_ALIGN : SCRATCH_ALIGN;
+	if (o->kind == IR_MULTIBUFFER && multibuffer_is_bulk(o)) return BULK_ALIGN;
+	return o->kind == IR_WGMMA || (o->kind == IR_MULTIBUFFER && ir_get_swizzle(o)) ? WGMMA_ALIGN : SCRATCH_ALIGN;
 }
 
 uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
 {
 	if (o->kind == IR_MBARRIERS) return 8 * ir_get_count(o);
-	if (o->kind == IR_RING) {
+	if (o->kind == IR_MULTIBUFFER) {
 		layout_plan plan;
-		return ring_plan(o, &plan) ? plan.bytes * ir_get_stages(o) : 0;
+		return multibuffer_plan(o, &plan) ? plan.bytes * ir_get_stages(o) : 0;
 	}
 	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) {
 		bulk_shape s;

@@ -8,7 +8,7 @@
  * cta_barrier in front of the operation where earlier accesses of those bytes are not ordered yet.
  *
  *   convert_layout   layout_plan_conversion() says all of it.  Exchanges inside warps (LAYOUT_WARP_SHARED) begin with
- *                    a bar.warp.sync too: in a loop they stand without a cta_barrier between two rounds
+ *                    a bar.warp.sync too: in a loop they stand without a cta_barrier between two iterations
  *   reduce, scan     reduce_plan, below
  *   sort, flip       exchange_plan, below
  *   gather           the tile that is picked from, row-major; barrier; each thread reads what its index says
@@ -20,13 +20,14 @@
  *   volatile load    of a tile of which several warps hold copies: as an atomic of such a tile
  *   atomic           where the old value is used.  A scalar: as a scalar load.  A tile whose elements several warps
  *                    hold: the owner of element e (lower_owner) writes it at e * element bytes; barrier; all read
- *   wgmma            operands that neither a ring nor registers hold: wgmma.h; barrier; the instruction reads them
+ *   wgmma            operands that neither a multibuffer nor registers hold: wgmma.h; barrier; the instruction reads
+ *   them
  *                    until the wait behind it
  *   bulk_load        the block as the copy lays it (bulk.h), then the barrier that the copy completes, set up and given
  *                    up each time; thread 0 starts the copy, everybody waits and reads
  *   bulk_store       the block: everybody writes; barrier; thread 0 starts the copy.  By warps: each warp's buffers
  *                    (bulk_parts), inside warps.  Either is read until a bulk_wait
- *   ring             its slots (ring_plan); it keeps its bytes until ring_end
+ *   multibuffer             its slots (multibuffer_plan); it keeps its bytes until multibuffer_end
  *   mbarriers        8 bytes each; they keep them until mbarriers_end */
 #ifndef BLK_SCRATCH_H
 #define BLK_SCRATCH_H
@@ -77,9 +78,9 @@ bool reduce_in_pass(const reduce_step *, uint32_t pass, uint32_t r);
  * axis lies in lines (layout_lines) than where it lies so, though its tiles have to come there and go back. */
 bool scan_wants_lines(const ir_op *, const layout *, unsigned num_warps);
 
-/* Every thread reads the registers of one other thread, of another warp (target/nvptx/exchange.c).  In passes of `registers`:
- * each thread stores that many of its own, barrier, each loads its partner's.  With two buffers, used in turn, the
- * barrier of the next pass also ends the one before, so one barrier a pass is enough. */
+/* Every thread reads the registers of one other thread, of another warp (target/nvptx/exchange.c).  In passes of
+ * `registers`: each thread stores that many of its own, barrier, each loads its partner's.  With two buffers, used in
+ * turn, the barrier of the next pass also ends the one before, so one barrier a pass is enough. */
 typedef struct exchange_plan {
 	uint32_t registers, buffers;
 	uint32_t bytes; /* of one buffer, a power of two; 0: nothing goes through shared memory */
@@ -102,16 +103,18 @@ static inline bool is_atomic(const ir_op *o)
 	return o->kind == IR_ATOMIC_RMW || o->kind == IR_ATOMIC_CAS;
 }
 
-/* The conversion that a ring's slots are the scratch of: from the copying threads to those that read.  False: nobody
- * reads.  Of a ring for wgmma only the storing half. */
-bool ring_plan(const ir_op *ring, layout_plan *);
-bool ring_is_bulk(const ir_op *ring); /* filled by bulk copies: its slots are blocks as these lay them (bulk.h) */
-/* The ring_read that a dot makes itself of an operand, where it stands; null: it takes registers, or is no dot. */
-const ir_op *ring_read_by_dot(const ir_op *, unsigned operand);
+/* The conversion that a multibuffer's slots are the scratch of: from the copying threads to those that read.  False:
+ * nobody reads.  Of a multibuffer for wgmma only the storing half. */
+bool multibuffer_plan(const ir_op *multibuffer, layout_plan *);
+bool multibuffer_is_bulk(
+	const ir_op *multibuffer); /* filled by bulk copies: its slots are blocks as these lay them (bulk.h) */
+/* The multibuffer_read that a dot makes itself of an operand, where it stands; null: it takes registers, or is no
+ * dot. */
+const ir_op *multibuffer_read_by_dot(const ir_op *, unsigned operand);
 /* Its bytes are its own until the end of what they are for. */
 static inline bool scratch_lasts(const ir_op *o)
 {
-	return o->kind == IR_RING || o->kind == IR_MBARRIERS;
+	return o->kind == IR_MULTIBUFFER || o->kind == IR_MBARRIERS;
 }
 
 /* Bytes of scratch of any operation; 0 for most. */

@@ -1,7 +1,7 @@
 /* The slice of a loop's body: what the addresses and masks of its copies are computed from.
  *
  * In: values of a loop's body.  Out: marks on all that they depend on inside it, carried values included; later, clones
- * of what is marked for another round.  The one idea: only operations inside threads may be in it, so a clone costs
+ * of what is marked for another iteration.  The one idea: only operations inside threads may be in it, so a clone costs
  * arithmetic and touches neither memory nor other threads. */
 #include "pipeline.h"
 

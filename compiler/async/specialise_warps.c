@@ -1,14 +1,14 @@
 /* Warps of two kinds: consumers compute, a producer copies ahead of them.
  *
  * In: a mapped function, in whose loops copies, waits and arrivals stand in an order in which one thread could do all
- * of them (partitions.c).  Out, where there are any: `roles`.  Its first region is the program without the
+ * of them (partitions.c).  Out, where there are any: `partitions`.  Its first region is the program without the
  * producer's operations, its second one the loops with nothing but those and what they are computed from.
  * The one idea: take the program twice and leave out of each copy what is the other's; what feeds nothing any more is
  * dead, and dce sees to it.  So the loops are any loops, and control flow, index arithmetic and loads of sizes need no
  * list.
  *
- *     rings, full, empty                        rings, full, empty
- *     for t {                                   roles {
+ *     multibuffers, full, empty                        multibuffers, full, empty
+ *     for t {                                   partitions {
  *       for k {                                   for t { for k { wait full; wgmma ..; arrive empty }; store .. }
  *         wait empty; copy; wait full;    ->      yield
  *         wgmma ..; arrive empty                } do {
@@ -28,10 +28,10 @@ enum { FEW_WARPS = 4, FEW_REGISTERS = 128 };
 typedef struct splitter {
 	pass_context *context;
 	ir_func *func;
-	bool *stays; /* by value id: defined in front of the roles */
+	bool *stays; /* by value id: defined in front of the partitions */
 } splitter;
 
-/* A barrier without an end lasts as long as the program: it is between the roles. */
+/* A barrier without an end lasts as long as the program: it is between the partitions. */
 static bool lasts(const ir_value *barriers)
 {
 	for (const ir_use *u = barriers->uses; u; u = u->next)
@@ -39,13 +39,13 @@ static bool lasts(const ir_value *barriers)
 	return true;
 }
 
-/* Barriers whose phases are not ended by bytes: arrivals give slots back. */
+/* Barriers whose phases are not ended by bytes: arrivals release slots. */
 static bool gives_back(const ir_value *barriers)
 {
 	return ir_get_arrivals(barriers->def) > 1;
 }
 
-/* Barriers in front of the roles.  Another loop may make its copies by itself, at barriers that end with it. */
+/* Barriers in front of the partitions.  Another loop may make its copies by itself, at barriers that end with it. */
 static bool is_between(const splitter *s, const ir_value *barriers)
 {
 	return barriers->def && barriers->def->block == s->func->body;
@@ -64,7 +64,7 @@ static bool is_producers(const splitter *s, const ir_op *o)
 static bool is_shared(const ir_op *o)
 {
 	if (o->kind == IR_MBARRIERS) return lasts(o->results[0]);
-	if (o->kind != IR_RING) return false;
+	if (o->kind != IR_MULTIBUFFER) return false;
 	for (const ir_use *u = o->results[0]->uses; u; u = u->next)
 		if (u->user->kind == IR_BULK_COPY) return lasts(ir_arg(u->user, 2));
 	return false;
@@ -81,16 +81,16 @@ static bool computed_by_all(const splitter *s, const ir_op *o)
 }
 
 /* Moves everything else into the first region. */
-static void fill_first(splitter *s, ir_op *roles)
+static void fill_first(splitter *s, ir_op *partitions)
 {
 	ir_block *body = s->func->body;
 	for (uint32_t i = 0; i < body->nargs; i++) s->stays[body->args[i]->id] = true;
-	for (ir_op *o = body->first, *next; o != roles; o = next) {
+	for (ir_op *o = body->first, *next; o != partitions; o = next) {
 		next = o->next;
 		if (is_shared(o) || computed_by_all(s, o))
 			for (unsigned i = 0; i < o->nresults; i++) s->stays[o->results[i]->id] = true;
 		else
-			ir_move_before(o, roles->regions[0], NULL);
+			ir_move_before(o, partitions->regions[0], NULL);
 	}
 }
 
@@ -136,16 +136,16 @@ bool pass_specialise_warps(pass_context *c, ir_func *f)
 	if (!found) return true;
 	splitter s = {.context = c, .func = f, .stays = ARENA_ARRAY(c->arena, bool, f->nvalues)};
 	ir_builder end = {.func = f, .block = f->body, .before = f->body->last, .at = f->at};
-	ir_op *roles = ir_build(&end, IR_ROLES, 0, NULL, 0, NULL, 2);
-	fill_first(&s, roles);
+	ir_op *partitions = ir_build(&end, IR_PARTITIONS, 0, NULL, 0, NULL, 2);
+	fill_first(&s, partitions);
 	ir_value **map = ARENA_ARRAY(c->arena, ir_value *, f->nvalues);
 	for (unsigned r = 2; r-- > 0;) {
-		ir_builder inside = {.func = f, .block = roles->regions[r], .at = f->at};
-		for (const ir_op *o = roles->regions[0]->first; r && o; o = o->next) ir_clone(&inside, o, map);
+		ir_builder inside = {.func = f, .block = partitions->regions[r], .at = f->at};
+		for (const ir_op *o = partitions->regions[0]->first; r && o; o = o->next) ir_clone(&inside, o, map);
 		ir_yield(&inside, 0, NULL);
 	}
-	drop_producers(&s, roles->regions[0]);
-	drop_others(&s, roles->regions[1]);
+	drop_producers(&s, partitions->regions[0]);
+	drop_others(&s, partitions->regions[1]);
 	pressure need = pressure_estimate(c->arena, f);
 	bool short_of = f->num_warps > FEW_WARPS && need.lines.n && need.lines.at[0].registers > FEW_REGISTERS;
 	f->producer_warps = short_of ? 4 : 1;

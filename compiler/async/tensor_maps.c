@@ -243,7 +243,7 @@ static ir_value *build_map(ir_func *f, ir_value *root, const ir_tensor_map *m, s
 }
 
 /* A tile with its dimensions in another order: dimension i of the result is order[i] of v. */
-static ir_value *turned(ir_builder *b, ir_value *v, const unsigned *order)
+static ir_value *transposed(ir_builder *b, ir_value *v, const unsigned *order)
 {
 	ir_type type = v->type;
 	uint16_t packed[IR_MAX_RANK] = {0};
@@ -276,7 +276,7 @@ static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map, u
 		before.dim[t->order[i]] = t->block.dim[i];
 	}
 	args[n++] = map;
-	if (!loads) args[n++] = turned(&b, tensor_reshape(&b, ir_arg(o, 1), before), t->order);
+	if (!loads) args[n++] = transposed(&b, tensor_reshape(&b, ir_arg(o, 1), before), t->order);
 	for (unsigned i = 0; i < t->rank; i++) {
 		int64_t known;
 		ir_value *v = t->index[i];
@@ -290,7 +290,7 @@ static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map, u
 		ir_value *v = ir_build1(&b, IR_BULK_LOAD, t->block, n, args);
 		ir_set_shares(v->def, shares);
 		v->name = o->results[0]->name;
-		ir_replace(o->results[0], tensor_reshape(&b, turned(&b, v, back), o->results[0]->type));
+		ir_replace(o->results[0], tensor_reshape(&b, transposed(&b, v, back), o->results[0]->type));
 	}
 	ir_erase(o);
 }
@@ -345,12 +345,12 @@ bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
 /* Nothing of it lies in front of the array, as far as the host can be asked: then its first extent is 0. */
 static bool begins_inside(pass_context *p, ir_func *f, const ir_op *o, bulk_access *t)
 {
-	signs s = {.context = {.pass = p, .func = f}, .at = o};
+	int_range s = {.context = {.pass = p, .func = f}, .at = o};
 	for (unsigned i = 0; i < t->rank; i++)
-		if (!signs_never_negative(&s, t->index[i])) return false;
+		if (!int_range_never_negative(&s, t->index[i])) return false;
 	if (!s.nguards) return true;
 	ir_builder b = {.func = f, .block = o->block, .before = (ir_op *)o, .at = o->at};
-	t->shape[0] = signs_extent(&b, &s, t->shape[0]);
+	t->shape[0] = int_range_extent(&b, &s, t->shape[0]);
 	return true;
 }
 

@@ -19,7 +19,7 @@ typedef enum explain_kind {
 	EXPLAIN_CONVERSION,
 	EXPLAIN_REDUCTION,
 	EXPLAIN_BARRIER,
-	EXPLAIN_COPY,     /* a loop's load that runs ahead, through a ring */
+	EXPLAIN_COPY,     /* a loop's load that runs ahead, through a multibuffer */
 	EXPLAIN_BULK,     /* a block by a tensor map */
 	EXPLAIN_PRODUCT,  /* a dot */
 	EXPLAIN_EXCHANGE, /* any other operation that needs shared memory */
@@ -61,18 +61,19 @@ typedef struct explain_row {
 	explain_bank store, load;
 
 	uint32_t swizzle; /* of a block: bytes; its copies are the accesses above; how: "load", "load ahead", "store" */
-	uint32_t lowered; /* of a ring: stages that were asked for and that shared memory does not hold, or 0 */
-	uint32_t stages;  /* of a ring; its accesses are above; how: "matrix loads", "wgmma" or null */
+	uint32_t lowered; /* of a multibuffer: stages that were asked for and that shared memory does not hold, or 0 */
+	uint32_t stages;  /* of a multibuffer; its accesses are above; how: "matrix loads", "wgmma" or null */
 
 	/* products: how is the instruction's name and shape */
 	uint32_t instructions; /* that a warp, or a warpgroup, executes */
 	const char *first,
-		*second; /* where the operands come from: "registers", "shared memory", "ring"; null: mma.sync */
+		*second; /* where the operands come from: "registers", "shared memory", "multibuffer"; null: mma.sync */
 	bool flies;      /* nobody waits for it in the loop */
-	bool producer;   /* of a ring: a warp of its own fills it */
-	bool shared;     /* of a ring: the programs of a cluster fill it together, where their blocks are the same; */
-	const char *unshared;  /* or why not; or null */
-	const char *why_not;   /* wgmma; or, of a load in a loop: copied ahead; of a ring: by a producer; or null */
+	bool producer;   /* of a multibuffer: a warp of its own fills it */
+	bool shared; /* of a multibuffer: the programs of a cluster fill it together, where their blocks are the same; */
+	const char *unshared; /* or why not; or null */
+	const char
+		*why_not; /* wgmma; or, of a load in a loop: copied ahead; of a multibuffer: by a producer; or null */
 	const char *no_window; /* of a load: no tensor copy; or null */
 
 	/* reductions: bits of the axis combined inside threads, between lanes and between warps */

@@ -176,14 +176,14 @@ static explain_kind kind_of(const ir_op *o)
 	case IR_ATOMIC_CAS: return EXPLAIN_ATOMIC;
 	case IR_CONVERT_LAYOUT: return EXPLAIN_CONVERSION;
 	case IR_REDUCE: return EXPLAIN_REDUCTION;
-	case IR_RING: return ring_is_bulk(o) ? EXPLAIN_BULK : EXPLAIN_COPY;
+	case IR_MULTIBUFFER: return multibuffer_is_bulk(o) ? EXPLAIN_BULK : EXPLAIN_COPY;
 	case IR_BULK_LOAD:
 	case IR_BULK_STORE: return EXPLAIN_BULK;
 	case IR_DOT:
 	case IR_WGMMA: return EXPLAIN_PRODUCT;
 	case IR_ASYNC_WAIT:
 	case IR_MBARRIERS_END:
-	case IR_ROLES:
+	case IR_PARTITIONS:
 	case IR_CTA_BARRIER:
 	case IR_DEBUG_BARRIER: return EXPLAIN_BARRIER;
 	default: return EXPLAIN_EXCHANGE;
@@ -206,26 +206,26 @@ static const char *note_of(const recorder *r, const ir_op *o)
 static unsigned shares_of(const ir_op *o)
 {
 	if (o->kind == IR_BULK_LOAD) return ir_get_shares(o);
-	for (const ir_use *u = o->kind == IR_RING ? o->results[0]->uses : NULL; u; u = u->next)
+	for (const ir_use *u = o->kind == IR_MULTIBUFFER ? o->results[0]->uses : NULL; u; u = u->next)
 		if (u->user->kind == IR_BULK_COPY) return ir_get_shares(u->user);
 	return 1;
 }
 
-static void record_sharing(const recorder *r, const ir_op *ring, explain_row *row)
+static void record_sharing(const recorder *r, const ir_op *multibuffer, explain_row *row)
 {
-	row->unshared = find_note(r->pass->alone.at, r->pass->alone.n, ring);
+	row->unshared = find_note(r->pass->alone.at, r->pass->alone.n, multibuffer);
 	row->shared = r->func->cluster && !row->unshared;
 }
 
-/* Of the copies into a ring; they are all alike. */
-static void record_ring(recorder *r, const ir_op *o, explain_row *row)
+/* Of the copies into a multibuffer; they are all alike. */
+static void record_multibuffer(recorder *r, const ir_op *o, explain_row *row)
 {
 	const ir_value *tile = o->results[0];
 	layout_plan plan;
 	row->type = ir_type_name(r->arena, tile->type);
 	row->stages = ir_get_stages(o);
 	row->lowered = pipeline_lowered(r->func, o);
-	if (ring_plan(o, &plan) && plan.matrices) row->how = "matrix loads";
+	if (multibuffer_plan(o, &plan) && plan.matrices) row->how = "matrix loads";
 	if (ir_get_swizzle(o)) row->how = "wgmma";
 	record_sharing(r, o, row);
 	for (const ir_use *u = tile->uses; u; u = u->next) {
@@ -240,14 +240,15 @@ static void record_ring(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 {
-	bool load = o->kind == IR_BULK_LOAD, ring = o->kind == IR_RING;
-	const ir_value *tile = load || ring ? o->results[0] : ir_arg(o, 1), *map = ring ? NULL : ir_arg(o, 0);
+	bool load = o->kind == IR_BULK_LOAD, multibuffer = o->kind == IR_MULTIBUFFER;
+	const ir_value *tile = load || multibuffer ? o->results[0] : ir_arg(o, 1),
+		       *map = multibuffer ? NULL : ir_arg(o, 0);
 	bulk_shape s;
 	bulk_shape_of(tile->type, &s);
-	for (const ir_use *u = tile->uses; ring && u; u = u->next)
+	for (const ir_use *u = tile->uses; multibuffer && u; u = u->next)
 		if (u->user->kind == IR_BULK_COPY) map = ir_arg(u->user, 3);
 	if (map) row->name = explain_base(r->func, ir_arg(map->def, 0));
-	if (ring) {
+	if (multibuffer) {
 		row->stages = ir_get_stages(o);
 		row->lowered = pipeline_lowered(r->func, o);
 		row->why_not = note_of(r, o);
@@ -255,19 +256,19 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 		record_sharing(r, o, row);
 	}
 	row->type = ir_type_name(r->arena, tile->type);
-	row->how = ring ? "load ahead" : load ? "load" : "store";
+	row->how = multibuffer ? "load ahead" : load ? "load" : "store";
 	if (shares_of(o) > 1) bulk_shape_divide(tile->type, shares_of(o), &s);
 	row->accesses = s.panels * s.pieces;
 	row->access_bytes = s.copy_bytes;
 	row->swizzle = s.swizzle;
-	row->barriers = ring ? 0 : load ? 2 : 1;
+	row->barriers = multibuffer ? 0 : load ? 2 : 1;
 }
 
 /* ---- products ---- */
 
 static const char *place_of(const wgmma_operand *o)
 {
-	static const char *const names[] = {"registers", "shared memory", "ring"}; /* ORDER wgmma_place */
+	static const char *const names[] = {"registers", "shared memory", "multibuffer"}; /* ORDER wgmma_place */
 	return names[o->place];
 }
 
@@ -319,12 +320,12 @@ static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 		break;
 	case EXPLAIN_CONVERSION: record_conversion(r, o, &row); break;
 	case EXPLAIN_REDUCTION: record_reduction(r, o, &row); break;
-	case EXPLAIN_COPY: record_ring(r, o, &row); break;
+	case EXPLAIN_COPY: record_multibuffer(r, o, &row); break;
 	case EXPLAIN_BULK: record_block_copy(r, o, &row); break;
 	case EXPLAIN_PRODUCT: record_product(r, o, &row); break;
 	case EXPLAIN_BARRIER:
 		row.barriers = 1;
-		if (o->kind == IR_ROLES) row.how = explain_kind_names[EXPLAIN_BULK];
+		if (o->kind == IR_PARTITIONS) row.how = explain_kind_names[EXPLAIN_BULK];
 		if (o->kind == IR_CTA_BARRIER && o->next &&
 			(kind_of(o->next) != EXPLAIN_EXCHANGE || o->next->shared_bytes))
 			row.how = explain_kind_names[kind_of(o->next)];

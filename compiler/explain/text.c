@@ -157,7 +157,7 @@ static void put_row(writer *w, const explain_row *row)
 		break;
 	case EXPLAIN_COPY:
 		text_printf(w->out,
-			": a ring of %u stages, %u %s of %u bytes a thread%s%s%s, %u bytes of shared memory",
+			": a multibuffer of %u stages, %u %s of %u bytes a thread%s%s%s, %u bytes of shared memory",
 			row->stages, row->accesses, plural(row->accesses, "access", "accesses"), row->access_bytes,
 			row->masked ? ", masked" : "", row->how ? ", " : "", row->how ? row->how : "",
 			row->shared_bytes);
@@ -169,7 +169,7 @@ static void put_row(writer *w, const explain_row *row)
 			plural(row->accesses, "copy", "copies"), row->access_bytes,
 			row->producer ? " of a producer warp" : "");
 		if (row->swizzle) text_printf(w->out, ", swizzled in %u bytes", row->swizzle);
-		if (row->stages) text_printf(w->out, ", into a ring of %u stages", row->stages);
+		if (row->stages) text_printf(w->out, ", into a multibuffer of %u stages", row->stages);
 		put_barriers(w, row);
 		put_lowered(w, row);
 		if (row->stages && row->why_not)

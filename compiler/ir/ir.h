@@ -222,7 +222,7 @@ struct ir_func {
 	bool stages_given;                                 /* by the user: fewer will not do */
 	uint32_t max_registers, max_spills, max_shared;    /* UINT32_MAX: not given */
 	uint32_t shared_bytes;                             /* static shared memory, after allocate_shared */
-	uint32_t producer_warps; /* beside num_warps: of the second role, and what the hardware wants with it */
+	uint32_t producer_warps; /* beside num_warps: of the second partition, and what the hardware wants with it */
 	uint32_t cluster;        /* neighbours along x that the code wants to be a cluster; 0: none */
 };
 

@@ -426,11 +426,12 @@ static bool rule_sort(const ir_op *o, text *why)
 	return same(o, o->results[0]->type, t, "result", why);
 }
 
-/* ring, slot of async_copy and ring_read. */
-static bool ring_and_slot(const ir_op *o, text *why)
+/* multibuffer, slot of async_copy and multibuffer_read. */
+static bool multibuffer_and_slot(const ir_op *o, text *why)
 {
 	ir_type slot = type(o, 1);
-	if (!ir_arg(o, 0)->def || ir_arg(o, 0)->def->kind != IR_RING) return ir_verify_fail(why, "of what is no ring");
+	if (!ir_arg(o, 0)->def || ir_arg(o, 0)->def->kind != IR_MULTIBUFFER)
+		return ir_verify_fail(why, "of what is no multibuffer");
 	return (is_number(slot) && slot.elem == SCALAR_I32 && slot.rank == 0) ||
 	       ir_verify_fail(why, "the slot is %s", name(why, slot));
 }
@@ -453,7 +454,7 @@ static bool rule_async_copy(const ir_op *o, text *why)
 	unsigned width = ir_get_width(o);
 	if (o->nargs < 3 || o->nargs > 4) return ir_verify_fail(why, "%u operands", o->nargs);
 	ir_type tile = type(o, 0), pointer = type(o, 2);
-	if (!ring_and_slot(o, why)) return false;
+	if (!multibuffer_and_slot(o, why)) return false;
 	if (pointer.pointer != IR_CONST_POINTER || pointer.elem != tile.elem || !ir_same_shape(tile, pointer))
 		return ir_verify_fail(why, "%s into %s", name(why, pointer), name(why, tile));
 	uint64_t bytes = (uint64_t)width * scalar_bytes(tile.elem);
@@ -461,7 +462,7 @@ static bool rule_async_copy(const ir_op *o, text *why)
 	return o->nargs < 4 || same(o, type(o, 3), ir_with_elem(tile, SCALAR_BOOL), "mask", why);
 }
 
-static bool rule_ring(const ir_op *o, text *why)
+static bool rule_multibuffer(const ir_op *o, text *why)
 {
 	ir_type t = o->results[0]->type;
 	unsigned swizzle = ir_get_swizzle(o), fast = ir_get_fast(o);
@@ -490,14 +491,14 @@ static bool conditions(const ir_op *o, unsigned first, text *why)
 	return true;
 }
 
-/* ring, slot, barriers, map, indices, perhaps a bool. */
+/* multibuffer, slot, barriers, map, indices, perhaps a bool. */
 static bool rule_bulk_copy(const ir_op *o, text *why)
 {
 	unsigned indices_end = o->nargs - (ir_get_shares(o) > 1);
 	if (o->nargs < 5) return ir_verify_fail(why, "%u operands", o->nargs);
-	const ir_op *ring = ir_arg(o, 0)->def, *map = ir_arg(o, 3)->def;
-	if (!ring || ring->kind != IR_RING || !map || map->kind != IR_TENSOR_MAP)
-		return ir_verify_fail(why, "no ring, or no tensor map");
+	const ir_op *multibuffer = ir_arg(o, 0)->def, *map = ir_arg(o, 3)->def;
+	if (!multibuffer || multibuffer->kind != IR_MULTIBUFFER || !map || map->kind != IR_TENSOR_MAP)
+		return ir_verify_fail(why, "no multibuffer, or no tensor map");
 	ir_type block = type(o, 0);
 	if (block.elem != type(o, 3).elem || indices_end < 4u + block.rank || indices_end > 4u + IR_MAX_RANK)
 		return ir_verify_fail(why, "%u operands for a block of type %s", o->nargs, name(why, block));
@@ -506,18 +507,18 @@ static bool rule_bulk_copy(const ir_op *o, text *why)
 	return conditions(o, indices_end, why) && barriers_and_slot(o, 2, why);
 }
 
-/* An operand of wgmma, and its slot if it is a ring; *t is it as [rows, columns]. */
-static bool wgmma_operand(const ir_op *o, unsigned *at, bool turned, ir_type *t, text *why)
+/* An operand of wgmma, and its slot if it is a multibuffer; *t is it as [rows, columns]. */
+static bool wgmma_operand(const ir_op *o, unsigned *at, bool transposed, ir_type *t, text *why)
 {
 	if (*at >= o->nargs) return ir_verify_fail(why, "%u operands", o->nargs);
 	const ir_value *v = ir_arg(o, (*at)++);
-	bool ring = v->def && v->def->kind == IR_RING;
+	bool multibuffer = v->def && v->def->kind == IR_MULTIBUFFER;
 	*t = v->type;
 	if (!is_number(*t) || t->rank != 2) return ir_verify_fail(why, "operand of type %s", name(why, *t));
-	if (turned && !ring) return ir_verify_fail(why, "a tile that is no ring is turned");
-	if (turned) t->dim[0] = v->type.dim[1], t->dim[1] = v->type.dim[0];
-	if (!ring) return true;
-	if (!ir_get_swizzle(v->def)) return ir_verify_fail(why, "the ring is not for wgmma");
+	if (transposed && !multibuffer) return ir_verify_fail(why, "a tile that is no multibuffer is transposed");
+	if (transposed) t->dim[0] = v->type.dim[1], t->dim[1] = v->type.dim[0];
+	if (!multibuffer) return true;
+	if (!ir_get_swizzle(v->def)) return ir_verify_fail(why, "the multibuffer is not for wgmma");
 	if (*at >= o->nargs || type(o, *at).rank || type(o, *at).elem != SCALAR_I32 || !is_number(type(o, *at)))
 		return ir_verify_fail(why, "no slot");
 	(*at)++;
@@ -528,9 +529,10 @@ static bool rule_wgmma(const ir_op *o, text *why)
 {
 	unsigned at = 0;
 	ir_type a, b, r = o->results[0]->type;
-	unsigned turned = ir_get_turned(o);
-	if (turned > 3) return ir_verify_fail(why, "turned=%u", turned);
-	if (!wgmma_operand(o, &at, turned & 1, &a, why) || !wgmma_operand(o, &at, turned & 2, &b, why)) return false;
+	unsigned transposed = ir_get_transposed(o);
+	if (transposed > 3) return ir_verify_fail(why, "transposed=%u", transposed);
+	if (!wgmma_operand(o, &at, transposed & 1, &a, why) || !wgmma_operand(o, &at, transposed & 2, &b, why))
+		return false;
 	bool fits = (a.elem == b.elem || (scalar_is_fp8(a.elem) && scalar_is_fp8(b.elem))) && a.dim[1] == b.dim[0] &&
 		    is_number(r) && r.rank == 2 && r.dim[0] == a.dim[0] && r.dim[1] == b.dim[1] &&
 		    r.elem == summed_in(a.elem);
@@ -548,7 +550,7 @@ static bool rule_wgmma_wait(const ir_op *o, text *why)
 	return true;
 }
 
-static bool rule_hold(const ir_op *o, text *why)
+static bool rule_sched_barrier(const ir_op *o, text *why)
 {
 	if (o->nargs == 0) return ir_verify_fail(why, "no operands");
 	for (unsigned i = 0; i < o->nargs; i++)
@@ -697,9 +699,9 @@ static bool rule_split(const ir_op *o, text *why)
 	       halves(o, type(o, 0), o->results[0]->type, why);
 }
 
-static bool rule_ring_read(const ir_op *o, text *why)
+static bool rule_multibuffer_read(const ir_op *o, text *why)
 {
-	return ring_and_slot(o, why) && same(o, o->results[0]->type, type(o, 0), "result", why);
+	return multibuffer_and_slot(o, why) && same(o, o->results[0]->type, type(o, 0), "result", why);
 }
 
 static bool rule_mbarriers(const ir_op *o, text *why)

@@ -22,9 +22,9 @@ typedef struct pass_context {
 	uint32_t naxis;
 	const ir_func *axis_of;
 	VEC(pass_note) notes;   /* loads of a product that pipeline did not let run ahead */
-	VEC(pass_note) windows; /* loads of a product, or their rings, that are no windows of an array */
-	VEC(pass_note) alone;   /* rings that each program of a cluster fills for itself */
-	VEC(pass_note) whole;   /* takers of long tiles that did not become loops over parts */
+	VEC(pass_note) windows; /* loads of a product, or their multibuffers, that are no windows of an array */
+	VEC(pass_note) alone;   /* multibuffers that each program of a cluster fills for itself */
+	VEC(pass_note) whole;   /* consumers of long tiles that did not become loops over parts */
 } pass_context;
 
 /* What each does and where it stands: pipelines.def. */
@@ -37,19 +37,19 @@ const char *wgmma_refusal(const pass_context *, const ir_op *dot);
 /* Whether the first operand of this wgmma shall come from registers: it is computed, or stays the same round a loop. */
 bool wgmma_wants_registers(const pass_context *, const ir_op *wgmma);
 /* Operand i lies across k, which the instruction cannot read: it comes in *l, for its way to shared memory. */
-bool wgmma_turns(const pass_context *, const ir_op *wgmma, unsigned i, layout *l);
+bool wgmma_transposes(const pass_context *, const ir_op *wgmma, unsigned i, layout *l);
 
 /* axis.c: fills context.axis.  Facts about a value outlive rewriting, so the work is done again only when there are
  * values that it has not seen: whoever asks for facts calls it first. */
 bool pass_axis(pass_context *, ir_func *);
-/* For reports: the stages that were asked for, where a ring has fewer; else 0. */
-unsigned pipeline_lowered(const ir_func *, const ir_op *ring);
+/* For reports: the stages that were asked for, where a multibuffer has fewer; else 0. */
+unsigned pipeline_lowered(const ir_func *, const ir_op *multibuffer);
 
 /* alias.c: may two accesses of global memory, one of which may write, touch common bytes from different threads?
  * `around`: the outermost loop whose back edge lies between them, or null. */
 bool accesses_meet(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
 /* alias_matrix.c: the same of two accesses, as far as rows and columns of one matrix tell, and of two bulk stores. */
-bool patches_meet(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
+bool alias_patches(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
 bool copies_meet(const ir_op *earlier, const ir_op *now, const ir_op *around);
 
 /* axis.c: contiguity, divisibility, constancy per dimension (playbook: Triton's AxisInfo); all powers of two */

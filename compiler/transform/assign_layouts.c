@@ -4,7 +4,8 @@
  * anchored, it has one natural layout because of where it comes from, or it floats, it is cheap enough to be computed
  * in whatever layout its user wants.
  *
- *   anchored   loads (the coalesced layout of their class, coalesce.c), sums of dots (their instruction's, mma/sync.h and
+ *   anchored   loads (the coalesced layout of their class, coalesce.c), sums of dots (their instruction's, mma/sync.h
+ *   and
  *              wgmma.h), reduction results (the operand's layout without the axis), loop-carried values and results of
  *              control flow, and elementwise and one-to-one shape operations on anchored values: these keep the layout
  *              of their largest anchored operand
@@ -311,7 +312,7 @@ static void sweep_control(assigner *a, ir_op *o)
 				meet(a, o->results[i], ir_arg(o->regions[r]->last, i), false);
 		}
 		break;
-	case IR_FOR: /* the argument decides; the result is the argument after the last round */
+	case IR_FOR: /* the argument decides; the result is the argument after the last iteration */
 		for (unsigned i = 0; i < o->nresults; i++)
 			meet(a, o->regions[0]->args[block_first + i], ir_arg(o, first + i), false);
 		sweep(a, o->regions[0]);
@@ -603,7 +604,7 @@ static void rewrite_dot(assigner *a, ir_op *o)
 	if (o->nargs > 2) demand_arg(a, o, 2, natural(a, o->results[0]));
 }
 
-/* A tile that goes through shared memory as it was loaded, perhaps turned. */
+/* A tile that goes through shared memory as it was loaded, perhaps transposed. */
 static const layout *as_it_comes(assigner *a, const ir_value *v)
 {
 	if (natural(a, v)) return natural(a, v);
@@ -618,13 +619,13 @@ static const layout *as_it_comes(assigner *a, const ir_value *v)
 static void rewrite_wgmma(assigner *a, ir_op *o)
 {
 	layout registers = wgmma_register_layout(ir_arg(o, 0)->type, a->func->num_warps);
-	layout turned;
+	layout transposed;
 	bool computed = wgmma_wants_registers(a->access.context, o);
 	for (unsigned i = 0; i < 2; i++)
 		demand_arg(a, o, i,
-			i == 0 && computed                              ? intern(a, &registers)
-			: wgmma_turns(a->access.context, o, i, &turned) ? intern(a, &turned)
-									: as_it_comes(a, ir_arg(o, i)));
+			i == 0 && computed                                       ? intern(a, &registers)
+			: wgmma_transposes(a->access.context, o, i, &transposed) ? intern(a, &transposed)
+										 : as_it_comes(a, ir_arg(o, i)));
 	if (o->nargs > 2) demand_arg(a, o, 2, natural(a, o->results[0]));
 }
 

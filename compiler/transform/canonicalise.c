@@ -15,7 +15,7 @@
 
 #include "fold.h"
 
-enum { MOST_ROUNDS = 4 };
+enum { MOST_ITERATIONS = 4 };
 
 typedef struct canon {
 	ir_func *func;
@@ -651,7 +651,7 @@ bool pass_canonicalise(pass_context *p, ir_func *f)
 	(void)p;
 	if (f->level != IR_LEVEL_TILE) return true;
 	canon c = {.func = f, .changed = true};
-	for (unsigned round = 0; c.changed && round < MOST_ROUNDS; round++) {
+	for (unsigned iteration = 0; c.changed && iteration < MOST_ITERATIONS; iteration++) {
 		c.changed = false;
 		walk(&c, f->body);
 	}

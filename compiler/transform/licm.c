@@ -18,7 +18,7 @@ static void run(ir_block *b)
 	for (ir_op *o = b->first; o; o = o->next) {
 		if (!ir_has(o, IR_CONTROL)) continue;
 		for (unsigned r = 0; r < o->nregions; r++) run(o->regions[r]);
-		if (o->kind == IR_IF || o->kind == IR_ROLES) continue;
+		if (o->kind == IR_IF || o->kind == IR_PARTITIONS) continue;
 		for (unsigned r = 0; r < o->nregions; r++)
 			for (ir_op *inner = o->regions[r]->first, *next; inner; inner = next) {
 				next = inner->next;

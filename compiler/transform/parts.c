@@ -3,24 +3,24 @@
  * In: the tile level.  Out: no store, atomic, reduction or histogram of a tile of more than LONGEST elements a thread,
  * where it could be cut; what only those needed is gone.
  * The one idea: code is made for each register of a thread, so a tile of a million elements is code of any length; but
- * who stores or sums it needs no more than a part at a time.  So such a *taker* becomes a loop, and a part of a value
- * is made where it is wanted, backwards from the taker: the part of a sum is the sum of parts, of an arange it is a
- * shorter arange, of a load a load of parts of its pointers.
+ * who stores or sums it needs no more than a part at a time.  So such a *consumer* becomes a loop, and a part of a
+ * value is made where it is wanted, backwards from the consumer: the part of a sum is the sum of parts, of an arange it
+ * is a shorter arange, of a load a load of parts of its pointers.
  *
  *     %v = load %p : f32[1024,1024]           %s = for 0, 256, 1, -0.0 : f32 (%n: i32, %acc: f32) {
  *     %e = exp %v                               %q = .. pointers of rows 4 n .. 4 n + 3 : (*const f32)[4,1024]
  *     %f = reshape %e : f32[1048576]   ->       %v = load %q   %e = exp %v   %f = reshape %e : f32[4096]
  *     %s = reduce %f {sum}                      %t = reduce %f {sum}   %u = add %acc, %t   yield %u }
  *
- * What several takers need is made by each, so only what may be made twice and later is cut: pure operations, loads
- * through *const, and other loads as long as nothing was written between them and the taker.  A sum of floats, whose
+ * What several consumers need is made by each, so only what may be made twice and later is cut: pure operations, loads
+ * through *const, and other loads as long as nothing was written between them and the consumer.  A sum of floats, whose
  * order is its layout's, is made again only where nobody else has it: a value has the same bits wherever it is used.  A
  * store or an atomic that takes what is loaded through *T becomes a loop only where both have the same pointers, each
  * another element: else a part would be loaded behind the store of an earlier one.
  *
- * A product of long tiles, or in full precision one of much code, is a taker along k: its loop carries the sum, which
- * is made in the same order.  Parts of a product's result are products of whole rows or columns of the one operand and
- * of all of the other, which is cut along k then.
+ * A product of long tiles, or in full precision one of much code, is a consumer along k: its loop carries the sum,
+ * which is made in the same order.  Parts of a product's result are products of whole rows or columns of the one
+ * operand and of all of the other, which is cut along k then.
  *
  * The axis that is cut is the slowest that will do.  Along a reduction's own axis the loop carries what has been
  * combined so far; along another one the parts of its result are put into place.  Short tiles of which a part is wanted
@@ -59,15 +59,15 @@ typedef struct parts {
 	bool cut_any;
 } parts;
 
-/* One taker's loop under construction. */
+/* One consumer's loop under construction. */
 typedef struct cut {
 	parts *parts;
-	ir_op *taker;
+	ir_op *consumer;
 	ir_builder b;     /* where parts are made */
 	uint32_t count;   /* of parts */
 	ir_value *number; /* of the part, i32 */
-	unsigned axis;    /* of what the taker takes; of an effect */
-	bool stores;      /* the taker is an effect .. */
+	unsigned axis;    /* of what the consumer takes; of an effect */
+	bool stores;      /* the consumer is an effect .. */
 	bool apart;       /* .. and each element of its pointers is another place */
 	const char *why;  /* not, in half a sentence */
 	bool once_more;   /* it makes what must be kept */
@@ -136,7 +136,7 @@ static ir_value *refuse(cut *c, const char *why)
 	return NULL;
 }
 
-/* A value that is used as a whole in every round. */
+/* A value that is used as a whole in every iteration. */
 static ir_value *whole(cut *c, ir_value *v)
 {
 	return is_long(c->parts, v) ? refuse(c, "all of a long tile is needed at once") : v;
@@ -294,20 +294,20 @@ static bool writes(const ir_op *o)
 	return false;
 }
 
-/* May a part along the axis of what this load gives be loaded at the taker instead?  Through *T if nothing is written
- * on the way there, nor by the taker's other parts: these store to other places, where both have the same pointers and
- * the same part of them. */
+/* May a part along the axis of what this load gives be loaded at the consumer instead?  Through *T if nothing is
+ * written on the way there, nor by the consumer's other parts: these store to other places, where both have the same
+ * pointers and the same part of them. */
 static bool may_move(cut *c, const ir_op *load, unsigned axis)
 {
 	if (ir_get_volatile(load)) return refuse(c, "a volatile load happens once") != NULL;
 	if (ir_arg(load, 0)->type.pointer == IR_CONST_POINTER) return true;
-	const ir_op *o = load->block == c->taker->block ? load->next : NULL;
-	while (o && o != c->taker && !writes(o)) o = o->next;
-	if (!o || o != c->taker) {
+	const ir_op *o = load->block == c->consumer->block ? load->next : NULL;
+	while (o && o != c->consumer && !writes(o)) o = o->next;
+	if (!o || o != c->consumer) {
 		refuse(c, "what it loads through *T may be written before it is used; *const says that nothing is");
 		return false;
 	}
-	if (!c->stores || (c->apart && axis == c->axis && ir_arg(load, 0) == ir_arg(c->taker, 0))) return true;
+	if (!c->stores || (c->apart && axis == c->axis && ir_arg(load, 0) == ir_arg(c->consumer, 0))) return true;
 	refuse(c, "what it loads through *T may be stored to in another part; *const says that nothing is");
 	return false;
 }
@@ -430,7 +430,7 @@ static bool points_apart(const cut *c, ir_value *pointers)
 	return true;
 }
 
-/* ---- takers ---- */
+/* ---- consumers ---- */
 
 /* What changes nothing: maxima and minima pass a nan over, and -0 + x is x. */
 static ir_value *identity(cut *c, ir_type t, ir_combine how)
@@ -456,7 +456,7 @@ static ir_op *open_loop(cut *c, uint32_t first, unsigned n, ir_value *const *ini
 	ir_op *loop = ir_build(&c->b, IR_FOR, 3 + n, args, n, types, 1);
 	ir_set_num_stages(loop, 1);
 	ir_set_unroll(loop, 1);
-	ir_set_once(loop, true);
+	ir_set_accumulator_init(loop, true);
 	c->b.block = loop->regions[0];
 	c->b.before = NULL;
 	c->number = ir_block_arg(c->b.block, ir_scalar_type(SCALAR_I32), "part");
@@ -471,8 +471,8 @@ static bool drop_loop(ir_op *loop)
 	return false;
 }
 
-/* Is any of it needed when the taker is gone?  Conservative: what a loop or an if gets is. */
-static bool has_other_use(const parts *p, const ir_op *sum, const ir_op *taker)
+/* Is any of it needed when the consumer is gone?  Conservative: what a loop or an if gets is. */
+static bool has_other_use(const parts *p, const ir_op *sum, const ir_op *consumer)
 {
 	bool *seen = ARENA_ARRAY(p->pass->arena, bool, p->func->nvalues);
 	VEC(const ir_op *) work = {0};
@@ -481,7 +481,7 @@ static bool has_other_use(const parts *p, const ir_op *sum, const ir_op *taker)
 		const ir_op *o = work.at[--work.n];
 		for (unsigned i = 0; i < o->nresults; i++)
 			for (const ir_use *u = o->results[i]->uses; u; u = u->next) {
-				if (u->user == taker) continue;
+				if (u->user == consumer) continue;
 				if (!ir_has(u->user, IR_PURE) && (u->user->kind != IR_LOAD || ir_get_volatile(u->user)))
 					return true;
 				if (seen[u->user->results[0]->id]) continue;
@@ -493,12 +493,12 @@ static bool has_other_use(const parts *p, const ir_op *sum, const ir_op *taker)
 }
 
 /* A sum of floats that is needed as it was, too, is not made again when the loop is made once more. */
-static bool keep_sums(parts *p, const ir_op *taker)
+static bool keep_sums(parts *p, const ir_op *consumer)
 {
 	uint32_t before = p->kept.n;
 	for (uint32_t i = 0; i < p->sums.n; i++) {
 		const ir_op *o = p->sums.at[i].op;
-		if (!is_kept(p, o) && has_other_use(p, o, taker)) vec_push(p->pass->arena, &p->kept, o);
+		if (!is_kept(p, o) && has_other_use(p, o, consumer)) vec_push(p->pass->arena, &p->kept, o);
 	}
 	return p->kept.n > before;
 }
@@ -506,20 +506,20 @@ static bool keep_sums(parts *p, const ir_op *taker)
 static bool close_loop(cut *c, ir_op *loop, unsigned n, ir_value *const *next)
 {
 	ir_yield(&c->b, n, next);
-	c->once_more = keep_sums(c->parts, c->taker);
+	c->once_more = keep_sums(c->parts, c->consumer);
 	if (c->once_more) return drop_loop(loop);
-	for (unsigned i = 0; i < n; i++) ir_replace(c->taker->results[i], loop->results[i]);
-	ir_erase(c->taker);
+	for (unsigned i = 0; i < n; i++) ir_replace(c->consumer->results[i], loop->results[i]);
+	ir_erase(c->consumer);
 	return c->parts->cut_any = true;
 }
 
-/* The taker of parts of its operands, null: they cannot be cut. */
+/* The consumer of parts of its operands, null: they cannot be cut. */
 static ir_op *take_part(cut *c, unsigned axis)
 {
 	ir_value *args[MOST_OPERANDS];
-	for (unsigned i = 0; i < c->taker->nargs; i++)
-		if (!(args[i] = part_of(c, ir_arg(c->taker, i), axis, 0))) return NULL;
-	return again(c, c->taker, args);
+	for (unsigned i = 0; i < c->consumer->nargs; i++)
+		if (!(args[i] = part_of(c, ir_arg(c->consumer, i), axis, 0))) return NULL;
+	return again(c, c->consumer, args);
 }
 
 static bool cut_effect(cut *c, unsigned axis)
@@ -550,9 +550,9 @@ static void combine_pairs(cut *c, const ir_op *reduce, ir_value *const *left, ir
 /* Along its own axis; there is no value to begin with but that of the first part. */
 static bool cut_custom(cut *c)
 {
-	unsigned axis = ir_get_axis(c->taker), n = c->taker->nargs;
+	unsigned axis = ir_get_axis(c->consumer), n = c->consumer->nargs;
 	ir_value *next[MOST_OPERANDS];
-	if (c->taker->results[0]->type.rank == IR_MAX_RANK) return false;
+	if (c->consumer->results[0]->type.rank == IR_MAX_RANK) return false;
 	c->number = number(c, 0);
 	forget(c->parts);
 	ir_op *first = take_part(c, axis), *loop, *part;
@@ -567,16 +567,16 @@ static bool cut_custom(cut *c)
 /* Along its own axis: what the parts come to is combined. */
 static bool cut_along(cut *c)
 {
-	ir_combine how = ir_get_combine(c->taker);
-	ir_value *sofar, *init = identity(c, c->taker->results[0]->type, how), *next;
-	ir_op *loop = open_loop(c, 0, 1, &init), *part = take_part(c, ir_get_axis(c->taker));
+	ir_combine how = ir_get_combine(c->consumer);
+	ir_value *sofar, *init = identity(c, c->consumer->results[0]->type, how), *next;
+	ir_op *loop = open_loop(c, 0, 1, &init), *part = take_part(c, ir_get_axis(c->consumer));
 	if (!part) return drop_loop(loop);
 	sofar = loop->regions[0]->args[1];
 	next = ir_binary(&c->b, ir_combines_by(how), sofar, part->results[0]);
 	return close_loop(c, loop, 1, &next);
 }
 
-/* `part` at its place along the axis of `all`, which holds those of earlier rounds. */
+/* `part` at its place along the axis of `all`, which holds those of earlier iterations. */
 static ir_value *put_into(cut *c, ir_value *all, ir_value *part, unsigned axis)
 {
 	uint32_t each = all->type.dim[axis] / c->count;
@@ -595,11 +595,11 @@ static ir_value *put_into(cut *c, ir_value *all, ir_value *part, unsigned axis)
 /* Along another axis: parts of the result. */
 static bool cut_across(cut *c, unsigned axis)
 {
-	unsigned n = c->taker->nresults, to = axis > ir_get_axis(c->taker) ? axis - 1 : axis;
+	unsigned n = c->consumer->nresults, to = axis > ir_get_axis(c->consumer) ? axis - 1 : axis;
 	ir_value *v[MOST_OPERANDS];
 	for (unsigned i = 0; i < n; i++) {
-		ir_type t = c->taker->results[i]->type;
-		if (is_long(c->parts, c->taker->results[i]) || t.rank == IR_MAX_RANK) return false;
+		ir_type t = c->consumer->results[i]->type;
+		if (is_long(c->parts, c->consumer->results[i]) || t.rank == IR_MAX_RANK) return false;
 		v[i] = ir_constant(&c->b, t, 0);
 	}
 	ir_op *loop = open_loop(c, 0, n, v), *part = take_part(c, axis);
@@ -613,7 +613,7 @@ static bool cut_across(cut *c, unsigned axis)
 
 static bool cut_histogram(cut *c)
 {
-	ir_value *next, *init = ir_constant(&c->b, c->taker->results[0]->type, 0);
+	ir_value *next, *init = ir_constant(&c->b, c->consumer->results[0]->type, 0);
 	ir_op *loop = open_loop(c, 0, 1, &init), *part = take_part(c, 0);
 	if (!part) return drop_loop(loop);
 	next = ir_binary(&c->b, IR_ADD, loop->regions[0]->args[1], part->results[0]);
@@ -623,7 +623,7 @@ static bool cut_histogram(cut *c)
 /* Along k. */
 static bool cut_product(cut *c)
 {
-	ir_op *o = c->taker;
+	ir_op *o = c->consumer;
 	unsigned k = ir_arg(o, 0)->type.rank - 1u;
 	ir_value *sum = o->nargs > 2 ? ir_arg(o, 2) : ir_constant(&c->b, o->results[0]->type, 0), *args[3];
 	ir_op *loop = open_loop(c, 0, 1, &sum);
@@ -637,28 +637,28 @@ static bool cut_product(cut *c)
 	return close_loop(c, loop, 1, &next);
 }
 
-static bool cut_taker(cut *c, unsigned axis)
+static bool cut_consumer(cut *c, unsigned axis)
 {
-	switch (c->taker->kind) {
+	switch (c->consumer->kind) {
 	case IR_DOT: return cut_product(c);
 	case IR_HISTOGRAM: return cut_histogram(c);
 	case IR_REDUCE:
-		if (axis != ir_get_axis(c->taker)) return cut_across(c, axis);
-		return ir_get_combine(c->taker) == IR_CUSTOM ? cut_custom(c) : cut_along(c);
+		if (axis != ir_get_axis(c->consumer)) return cut_across(c, axis);
+		return ir_get_combine(c->consumer) == IR_CUSTOM ? cut_custom(c) : cut_along(c);
 	default: return cut_effect(c, axis);
 	}
 }
 
 static bool try_cut(cut *c, uint32_t count, unsigned axis)
 {
-	ir_op *o = c->taker;
+	ir_op *o = c->consumer;
 	c->count = count;
 	c->parts->kept.n = 0;
 	do {
 		c->b = (ir_builder){.func = c->parts->func, .block = o->block, .before = o, .at = o->at};
 		c->parts->sums.n = 0;
 		c->once_more = false;
-		if (cut_taker(c, axis)) return true;
+		if (cut_consumer(c, axis)) return true;
 	} while (c->once_more);
 	return false;
 }
@@ -666,14 +666,14 @@ static bool try_cut(cut *c, uint32_t count, unsigned axis)
 static void give_up(const cut *c)
 {
 	parts *p = c->parts;
-	if (c->why) vec_push(p->pass->arena, &p->pass->whole, ((pass_note){c->taker, c->why}));
+	if (c->why) vec_push(p->pass->arena, &p->pass->whole, ((pass_note){c->consumer, c->why}));
 }
 
 /* Of the operands, which have one shape; the slowest axis that has so many parts, else the longest that will do. */
-static void try_taker(parts *p, ir_op *o)
+static void try_consumer(parts *p, ir_op *o)
 {
 	ir_type t = ir_arg(o, 0)->type;
-	cut c = {.parts = p, .taker = o};
+	cut c = {.parts = p, .consumer = o};
 	c.apart = ir_has(o, IR_WRITES) && points_apart(&c, ir_arg(o, 0));
 	for (uint64_t count = per_thread(p, t) / PART; count > 1 && per_thread(p, t) / count <= LONGEST; count /= 2)
 		for (unsigned axis = 0; axis < t.rank; axis++)
@@ -685,7 +685,7 @@ static void try_taker(parts *p, ir_op *o)
 static void try_product(parts *p, ir_op *o)
 {
 	ir_type a = ir_arg(o, 0)->type;
-	cut c = {.parts = p, .taker = o};
+	cut c = {.parts = p, .consumer = o};
 	if (o->results[0]->type.elem == SCALAR_F16) {
 		refuse(&c, "its sum is rounded once, at the end");
 	} else {
@@ -721,7 +721,7 @@ static void walk(parts *p, ir_block *b, bool effects)
 	for (ir_op *o = b->first, *next; o; o = next) {
 		next = o->next;
 		if (takes(p, o, effects))
-			try_taker(p, o);
+			try_consumer(p, o);
 		else if (o->kind == IR_DOT && !effects && is_long_product(p, o))
 			try_product(p, o);
 		else if (ir_has(o, IR_CONTROL))

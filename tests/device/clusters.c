@@ -1,6 +1,6 @@
 /* Products by programs of a cluster (num_ctas): neighbours that share the first operand, the second, both or neither,
- * always or now and then; whose rounds are the same and are not; grids that are whole clusters and that are not; one
- * tile a program and many.  Numbers are small and whole, so every sum is exact, whoever brought its blocks. */
+ * always or now and then; whose iterations are the same and are not; grids that are whole clusters and that are not;
+ * one tile a program and many.  Numbers are small and whole, so every sum is exact, whoever brought its blocks. */
 #include "device_test.h"
 
 typedef struct cluster_case {
@@ -26,7 +26,7 @@ static const cluster_case cases[] = {
 	{"grouped", GROUPED, ALL, 2, 4, 3, 64, 64, 64, false, false},
 	{"grouped_of_4", GROUPED, ALL, 4, 4, 4, 64, 64, 32, false, false},
 	{"two_stages", DOWN, ALL, 2, 4, 2, 64, 64, 64, false, false},
-	{"rounds", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 4, 4, 64, 64, 32, false, false},
+	{"iterations", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 4, 4, 64, 64, 32, false, false},
 	{"beginnings", DOWN, "t % 2 * 32", "k", 2, 4, 4, 64, 64, 32, false, false},
 	{"apart", DOWN, ALL, 2, 4, 3, 64, 64, 64, false, true},
 	{"apart_producer", ACROSS, ALL, 2, 8, 3, 128, 64, 64, false, true},
@@ -43,7 +43,7 @@ typedef struct matrices {
 	float *c;
 } matrices;
 
-/* The k that a tile's sum goes over: whole rounds. */
+/* The k that a tile's sum goes over: whole iterations. */
 static void range_of(const cluster_case *c, int t, int k, int *first, int *last)
 {
 	*first = strcmp(c->first, "0") == 0 ? 0 : t % 2 * 32;
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		run(&s, &cases[i], 250, 256, 208); /* tiles by twos and fours */
 		run(&s, &cases[i], 290, 176, 80);  /* an odd number of them */
-		run(&s, &cases[i], 256, 128, 24);  /* fewer rounds than stages */
+		run(&s, &cases[i], 256, 128, 24);  /* fewer iterations than stages */
 	}
 	return suite_close(&s);
 }

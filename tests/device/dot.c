@@ -321,8 +321,8 @@ static void run_loop(suite *s, const kind *d, problem p, int bm, int bn, int bk,
 	run(s, d, &p, name, text);
 }
 
-/* Rounds fewer than, as many as and more than the stages; twice over, so that a ring is filled again while it may still
- * be read. */
+/* Rounds fewer than, as many as and more than the stages; twice over, so that a multibuffer is filled again while it
+ * may still be read. */
 static void run_stages(suite *s, const kind *d, int rounds, int stages, int warps, int rows)
 {
 	char name[128], text[2048];

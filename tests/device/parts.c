@@ -1,6 +1,6 @@
 /* Tiles of more elements than a thread has registers: stores, sums and the rest of them become loops over parts
- * (compiler/transform/parts.c), where the GPU's code is made.  Every reduction, type and axis, masks that no part divides,
- * updates in place, and what a loop over parts would do wrong, against loops here. */
+ * (compiler/transform/parts.c), where the GPU's code is made.  Every reduction, type and axis, masks that no part
+ * divides, updates in place, and what a loop over parts would do wrong, against loops here. */
 #include "device_test.h"
 
 /* ---- reductions ---- */
@@ -138,8 +138,8 @@ static void reductions(suite *s)
 typedef struct matrices {
 	const char *name, *type, *out, *operation;
 	int m, n, k, warps;
-	bool turned; /* b is there as [n, k] */
-	bool again;  /* and then the elements are doubled, along rows summed up */
+	bool transposed; /* b is there as [n, k] */
+	bool again;      /* and then the elements are doubled, along rows summed up */
 } matrices;
 
 static void one_product(suite *s, const matrices *p)
@@ -153,7 +153,7 @@ static void one_product(suite *s, const matrices *p)
 		"    let b = load(w + %s).to(%s);\n    let c = (i[:, None] - j[None, :]).to(%s);\n"
 		"    let v = %s;\n    store(z + i[:, None] * %d + j[None, :], %s);\n}\n",
 		p->warps, p->m, p->k, p->n, p->k, p->type,
-		p->turned ? "l[:, None] + j[None, :] * n" : "l[:, None] * n + j[None, :]", p->type, p->out,
+		p->transposed ? "l[:, None] + j[None, :] * n" : "l[:, None] * n + j[None, :]", p->type, p->out,
 		p->operation, p->n, p->again ? "(v + sum(v, axis = 1)[:, None]).to(f32)" : "v.to(f32)");
 	size_t na = (size_t)(p->m * p->k), nb = (size_t)(p->k * p->n), nz = (size_t)(p->m * p->n);
 	float *a = suite_alloc(4 * na), *b = suite_alloc(4 * nb), *got = suite_alloc(4 * nz);
@@ -162,8 +162,8 @@ static void one_product(suite *s, const matrices *p)
 	for (size_t i = 0; i < nb; i++) b[i] = (float)(suite_random(&state) % 3) - 1;
 	const void *inputs[] = {a, b};
 	size_t bytes[] = {4 * na, 4 * nb};
-	bool good =
-		suite_run(s, p->name, text, NULL, 0, SCALAR_F32, got, nz, inputs, bytes, 2, p->turned ? p->k : p->n);
+	bool good = suite_run(
+		s, p->name, text, NULL, 0, SCALAR_F32, got, nz, inputs, bytes, 2, p->transposed ? p->k : p->n);
 	int wrong = 0;
 	double *row = suite_alloc((size_t)p->n * sizeof *row);
 	for (int i = 0; good && i < p->m; i++) {
@@ -171,7 +171,8 @@ static void one_product(suite *s, const matrices *p)
 		for (int j = 0; j < p->n; j++) {
 			row[j] = strstr(p->operation, ", c") ? i - j : 0;
 			for (int l = 0; l < p->k; l++)
-				row[j] += (double)a[i * p->k + l] * (double)b[p->turned ? j * p->k + l : l * p->n + j];
+				row[j] += (double)a[i * p->k + l] *
+					  (double)b[p->transposed ? j * p->k + l : l * p->n + j];
 			sum += row[j];
 		}
 		for (int j = 0; j < p->n; j++) {
@@ -262,7 +263,7 @@ static void want_shifted(const float *x, double *z, int n)
 	for (int i = ALL_OF_IT - 1; i >= 128; i--) z[i] = z[i - 128] + 1;
 }
 
-static void want_turned_in_place(const float *x, double *z, int n)
+static void want_transposed_in_place(const float *x, double *z, int n)
 {
 	(void)n;
 	for (int i = 0; i < 256; i++)
@@ -308,7 +309,7 @@ static void want_added(const float *x, double *z, int n)
 	for (int i = 0; i < n; i++) z[(int)x[i] + 4] += 2;
 }
 
-static void want_turned(const float *x, double *z, int n)
+static void want_transposed(const float *x, double *z, int n)
 {
 	(void)n;
 	for (int i = 0; i < ROWS; i++)
@@ -367,10 +368,10 @@ static const f32_program programs[] = {
 		HEAD "    store(z + p, load(x + p) + 1.0);\n    debug_barrier();\n    store(z + p, load(z + p) * 2.0 + "
 		     "1.0);\n}\n",
 		ALL_OF_IT, ALL_OF_IT, 0, want_in_place},
-	{"turned",
+	{"transposed",
 		HEAD "    store(z + arange(0, 128)[:, None] * 256 + i[None, :], trans(load(x + p) + i[:, "
 		     "None].to(f32)));\n}\n",
-		ALL_OF_IT, ALL_OF_IT, 0, want_turned},
+		ALL_OF_IT, ALL_OF_IT, 0, want_transposed},
 	{"scanned", HEAD "    store(z + p, cumsum(load(x + p), axis = 1));\n}\n", ALL_OF_IT, ALL_OF_IT, 0,
 		want_scanned},
 	{"joined",
@@ -394,7 +395,7 @@ static const f32_program programs[] = {
 		     "   }\n"
 		     "    debug_barrier();\n    store(z + p, load(z + p) + 5.0, mask = j[None, :] % 2 == 1);\n}\n",
 		ALL_OF_IT, ALL_OF_IT, 0, want_rounds},
-	/* A short tile of which each part needs a piece, turned round on the way. */
+	/* A short tile of which each part needs a piece, transposed round on the way. */
 	{"pieces",
 		HEAD "    let short = load(x + i);\n    store(z + p, load(x + p) * short[:, None] + flip(short)[:, "
 		     "None]);\n}\n",
@@ -405,12 +406,12 @@ static const f32_program programs[] = {
 		     "< 255);\n"
 		     "    store(z + p + 128, v + 1.0, mask = i[:, None] < 255);\n}\n",
 		ALL_OF_IT, ALL_OF_IT, 0, want_shifted},
-	{"turned_in_place",
+	{"transposed_in_place",
 		"kernel k(z: *f32, x: *const f32, n: i32) grid(1) options(num_warps = 1) {\n"
 		"    let i = arange(0, 256); let p = i[:, None] * 256 + i[None, :];\n"
 		"    store(z + p, load(x + p) + 1.0);\n    debug_barrier();\n    store(z + p, trans(load(z + "
 		"p)));\n}\n",
-		65536, 65536, 0, want_turned_in_place},
+		65536, 65536, 0, want_transposed_in_place},
 	/* In place, rows by rows; what each row gets of the first ones was loaded before. */
 	{"rows_in_place",
 		HEAD

@@ -1,7 +1,7 @@
 /* Blocks of tensors on any device: every size of element, blocks of rank 2 to 4 that reach over all edges, rows of any
- * length; products whose operands are tensors in each order of memory, in rings and alone.  Sizes that are multiples of
- * 16 take tensor maps where the target has them, odd ones never do; copies must be the same bytes, products are
- * compared with sums in double precision. */
+ * length; products whose operands are tensors in each order of memory, in multibuffers and alone.  Sizes that are
+ * multiples of 16 take tensor maps where the target has them, odd ones never do; copies must be the same bytes,
+ * products are compared with sums in double precision. */
 #include "device_test.h"
 
 /* ---- copies: C[i, j] = A[i - 3, j + SHIFT] where that lies in both, 0 where it lies in C only ---- */
@@ -90,7 +90,7 @@ typedef struct product_case {
 	int bm, bn, bk, warps, stages;
 	bool mixed;                                                           /* the second operand by pointers */
 	enum { A_TILE, FOR_TILES, WHILE_TILES, IF_TILES, LAST_ALONE } around; /* two programs go over all tiles */
-	bool apart; /* something is computed between a round's product and the next one */
+	bool apart; /* something is computed between an iteration's product and the next one */
 } product_case;
 
 static const product_case products[] = {
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 			run_copy(&s, &copies[i], &places[at]);
 	for (unsigned i = 0; i < sizeof products / sizeof products[0]; i++) {
 		run_product(&s, &products[i], 144, 80, 112);
-		run_product(&s, &products[i], 80, 144, 32); /* fewer rounds than stages */
+		run_product(&s, &products[i], 80, 144, 32); /* fewer iterations than stages */
 		run_product(&s, &products[i], 75, 91, 50);
 	}
 	return suite_close(&s);

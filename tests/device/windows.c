@@ -62,7 +62,7 @@ static double a_other(const double *x, int i, int k, int n)
 	return i < ROWS && k < n - 8 ? x[(long)i * n + k] : 1;
 }
 
-static double a_turned(const double *x, int i, int k, int n)
+static double a_transposed(const double *x, int i, int k, int n)
 {
 	return i < ROWS && k < n ? x[(long)k * ROWS + i] : 0;
 }
@@ -149,11 +149,11 @@ static const window_case cases[] = {
 		a_other, b_plain, NULL},
 	{"other_zero", "*const f16", "*const f16", PA PB, "0, n, 32",
 		"let a = load(pa, " MASK_A ", other = 0.0); " LOAD_B, BOTH, a_plain, b_plain, NULL},
-	{"turned", "*const f16", "*const f16", "var pa = x + i[:, None] + l[None, :] * 72; " PB, "0, n, 32",
-		LOAD_A LOAD_B, "pa += 32 * 72; pb += 32 * n;", a_turned, b_plain, NULL},
-	{"turned_tile", "*const f16", "*const f16", "var pa = x + i[None, :] + l[:, None] * 72; " PB, "0, n, 32",
+	{"transposed", "*const f16", "*const f16", "var pa = x + i[:, None] + l[None, :] * 72; " PB, "0, n, 32",
+		LOAD_A LOAD_B, "pa += 32 * 72; pb += 32 * n;", a_transposed, b_plain, NULL},
+	{"transposed_tile", "*const f16", "*const f16", "var pa = x + i[None, :] + l[:, None] * 72; " PB, "0, n, 32",
 		"let a = trans(load(pa, mask = (i < 72)[None, :] & (l < n - k)[:, None])); " LOAD_B,
-		"pa += 32 * 72; pb += 32 * n;", a_turned, b_plain, NULL},
+		"pa += 32 * 72; pb += 32 * n;", a_transposed, b_plain, NULL},
 	{"every_other_row", "*const f16", "*const f16", PB, "0, n, 32",
 		NEW_A("2 * i", "k + l", "(i < 36)[:, None] & (k + l < n)[None, :]") LOAD_B, "pb += 32 * n;",
 		a_every_other, b_plain, NULL},

@@ -87,7 +87,7 @@ kernel ieee(y: *f32, x: *const f32, w: *const f32) grid(1) {
     let p = i[:, None] * 256 + i[None, :];
     store(y + p, dot(load(x + p), load(w + p), precision = "ieee"));
 }
-kernel turned(y: *i32, x: *const i32) grid(1) {
+kernel transposed(y: *i32, x: *const i32) grid(1) {
     let i = arange(0, 131072);
     store(y + i, sort(load(x + i)));
 }
@@ -130,7 +130,7 @@ status 1 "what a loop carries" "$briefly" "$blkc" tiles.blk --kernel=iterate
 says "tiles.blk:42:.*: error.E0723.: kernel 'iterate' becomes about [0-9]* instructions a thread, more than 500000"
 says_text "no loop over parts of this tile: a loop carries it"
 says_text "--max-code=N"
-status 1 "what needs all of a tile" "$briefly" "$blkc" tiles.blk --kernel=turned --max-code=1000
+status 1 "what needs all of a tile" "$briefly" "$blkc" tiles.blk --kernel=transposed --max-code=1000
 says_text "no loop over parts of this tile: it is made by sort, which needs all of it"
 status 1 "a sum of floats with two users" "$briefly" "$blkc" tiles.blk --kernel=running --max-code=10000
 says_text "no loop over parts of this tile: it takes a sum of floats that has another use, and would be another one in parts"

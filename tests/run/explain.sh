@@ -39,21 +39,21 @@ status 2 "no GPU code, no record" "$blkc" $softmax --target=cpu --emit=explain
 
 # A loop that loads ahead.
 status 0 "copies" "$blkc" examples/matmul/matmul.blk --kernel=matmul --emit=explain -o - --specialize=a%16,b%16,c%16,M%16,N%16,K%16
-says_text "copy ahead a f16[128,32]: a ring of 3 stages, 2 accesses of 16 bytes a thread, masked, matrix loads, 24576 bytes"
+says_text "copy ahead a f16[128,32]: a multibuffer of 3 stages, 2 accesses of 16 bytes a thread, masked, matrix loads, 24576 bytes"
 says_text "barrier [loop depth 1]"
 
 says_text "product acc f32[128,128] [loop depth 1]: mma.sync m16n8k16"
 silent "not wgmma"
 matmul="examples/matmul/matmul.blk --kernel=matmul --target=sm_90a --emit=explain -o -"
 status 0 "warpgroups" "$blkc" $matmul --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64 -D num_stages=4
-says_text "tensor copy a f16[128,64]: load ahead by a tensor map, 1 copy of 16384 bytes, by one thread, swizzled in 128 bytes, into a ring of 4 stages"
-says_text "product acc f32[128,128] [loop depth 1]: wgmma m64n128k16, 4 a warpgroup, a from ring, b from ring, left running"
+says_text "tensor copy a f16[128,64]: load ahead by a tensor map, 1 copy of 16384 bytes, by one thread, swizzled in 128 bytes, into a multibuffer of 4 stages"
+says_text "product acc f32[128,128] [loop depth 1]: wgmma m64n128k16, 4 a warpgroup, a from multibuffer, b from multibuffer, left running"
 silent "not copied ahead"
 status 0 "products as JSON" "$blkc" examples/matmul/matmul.blk --kernel=matmul --target=sm_90a --emit=json -o - -D BK=32 --specialize=a%16,b%16,c%16,M%16,N%16,K%16
-says_text '"instruction": "wgmma m64n128k16", "instructions": 2, "a_from": "ring", "b_from": "ring", "left_running": true'
+says_text '"instruction": "wgmma m64n128k16", "instructions": 2, "a_from": "multibuffer", "b_from": "multibuffer", "left_running": true'
 status 0 "clusters" "$blkc" $matmul --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64 -D num_ctas=2
 says_text "8 warps and 1 of a producer, clusters of 2 programs"
-says_text "tensor copy a f16[128,64]: load ahead by a tensor map, 2 copies of 8192 bytes, by one thread of a producer warp, swizzled in 128 bytes, into a ring of"
+says_text "tensor copy a f16[128,64]: load ahead by a tensor map, 2 copies of 8192 bytes, by one thread of a producer warp, swizzled in 128 bytes, into a multibuffer of"
 says_text "            by the 2 programs of a cluster together, where it is the same for all"
 status 0 "clusters as JSON" "$blkc" examples/matmul/matmul.blk --kernel=matmul_persistent --target=sm_90a --emit=json -o - -D num_ctas=4 --specialize=a%16,b%16,c%16,M%16,N%16,K%16
 says_text '"cluster": 4'
@@ -74,10 +74,10 @@ says_text "not wgmma: wgmma wants 64 rows, and 8 columns for every four warps"
 status 0 "one stage" "$blkc" $matmul --specialize=a%16,b%16,K%16,N%16 -D num_stages=1
 says_text "not copied ahead: the loop has one stage"
 
-# Blocks of tensors that run ahead: a ring each.
+# Blocks of tensors that run ahead: a multibuffer each.
 tensors="examples/matmul/matmul.blk --kernel=matmul_tensor --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
 status 0 "blocks ahead" "$blkc" $tensors --emit=explain -o -
-says_text "tensor copy a f16[128,32]: load ahead by a tensor map, 1 copy of 8192 bytes, by one thread, swizzled in 64 bytes, into a ring of 3 stages, 24576 bytes"
+says_text "tensor copy a f16[128,32]: load ahead by a tensor map, 1 copy of 8192 bytes, by one thread, swizzled in 64 bytes, into a multibuffer of 3 stages, 24576 bytes"
 says_text "tensor copy b f16[32,128]: load ahead by a tensor map, 2 copies of 4096 bytes"
 says_text "not by a producer warp: no loop is around this one"
 status 0 "blocks ahead as JSON" "$blkc" $tensors --emit=json -o -
@@ -87,7 +87,7 @@ says_text '"producer": false, "why_no_producer": "no loop is around this one, an
 persistent="examples/matmul/matmul.blk --kernel=matmul_persistent --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
 status 0 "a producer" "$blkc" $persistent -D BN=128 --emit=explain -o -
 says_text "sm_90a, 8 warps and 1 of a producer"
-says_text "by one thread of a producer warp, swizzled in 64 bytes, into a ring of 3 stages"
+says_text "by one thread of a producer warp, swizzled in 64 bytes, into a multibuffer of 3 stages"
 status 0 "a producer's warpgroup" "$blkc" $persistent -D BN=256 -D BK=64 -D num_stages=4 --emit=explain -o -
 says_text "sm_90a, 8 warps and 4 of a producer"
 status 0 "a producer as JSON" "$blkc" $persistent -D BN=128 --emit=json -o -
@@ -100,7 +100,7 @@ many="examples/matmul/matmul.blk --kernel=matmul --emit=explain -o - --specializ
 status 0 "stages that fit" "$blkc" $many --target=sm_86 -D num_stages=3
 silent "shared memory does not hold them"
 status 0 "fewer stages" "$blkc" $many --target=sm_86 -D max_shared=81920
-says_text "a ring of 2 stages"
+says_text "a multibuffer of 2 stages"
 says_text "not 3 stages: shared memory does not hold them"
 status 1 "more stages than fit" "$blkc" $many --target=sm_86 -D num_stages=4
 says_text "hint: num_stages = 3 fits"

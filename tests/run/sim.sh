@@ -357,7 +357,7 @@ for k in 1 2; do
 	says 'a race on\|undefined\|under way'
 done
 
-# Programs of a cluster that bring each other blocks: each must give slots back to the others and copy for all.
+# Programs of a cluster that bring each other blocks: each must release slots to the others and copy for all.
 for kernel in matmul_tensor matmul_persistent; do
 	"$blkc" examples/matmul/matmul.blk --kernel=$kernel --target=sm_90a -D BM=64 -D BN=64 -D BK=64 -D num_warps=4 -D num_stages=3 \
 		-D num_ctas=2 --specialize=c%16,a%16,b%16,M%16,N%16,K%16 -o kernel.ptx

@@ -11,7 +11,7 @@
 	"%zero = const {value=0} : i32 %one = const {value=1} : i32 %two = const {value=2} : i32\n"                    \
 	"%pid = program_id {axis=0} : i32 %other = program_id {axis=1} : i32 %d = sub %pid, %other : i32\n"            \
 	"%r = arange {lo=5} : i32[8] %ns = splat %n : i32[8] %ms = splat %m : i32[8] %ds = splat %d : i32[8]\n"
-#define FOR " {num_stages=0 unroll=0 flatten=0 once=0} "
+#define FOR " {num_stages=0 unroll=0 flatten=0 accumulator_init=0} "
 
 static ir_value *named(ir_block *b, const char *name)
 {
@@ -390,22 +390,22 @@ static void never_negative(void **state)
 	};
 	unsigned wrong = 0;
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
-		signs s = {0};
+		int_range s = {0};
 		ir_value *v = value_of(arena_printf(&memory, "%s print %%b {text=\"here\"}", rows[i].body), &s.context);
 		s.at = s.context.func->body->last->prev;
-		bool good = signs_never_negative(&s, v);
+		bool good = int_range_never_negative(&s, v);
 		if (good != (rows[i].guards >= 0) || (good && s.nguards != (unsigned)rows[i].guards))
 			wrong++, print_error("`%s` is %s with %u guards, not %d\n", rows[i].body,
 					 good ? "never negative" : "open", s.nguards, rows[i].guards);
 	}
 	assert_int_equal(wrong, 0);
 	/* an assumption behind the place */
-	signs late = {0};
+	int_range late = {0};
 	ir_value *v = value_of(V "print %b {text=\"here\"} " ASSUME("ge", "0"), &late.context);
 	late.at = v->def->next;
-	assert_false(signs_never_negative(&late, v));
+	assert_false(int_range_never_negative(&late, v));
 	late.at = late.context.func->body->last;
-	assert_true(signs_never_negative(&late, v));
+	assert_true(int_range_never_negative(&late, v));
 #undef ASSUME
 #undef V
 }
@@ -414,16 +414,16 @@ static void never_negative(void **state)
 static void guards(void **state)
 {
 	(void)state;
-	signs s = {0};
+	int_range s = {0};
 	for (int n = 0; n < MOST_GUARDS; n++) {
 		affine sum = {0};
 		assert_true(affine_add_number(&sum, n + 1));
-		for (int again = 0; again < 2; again++) assert_true(signs_guard(&s, &sum));
+		for (int again = 0; again < 2; again++) assert_true(int_range_guard(&s, &sum));
 		assert_int_equal(s.nguards, n + 1);
 	}
 	affine more = {0};
 	assert_true(affine_add_number(&more, MOST_GUARDS + 1));
-	assert_false(signs_guard(&s, &more));
+	assert_false(int_range_guard(&s, &more));
 	assert_int_equal(s.nguards, MOST_GUARDS);
 }
 

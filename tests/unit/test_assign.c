@@ -244,8 +244,8 @@ static void test_loops(void **state)
 		 *pitch = param(k, "pitch", ir_scalar_type(SCALAR_I32), 16);
 	ir_value *o = offsets2(k, 64, 64, pitch), *p = offset_pointer(k, x, o);
 	ir_value *zero = ir_constant(&k->at, shaped(SCALAR_F32, 2, 64, 64), 0);
-	ir_value *turned = transpose(k, load(k, p, NULL));
-	ir_value *inits[] = {p, zero, turned};
+	ir_value *transposed = transpose(k, load(k, p, NULL));
+	ir_value *inits[] = {p, zero, transposed};
 	ir_op *loop = begin_for(k, n, 3, inits);
 	ir_value **in = loop->regions[0]->args;
 	ir_value *v = load(k, in[1], NULL), *step = number(k, SCALAR_I32, 64);
@@ -406,10 +406,10 @@ static ir_value *some_pointer(program *p, const ir_value *v)
 	ir_value *o = arange(k, n);
 	ir_type t = ir_with_elem(v->type, SCALAR_I32);
 	if (v->type.rank == 2 && rand() % 3 == 0) {
-		ir_type turned = t;
-		turned.dim[0] = t.dim[1];
-		turned.dim[1] = t.dim[0];
-		return offset_pointer(k, p->pointer, transpose(k, ir_build1(&k->at, IR_RESHAPE, turned, 1, &o)));
+		ir_type transposed = t;
+		transposed.dim[0] = t.dim[1];
+		transposed.dim[1] = t.dim[0];
+		return offset_pointer(k, p->pointer, transpose(k, ir_build1(&k->at, IR_RESHAPE, transposed, 1, &o)));
 	}
 	if (rand() % 4 == 0) { /* addresses that come from memory */
 		ir_value *from = same_shape(p, v);

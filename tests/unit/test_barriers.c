@@ -55,7 +55,7 @@ static void test_softmax(void **state)
 	assert_int_equal(barriers(w.k), 0);
 	assert_int_equal(w.k->func->shared_bytes, 2 * 4 * sizeof(float));
 	kernel_free(w.k);
-	/* Persistent: the store of one round and that of the next are kept apart by the reductions' barriers. */
+	/* Persistent: the store of one iteration and that of the next are kept apart by the reductions' barriers. */
 	w = world_new(4);
 	begin_for(w.k, w.n, 0, NULL);
 	softmax(&w, w.px, w.py);
@@ -72,7 +72,7 @@ static void test_softmax(void **state)
 	kernel_free(w.k);
 }
 
-/* A single reduction in a loop: the next round's write waits for this round's reads. */
+/* A single reduction in a loop: the next iteration's write waits for this iteration's reads. */
 static void test_back_edge(void **state)
 {
 	(void)state;
@@ -471,11 +471,11 @@ static void follow(model *m, const ir_block *b, states *s)
 			for (unsigned i = 0; i < other.n; i++) add_state(s, other.at[i].accesses, other.at[i].scratch);
 		} else if (o->kind == IR_FOR) {
 			for (unsigned before = 0; before != s->n;) {
-				states round = *s;
+				states iteration = *s;
 				before = s->n;
-				follow(m, o->regions[0], &round);
-				for (unsigned i = 0; i < round.n; i++)
-					add_state(s, round.at[i].accesses, round.at[i].scratch);
+				follow(m, o->regions[0], &iteration);
+				for (unsigned i = 0; i < iteration.n; i++)
+					add_state(s, iteration.at[i].accesses, iteration.at[i].scratch);
 			}
 		} else
 			step(m, s, o);
@@ -531,13 +531,13 @@ static void test_random_programs(void **state)
 	(void)state;
 	srand(5);
 	unsigned placed = 0, redundant = 0;
-	for (unsigned round = 0; round < 3000; round++) {
+	for (unsigned iteration = 0; iteration < 3000; iteration++) {
 		world w = world_new(4);
 		ir_value *c = param(w.k, "c", ir_scalar_type(SCALAR_BOOL), 1), *v = load(w.k, w.px, NULL);
 		random_block(&w, v, c, 3);
 		schedule(w.k);
 		ir_value *y = w.py, *z = w.pz;
-		if (races(w.k, y, z, NULL)) fail_msg("program %u races", round);
+		if (races(w.k, y, z, NULL)) fail_msg("program %u races", iteration);
 		ir_op *list[512] = {0};
 		ir_walk(w.k->func->body, collect_barriers, list);
 		for (unsigned i = 0; list[i]; i++) {

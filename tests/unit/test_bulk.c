@@ -218,18 +218,18 @@ static void product(const char *tensors, const char *a, const char *b, const cha
 
 #define ROWS "let A = tensor(a, [m, k]); let B = tensor(b, [k, n]);"
 
-static void test_rings(void **state)
+static void test_multibuffers(void **state)
 {
 	(void)state;
 	product(ROWS, "A.load([i, t], [128, 64])", "B.load([t, j], [64, 128])", "0, k, 64, num_stages = 4");
-	assert_int_equal(count(ir, "ring {stages=4 swizzle=128 fast=1}"), 2);
+	assert_int_equal(count(ir, "multibuffer {stages=4 swizzle=128 fast=1}"), 2);
 	assert_int_equal(count(ir, "mbarriers {count=4 arrivals=1}"), 1);
-	assert_int_equal(count(ir, "mbarrier_expect"), 4); /* three rounds in front, one inside */
+	assert_int_equal(count(ir, "mbarrier_expect"), 4); /* three iterations in front, one inside */
 	assert_int_equal(count(ir, "{bytes=32768}"), 4);
 	assert_int_equal(count(ir, "bulk_copy"), 8);
 	assert_int_equal(count(ir, "bulk_load"), 0);
 	assert_int_equal(count(ir, "async_"), 0);
-	assert_int_equal(count(ir, "ring_read"), 0);
+	assert_int_equal(count(ir, "multibuffer_read"), 0);
 	assert_int_equal(count(ir, "convert_layout"), 0);
 	assert_int_equal(count(ir, "mbarrier_wait "), 1);
 	assert_int_equal(count(ir, "wgmma_wait {pending=1}"), 1);       /* products stay in flight */
@@ -254,23 +254,24 @@ static void test_rings(void **state)
 	/* operands that lie across, read as they lie */
 	product("let A = tensor(a, [m, k]); let B = tensor(b, [k, n], [1, k]);", "A.load([i, t], [128, 64])",
 		"B.load([t, j], [64, 128])", "0, k, 64");
-	assert_int_equal(count(ir, "turned=2"), 1);
-	assert_int_equal(count(ir, "ring_read"), 0);
+	assert_int_equal(count(ir, "transposed=2"), 1);
+	assert_int_equal(count(ir, "multibuffer_read"), 0);
 	product(ROWS, "A.load([i, t], [128, 64])", "trans(trans(B.load([t, j], [64, 128])))", "0, k, 64");
-	assert_int_equal(count(ir, "ring_read"), 0);
+	assert_int_equal(count(ir, "multibuffer_read"), 0);
 	/* one operand by pointers that are no window, as they may begin anywhere: its copies run beside */
 	product(ROWS, "A.load([i, t], [128, 64])",
 		"load(b + (t - i + arange(0, 64))[:, None] * n + j + arange(0, 128)[None, :])", "0, k, 64");
 	assert_int_equal(count(ir, "mbarrier_wait "), 1);
-	assert_int_equal(count(ir, "async_wait"), 1); /* a round's: behind the loop all copies have been waited for */
-	assert_int_equal(count(ir, "ring_read"), 0);
+	assert_int_equal(
+		count(ir, "async_wait"), 1); /* an iteration's: behind the loop all copies have been waited for */
+	assert_int_equal(count(ir, "multibuffer_read"), 0);
 	/* what is read by threads: no product */
 	compile("sm_90a", promised, 3, PARAMETERS,
 		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]); var s = zeros([2, 16, 64], f16);\n"
 		"let T = tensor(a, [m, m, n]);\n"
 		"for t in range(0, n, 64) { s += T.load([0, 0, t], [2, 16, 64]); }\n"
 		"C.store([0, 0], reshape(s, [32, 64]));");
-	assert_int_equal(count(ir, "ring_read"), 1);
+	assert_int_equal(count(ir, "multibuffer_read"), 1);
 	assert_int_equal(count(ir, "bulk_load"), 0);
 	/* not ahead, then not by copies: one stage, a step that is not known, a while, a branch */
 	product(ROWS, "A.load([i, t], [128, 64])", "B.load([t, j], [64, 128])", "0, k, 64, num_stages = 1");
@@ -279,7 +280,7 @@ static void test_rings(void **state)
 	assert_int_equal(count(ir, "bulk_copy") + count(ir, "bulk_load"), 0);
 }
 
-/* Two products of a round that share an operand: it comes once, and both stay in flight. */
+/* Two products of an iteration that share an operand: it comes once, and both stay in flight. */
 static void test_shared_operand(void **state)
 {
 	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
@@ -300,26 +301,26 @@ static void test_shared_operand(void **state)
 			     "C.store([0, 0], u); C.store([%u, %u], v);",
 			parts[i][1], parts[i][0], i ? 0 : 128, i ? 128 : 0);
 		compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32", body);
-		assert_int_equal(count(ir, " = ring {stages=4"), 3);
+		assert_int_equal(count(ir, " = multibuffer {stages=4"), 3);
 		assert_int_equal(count(ir, "bulk_copy"), 4 * 3);
 		assert_int_equal(count(ir, "bulk_load"), 0);
-		assert_int_equal(count(ir, "ring_read"), 0);
+		assert_int_equal(count(ir, "multibuffer_read"), 0);
 		assert_int_equal(count(ir, " = wgmma "), 2);
 		assert_int_equal(count(ir, "wgmma_wait {pending=2}"), 1);
 		assert_int_equal(count(ptx, "wgmma.fence"), 1); /* in front of both, and one wait behind them */
 		assert_int_equal(count(ptx, "wgmma.wait_group.sync.aligned 0;"), 1);
-		assert_int_equal(count(ir, "cta_barrier"), 2);        /* of the ring, and none for the stores: */
+		assert_int_equal(count(ir, "cta_barrier"), 2);        /* of the multibuffer, and none for the stores: */
 		assert_int_equal(count(ir, "bulk_wait {read=1}"), 1); /* the second one's scratch is its own */
 		assert_int_equal(count(ir, "bulk_wait\n"), 0);
 		assert_int_equal(count(ptx, "st.shared.v"), 0);
 	}
-	/* one of them takes it turned */
+	/* one of them takes it transposed */
 	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32",
 		ROWS " let C = tensor(c, [m, n]); var u = zeros([64, 64], f32); var v = zeros([64, 64], f32);\n"
 		     "for t in range(0, k, 64) { let y = B.load([t, 0], [64, 64]); u = dot(A.load([0, t], [64, 64]), "
 		     "y, u);\n"
 		     "v = dot(A.load([64, t], [64, 64]), trans(y), v); }\nC.store([0, 0], u); C.store([64, 0], v);");
-	assert_int_equal(count(ir, "ring_read"), 0);
+	assert_int_equal(count(ir, "multibuffer_read"), 0);
 	assert_int_equal(count(ir, "wgmma_wait {pending=2}"), 1);
 	/* words of an operand are written in front of the second one, too: its own fence */
 	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32",
@@ -335,7 +336,7 @@ static void test_shared_operand(void **state)
 		     "for t in range(0, k, 64) { let y = B.load([t, 0], [64, 64]); u = dot(A.load([0, t], [64, 64]), "
 		     "y, u);\n"
 		     "v += y; }\nC.store([0, 0], u); C.store([64, 0], v);");
-	assert_int_equal(count(ir, "ring_read"), 1);
+	assert_int_equal(count(ir, "multibuffer_read"), 1);
 }
 
 /* The sum of a product leaves by warps: 16 rows of 128 bytes at once, through two buffers a warp. */
@@ -462,7 +463,8 @@ static void in_order(const char *text, const char *const *order, unsigned n)
 		if (!(text = strstr(text, order[i]))) fail_msg("%s is missing, or not in its place:\n%s", order[i], ir);
 }
 
-/* Nothing but scalars, barriers and copies: no tile in the producer's region.  waits: of a round, and at the end. */
+/* Nothing but scalars, barriers and copies: no tile in the producer's region.  waits: of an iteration, and at the
+ * end. */
 static void check_producer(int waits)
 {
 	const char *region = strstr(ir, "  } do {");
@@ -476,23 +478,23 @@ static void check_producer(int waits)
 	assert_int_equal(count(ir, "bulk_copy"), 2); /* and none in the other one */
 }
 
-static void test_roles(void **state)
+static void test_partitions(void **state)
 {
 	(void)state;
 	persistent("grid(2) options(num_warps = 8)", ALL, DOT);
-	const char *const order[] = {"producer_warps=1", "ring {stages=3", "ring {stages=3",
-		"mbarriers {count=3 arrivals=1}", "mbarriers {count=3 arrivals=8}", "roles {", " = for ", " = for ",
-		"mbarrier_wait", " = wgmma ", "wgmma_wait {pending=1}", "mbarrier_arrive", "yield", " = wgmma_wait ",
-		"mbarrier_arrive", "bulk_store", "} do {", " = for ", " = for ", "mbarrier_wait", "mbarrier_expect",
-		"bulk_copy", "bulk_copy"};
+	const char *const order[] = {"producer_warps=1", "multibuffer {stages=3", "multibuffer {stages=3",
+		"mbarriers {count=3 arrivals=1}", "mbarriers {count=3 arrivals=8}", "partitions {", " = for ",
+		" = for ", "mbarrier_wait", " = wgmma ", "wgmma_wait {pending=1}", "mbarrier_arrive", "yield",
+		" = wgmma_wait ", "mbarrier_arrive", "bulk_store", "} do {", " = for ", " = for ", "mbarrier_wait",
+		"mbarrier_expect", "bulk_copy", "bulk_copy"};
 	in_order(ir, order, sizeof order / sizeof order[0]);
 	check_producer(1);
 	/* where the tile lies, only its store asks: behind the loop, while its last products run, where it is held */
-	const char *const behind[] = {"roles {", " = for ", " = for ", "mbarrier_arrive", "yield", " = div ",
-		"%i = mul", "hold %i, ", " = wgmma_wait ", "bulk_store"};
+	const char *const behind[] = {"partitions {", " = for ", " = for ", "mbarrier_arrive", "yield", " = div ",
+		"%i = mul", "sched_barrier %i, ", " = wgmma_wait ", "bulk_store"};
 	in_order(ir, behind, sizeof behind / sizeof behind[0]);
-	const char *roles = strstr(ir, "roles {");
-	assert_true(strstr(roles, " = div ") > strstr(roles, " = wgmma "));
+	const char *partitions = strstr(ir, "partitions {");
+	assert_true(strstr(partitions, " = div ") > strstr(partitions, " = wgmma "));
 	assert_int_equal(count(ptx, "popc.b32"), 1);
 	assert_non_null(strstr(strstr(ptx, "popc.b32"), "wgmma.wait_group.sync.aligned 0"));
 	assert_int_equal(count(ptx, "%sum1_0;"), 1);        /* read; all are, */
@@ -528,24 +530,24 @@ static void product_of(const char *before, const char *range, const char *body, 
 	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32", text);
 }
 
-/* Sums that begin with the first product of a loop that has a round in any case. */
+/* Sums that begin with the first product of a loop that has an iteration in any case. */
 static void test_once(void **state)
 {
 	(void)state;
 	static const char *const zero = "var s = zeros([128, 128], f32);", *const step = "0, k, 64";
 	product_of(zero, step, DOT, "");
-	assert_int_equal(count(ir, "once=1"), 1);
-	/* without rounds every block lies in front of its array, by the index along its lines */
+	assert_int_equal(count(ir, "accumulator_init=1"), 1);
+	/* without iterations every block lies in front of its array, by the index along its lines */
 	assert_int_equal(count(ir, "const {value=-1048576}"), 1);
 	assert_int_equal(count(ptx, "mov.b32 %sum1_0"), 0);
 	assert_int_equal(count(ptx, ", 1, 1, 0, 1;"), 8);    /* 64 rows, and 16 of k, each, */
 	assert_int_equal(count(ptx, ", 1, 1, 1, 0, 1;"), 6); /* and all but the first of k add in any case */
 	product_of(zero, "i, k, 64", DOT, "");
-	assert_int_equal(count(ir, "once=1"), 1);
+	assert_int_equal(count(ir, "accumulator_init=1"), 1);
 	product_of(zero, "0, 256, 64", DOT, ""); /* of which it is known: nothing is chosen */
-	assert_int_equal(count(ir, "once=1"), 1);
+	assert_int_equal(count(ir, "accumulator_init=1"), 1);
 	assert_int_equal(count(ir, "-1048576"), 0);
-	/* not zeros; something else that is seen behind the loop; that a round does; that it reads */
+	/* not zeros; something else that is seen behind the loop; that an iteration does; that it reads */
 	const char *const others[][3] = {{"var s = full([128, 128], 1.0);", DOT, ""},
 		{"var s = zeros([128, 128], f32); var last = 0;", DOT " last = t;",
 			"if m > 5 { store(c, last.to(f16)); }"},
@@ -556,7 +558,7 @@ static void test_once(void **state)
 			""}};
 	for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
 		product_of(others[i][0], step, others[i][1], others[i][2]);
-		assert_int_equal(count(ir, "once=1"), 0);
+		assert_int_equal(count(ir, "accumulator_init=1"), 0);
 		assert_int_equal(count(ir, "-1048576"), 0);
 	}
 }
@@ -569,13 +571,13 @@ static void test_batches(void **state)
 		"128])");
 	check_producer(1);
 	assert_int_equal(count(ir, "by_warps=1"), 1);
-	assert_int_equal(count(ir, "ring_read"), 0);
+	assert_int_equal(count(ir, "multibuffer_read"), 0);
 	assert_int_equal(count(sig, "\nmap f16 128 64 16 1 ; p0 ; "), 1);
 	assert_int_equal(count(ptx, "cp.async.bulk.tensor.3d.global.shared::cta"), 4);
 	assert_int_equal(count(ptx, "cp.async.bulk.tensor.3d.shared::cluster.global"), 3);
 	batched("A.load([z, i, t], [1, 128, 64]).reshape([128, 64]), "
 		"B.load([z, j, t], [1, 128, 64]).reshape([128, 64]).trans()");
-	assert_int_equal(count(ir, "turned=2"), 1);
+	assert_int_equal(count(ir, "transposed=2"), 1);
 }
 
 /* Loads of what is done with the sums, how many of which are made in front of the wait for them. */
@@ -614,9 +616,9 @@ static void test_loads_ahead(void **state)
 	const char *const code[] = {"wgmma.mma_async", "wgmma.wait_group.sync.aligned 1", "ld.global.nc",
 		"ld.global.nc", "wgmma.wait_group.sync.aligned 0"};
 	in_order(ptx, code, sizeof code / sizeof code[0]);
-	assert_int_equal(count(ir, "once=1"), 0); /* a sum that meets others in a loop begins with zeros, */
+	assert_int_equal(count(ir, "accumulator_init=1"), 0); /* a sum that meets others in a loop begins with zeros, */
 	assert_int_equal(ahead("", 0), 0);
-	assert_int_equal(count(ir, "once=1"), 2); /* one that is stored as it is with a product */
+	assert_int_equal(count(ir, "accumulator_init=1"), 2); /* one that is stored as it is with a product */
 	/* by an index that is loaded itself */
 	assert_int_equal(ahead("s *= load(x + load(table + " I "))[:, None];", 2), 2);
 	/* they take few registers beside the sums: 8, of which a slice of 128 takes 1 in as many threads */
@@ -633,7 +635,7 @@ static void test_loads_ahead(void **state)
 }
 
 /* Something is computed between products: two warpgroups do it in turn, a single one has nobody to. */
-static bool one_loop_has_roles(int warps, const char *sum)
+static bool one_loop_has_partitions(int warps, const char *sum)
 {
 	static const blkc_promise all[] = {{"c", 16, 0}, {"a", 16, 0}, {"b", 16, 0}, {"n", 16, 0}, {"k", 16, 0}};
 	char parameters[256], text[1024];
@@ -647,48 +649,48 @@ static bool one_loop_has_roles(int warps, const char *sum)
 		"s = dot(A.load([0, t], [128, 64]), B.load([t, j], [64, 128]), %s); }\nC.store([0, j], s.to(f16));",
 		sum);
 	compile("sm_90a", all, 5, parameters, text);
-	return count(ir, "roles") > 0;
+	return count(ir, "partitions") > 0;
 }
 
-static void test_roles_of_one_loop(void **state)
+static void test_partitions_of_one_loop(void **state)
 {
 	(void)state;
-	assert_true(one_loop_has_roles(8, "s * scale"));
+	assert_true(one_loop_has_partitions(8, "s * scale"));
 	check_producer(1);
-	assert_int_equal(count(ir, "mbarrier_arrive"), 1); /* of this round's slot, at the end */
+	assert_int_equal(count(ir, "mbarrier_arrive"), 1); /* of this iteration's slot, at the end */
 	assert_int_equal(count(ir, "cta_barrier"), 0);
-	assert_false(one_loop_has_roles(4, "s * scale"));
-	assert_false(one_loop_has_roles(8, "s"));
+	assert_false(one_loop_has_partitions(4, "s * scale"));
+	assert_false(one_loop_has_partitions(8, "s"));
 }
 
-static void test_no_roles(void **state)
+static void test_no_partitions(void **state)
 {
 	(void)state;
 	/* a number that only one may take: the ticket is for all */
 	persistent(
 		"grid(2) options(num_warps = 4)", "for w in range(m) { let u = atomic_add(ticket, 1); if u < m", DOT);
-	assert_int_equal(count(ir, "roles"), 0);
+	assert_int_equal(count(ir, "partitions"), 0);
 	assert_int_equal(count(ir, "mbarriers_end"), 1);
 	/* a loop without products: how many programs run at once matters more */
 	compile("sm_90a", promised, 3, PARAMETERS,
 		"let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\nfor t in range(0, m, 16) {\n"
 		"var s = zeros([16, 64], f16);\nfor u in range(0, n, 64) { s += A.load([t, u], [16, 64]); }\n"
 		"C.store([t, 0], s); }");
-	assert_int_equal(count(ir, "roles"), 0);
+	assert_int_equal(count(ir, "partitions"), 0);
 	assert_int_equal(count(ir, "bulk_copy"), 3);
 	/* registers that the user counts */
 	persistent("grid(2) options(num_warps = 4, maxnreg = 128)", ALL, DOT);
-	assert_int_equal(count(ir, "roles"), 0);
-	/* plain pointers are copied too, round after round */
+	assert_int_equal(count(ir, "partitions"), 0);
+	/* plain pointers are copied too, iteration after iteration */
 	persistent("grid(2) options(num_warps = 4)", ALL,
 		"s = dot(A.load([i, t], [128, 64]), load(b + (t + arange(0, 64))[:, None] * n + j + arange(0, "
 		"128)[None, :]), s);");
-	assert_int_equal(count(ir, "roles"), 1);
+	assert_int_equal(count(ir, "partitions"), 1);
 	/* a load that is no bulk copy: it may begin in front of the array */
 	persistent("grid(2) options(num_warps = 4)", ALL,
 		"s = dot(A.load([i, t], [128, 64]), "
 		"load(b + (t - u + arange(0, 64))[:, None] * n + j + arange(0, 128)[None, :]), s);");
-	assert_int_equal(count(ir, "roles"), 0);
+	assert_int_equal(count(ir, "partitions"), 0);
 }
 
 /* Tile number t of programs that form clusters of two: `order` says what i and j are. */
@@ -722,7 +724,7 @@ static void test_clusters(void **state)
 	SHARED(1, 1); /* it is asked, of both */
 	assert_non_null(strstr(ir, " cluster=2 {"));
 	assert_int_equal(count(ir, "mbarriers {count=3 arrivals=8}"), 1); /* four warps of two programs */
-	const char *const order[] = {"cluster_size", "roles", " = for ", "mbarrier_wait", "wgmma_wait",
+	const char *const order[] = {"cluster_size", "partitions", " = for ", "mbarrier_wait", "wgmma_wait",
 		"mbarrier_arrive", "{programs=2}", "yield", "mbarrier_arrive", "{programs=2}", "bulk_store",
 		"mbarrier_wait", "mbarrier_expect", "bulk_copy", "{shares=2}", "yield", "mbarrier_wait",
 		"mbarrier_wait", "mbarrier_wait"}; /* three slots come back before the end */
@@ -745,15 +747,15 @@ static void test_clusters(void **state)
 	SHARED(0, 0);
 	clusters("let i = t * 128; let j = 0;", "if t > 0 { " ROUNDS " }");
 	SHARED(0, 0);
-	/* a loop behind another one, for whose ring there is no room: it makes its copies by itself */
+	/* a loop behind another one, for whose multibuffer there is no room: it makes its copies by itself */
 	clusters("let i = t * 128; let j = 0;", ROUNDS ROUNDS);
 	assert_int_equal(count(ptx, "barrier.cluster.arrive.aligned"), 1);
-	const char *const twice[] = {"roles", " = for ", "mbarrier_arrive", "bulk_copy", " = for ", "bulk_copy",
+	const char *const twice[] = {"partitions", " = for ", "mbarrier_arrive", "bulk_copy", " = for ", "bulk_copy",
 		"mbarriers_end", "bulk_store", "{shares=2}"};
 	in_order(ir, twice, sizeof twice / sizeof twice[0]);
 }
 
-static void test_clusters_of_roles(void **state)
+static void test_clusters_of_partitions(void **state)
 {
 	(void)state;
 	persistent("grid(2) options(num_warps = 8, num_ctas = 2)", ALL, DOT);
@@ -763,7 +765,7 @@ static void test_clusters_of_roles(void **state)
 	assert_int_equal(count(ptx, ".multicast::cluster ["), 2);
 	assert_int_equal(count(ptx, "barrier.cluster.wait"), 1); /* at the end the producer waits for what comes back */
 	assert_non_null(strstr(sig, "cluster 2\n"));
-	/* a slot is given back to the neighbour only by programs that make the same steps */
+	/* a slot is released to the neighbour only by programs that make the same steps */
 	persistent("grid(2) options(num_warps = 4, num_ctas = 2)",
 		"for w in range(m) { let u = load(table + w); if u > program_id(0)", DOT);
 	assert_int_equal(count(ptx, "multicast") + count(ptx, "barrier.cluster"), 0);
@@ -772,12 +774,13 @@ static void test_clusters_of_roles(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_clusters), cmocka_unit_test(test_clusters_of_roles),
-		cmocka_unit_test(test_what_takes_maps), cmocka_unit_test(test_who_takes_maps),
-		cmocka_unit_test(test_host_expressions), cmocka_unit_test(test_maps_are_merged),
-		cmocka_unit_test(test_pieces), cmocka_unit_test(test_rings), cmocka_unit_test(test_shared_operand),
-		cmocka_unit_test(test_stores_apart), cmocka_unit_test(test_stores), cmocka_unit_test(test_roles),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_clusters),
+		cmocka_unit_test(test_clusters_of_partitions), cmocka_unit_test(test_what_takes_maps),
+		cmocka_unit_test(test_who_takes_maps), cmocka_unit_test(test_host_expressions),
+		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_multibuffers), cmocka_unit_test(test_shared_operand),
+		cmocka_unit_test(test_stores_apart), cmocka_unit_test(test_stores), cmocka_unit_test(test_partitions),
 		cmocka_unit_test(test_once), cmocka_unit_test(test_batches), cmocka_unit_test(test_loads_ahead),
-		cmocka_unit_test(test_roles_of_one_loop), cmocka_unit_test(test_no_roles)};
+		cmocka_unit_test(test_partitions_of_one_loop), cmocka_unit_test(test_no_partitions)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

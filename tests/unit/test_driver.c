@@ -115,7 +115,7 @@ static int setup(void **state)
 	library.there = true;
 	return 0;
 }
-/* Closed as often as opened, and all is given back. */
+/* Closed as often as opened, and all is released. */
 static int teardown(void **state)
 {
 	(void)state;

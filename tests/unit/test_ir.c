@@ -458,14 +458,14 @@ static void verifier_checks_rearrangement(void **state)
 	check_refused(AB "%y = dot %a, %c : f64[16,8]", "the result is f64[16,8]");
 	check_refused(AB "%y = dot %a, %c, %a : f32[16,8]", "accumulator");
 	check_refused(AB "%y = wgmma %a : f32[16,8]", "1 operands");
-	check_refused(AB "%y = wgmma %a, %c {turned=4} : f32[16,8]", "turned=4");
-	check_refused(AB "%y = wgmma %a, %c {turned=1} : f32[16,8]", "a tile that is no ring is turned");
+	check_refused(AB "%y = wgmma %a, %c {transposed=4} : f32[16,8]", "transposed=4");
+	check_refused(AB "%y = wgmma %a, %c {transposed=1} : f32[16,8]", "a tile that is no multibuffer is transposed");
 	check_refused(AB "%y = wgmma %a, %c : f16[16,8]", "do not multiply to f16[16,8]");
 	check_refused(AB "%y = wgmma %a, %k : f32[16,8]", "f16[16,32] and f32[32,8] do not multiply");
 	check_refused(AB "%y = wgmma %a, %c, %a : f32[16,8]", "sum");
 	check_refused(AB "%y = wgmma_wait {pending=0} : f32[16,8]", "1 results of 0 operands");
-	check_refused(AB "hold", "no operands");
-	check_refused(AB "hold %a", "operand");
+	check_refused(AB "sched_barrier", "no operands");
+	check_refused(AB "sched_barrier %a", "operand");
 	check_refused(AB "%y = wgmma_wait %k {pending=-1} : f32[32,8]", "pending=-1");
 	check_refused(AB "%y = wgmma_wait %k {pending=0} : f32[16,8]", "result");
 	check_refused(AB "%left = splat %i : i32[16,32] %right = splat %i : i32[32,8] %y = dot %left, %right "
@@ -563,16 +563,16 @@ static void verifier_checks_levels(void **state)
 		"%y = mbarriers {count=2 arrivals=1} : i32 mbarrier_expect %y, %i {bytes=1048576} return", "bytes=");
 	check_refused_in(MAPPED, "mbarriers_end %i return", "no barriers");
 	check_refused_in(MAPPED,
-		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
+		"%r = multibuffer {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
 		"bulk_copy %r, %i, %y, %q, %i, %i {shares=1} return",
-		"no ring, or no tensor map");
+		"no multibuffer, or no tensor map");
 	check_refused_in(MAPPED,
-		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
+		"%r = multibuffer {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
 		"%m = tensor_map %q {map=\"f32 0 4 ; p8 ; 4\"} : *const f32 bulk_copy %r, %i, %y, %m, %i, %i "
 		"{shares=1} return",
 		"for a block of type f16[8,64]");
 	check_refused_in(MAPPED,
-		"%r = ring {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
+		"%r = multibuffer {stages=2 swizzle=128 fast=1}" BLOCK " %y = mbarriers {count=2 arrivals=1} : i32 "
 		"%m = tensor_map %q {map=\"f16 0 4 ; p8 ; 4\"} : *const f16 bulk_copy %r, %i, %y, %m, %i, %i, %i "
 		"{shares=2} "
 		"return",

@@ -275,8 +275,8 @@ static void test_shape_operations(void **state)
 	layout narrow = layout_unbroadcast(&l, tile(2, 64, 1, 0));
 	assert_true(layout_equal(&narrow, &wide));
 	uint8_t order[] = {1, 0}, cycle[] = {2, 0, 1};
-	layout turned = layout_permute(&l, order);
-	layout back = layout_unpermute(&turned, order);
+	layout transposed = layout_permute(&l, order);
+	layout back = layout_unpermute(&transposed, order);
 	assert_true(layout_equal(&back, &l));
 	layout cube = parse("reg (0,0,1)(0,0,2) lane (0,1,0)(0,2,0)(0,4,0)(1,0,0)(0,0,0) warp ()", tile(3, 2, 8, 4));
 	layout moved = layout_permute(&cube, cycle);

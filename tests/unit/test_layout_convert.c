@@ -328,7 +328,7 @@ static void test_roads(void **state)
 static void test_swizzle_choice(void **state)
 {
 	(void)state;
-	/* Dimensions turned, so that row bits are the low ones, as in the worked example. */
+	/* Dimensions transposed, so that row bits are the low ones, as in the worked example. */
 	layout a = parse("reg (1,0)(2,0)(0,8) lane (4,0)(8,0)(0,1)(0,2)(0,4) warp ()", tile2(16, 16));
 	layout b = parse("reg (0,1)(0,2)(8,0) lane (0,4)(0,8)(1,0)(2,0)(4,0) warp ()", tile2(16, 16));
 	layout_plan p = check(&a, &b, 4);

@@ -310,7 +310,7 @@ static void identities(void **state)
 	/* what must stay */
 	KEEP(F("0.0") "%r = add %x, %c : f32\n");  /* -0 + 0 is +0 */
 	KEEP(F("-0.0") "%r = sub %x, %c : f32\n"); /* -0 - -0 is +0 */
-	KEEP(F("0.0") "%r = mul %x, %c : f32\n");  /* nan, signs */
+	KEEP(F("0.0") "%r = mul %x, %c : f32\n");  /* nan, int_range */
 	KEEP("%r = sub %x, %x : f32\n");
 	KEEP("%r = eq %x, %x : bool\n");
 	KEEP("%n = lt %x, %x : bool\n%r = not %n : bool\n");
@@ -677,7 +677,7 @@ static void long_tiles_become_loops(void **state)
 		"  %1 = const {value=0} : i32\n"
 		"  %2 = const {value=32} : i32\n"
 		"  %3 = const {value=1} : i32\n"
-		"  %4 = for %1, %2, %3, %0 {num_stages=1 unroll=1 once=1} : f32 (%part: i32, %5: f32) {\n"
+		"  %4 = for %1, %2, %3, %0 {num_stages=1 unroll=1 accumulator_init=1} : f32 (%part: i32, %5: f32) {\n"
 		"    %6 = splat %q : (*const f32)[4096]\n"
 		"    %7 = arange {lo=0} : i32[4096]\n"
 		"    %8 = const {value=4096} : i32\n"

@@ -34,13 +34,13 @@ static void loads_become_copies(void **state)
 {
 	(void)state;
 	const char *s = scheduled(product("", "*const f16", LOAD_A, LOAD_B, "0, n, 32"), "sm_80");
-	assert_int_equal(count(s, "ring {stages=3}"), 2);
-	assert_int_equal(count(s, "async_copy"), 6); /* two rounds in front, one inside */
+	assert_int_equal(count(s, "multibuffer {stages=3}"), 2);
+	assert_int_equal(count(s, "async_copy"), 6); /* two iterations in front, one inside */
 	assert_int_equal(count(s, "async_commit"), 3);
 	assert_int_equal(count(s, "async_wait {pending=1}"), 1);
-	assert_int_equal(count(s, "async_wait"), 1); /* the last round's is for all that there is */
-	assert_int_equal(count(s, "ring_end"), 1);
-	assert_int_equal(count(s, "ring_read"), 2);
+	assert_int_equal(count(s, "async_wait"), 1); /* the last iteration's is for all that there is */
+	assert_int_equal(count(s, "multibuffer_end"), 1);
+	assert_int_equal(count(s, "multibuffer_read"), 2);
 	assert_int_equal(count(s, " = load "), 0);
 	assert_int_equal(count(s, "cta_barrier"), 0);
 	/* the pointer that the load used is gone: what is carried runs ahead */
@@ -48,20 +48,20 @@ static void loads_become_copies(void **state)
 	assert_non_null(loop);
 	assert_int_equal(count(loop, "ptr_add"), 4);
 	s = scheduled(product(", num_stages = 5", "*const f16", LOAD_A, LOAD_B, "0, n, 32"), "sm_90a");
-	assert_int_equal(count(s, "ring {stages=5}"), 2);
+	assert_int_equal(count(s, "multibuffer {stages=5}"), 2);
 	assert_int_equal(count(s, "async_wait {pending=3}"), 1);
 	s = scheduled(product(", num_stages = 5", "*const f16", LOAD_A, LOAD_B, "0, n, 32, num_stages = 2"), "sm_80");
-	assert_int_equal(count(s, "ring {stages=2}"), 2);
+	assert_int_equal(count(s, "multibuffer {stages=2}"), 2);
 	assert_int_equal(count(s, "async_wait {pending=0}"), 1);
 	/* a transposed operand is read across; other = 0.0 is what a copy leaves anyway */
 	s = scheduled(
 		product("", "*const f16", "trans(load(a + i[:, None] * 64 + k * 64 + i[None, :]))", LOAD_B, "0, n, 32"),
 		"sm_80");
-	assert_int_equal(count(s, "ring_read"), 2);
+	assert_int_equal(count(s, "multibuffer_read"), 2);
 	s = scheduled(
 		product("", "*const f16", "load(" PA ", mask = (l < n)[None, :], other = 0.0)", LOAD_B, "0, n, 32"),
 		"sm_80");
-	assert_int_equal(count(s, "ring_read"), 2);
+	assert_int_equal(count(s, "multibuffer_read"), 2);
 }
 
 /* What a dot's operand is computed from: read as the load lay, computed, converted as before. */
@@ -73,23 +73,23 @@ static void computed_operands(void **state)
 		{"*const f32", "trans(load(a + (k + i)[:, None] * 64 + i[None, :])).to(f16)"}};
 	for (unsigned i = 0; i < 3; i++) {
 		const char *s = scheduled(product("", forms[i][0], forms[i][1], LOAD_B, "0, n, 32"), "sm_80");
-		assert_int_equal(count(s, "ring_read"), 2);
+		assert_int_equal(count(s, "multibuffer_read"), 2);
 		assert_int_equal(count(s, " = load "), 0);
-		assert_int_equal(count(strstr(s, "ring_read"), "convert_layout"), 1);
+		assert_int_equal(count(strstr(s, "multibuffer_read"), "convert_layout"), 1);
 	}
 	/* a loop without a product loads when it needs the values */
 	const char *s = scheduled("kernel k(c: *f32, a: *const f32, b: *const f16, n: i32) grid(1) {\n"
 				  "var s = zeros([512], f32); let i = arange(0, 512);\n"
 				  "for k in range(0, n, 512) { s += load(a + k + i) * 2.0; }\nstore(c + i, s);\n}\n",
 		"sm_80");
-	assert_int_equal(count(s, "ring"), 0);
+	assert_int_equal(count(s, "multibuffer"), 0);
 }
 
 /* `a` stays a load: b alone is copied ahead. */
 static void check_stays(const char *a, const char *load_a)
 {
 	const char *s = scheduled(product("", a, load_a, LOAD_B, "0, n, 32"), "sm_80");
-	assert_int_equal(count(s, "ring_read"), 1);
+	assert_int_equal(count(s, "multibuffer_read"), 1);
 	assert_int_equal(count(s, " = load ") > 0, 1);
 }
 
@@ -115,12 +115,12 @@ static void loops_that_stay(void **state)
 			scheduled(product("", "*const f16", "load(a + i[:, None] * n + i[None, :] + k.to(i32) * 32)",
 					  "load(p)", ranges[i]),
 				"sm_80");
-		assert_int_equal(count(s, "ring"), 0);
+		assert_int_equal(count(s, "multibuffer"), 0);
 		assert_int_equal(count(s, "async"), 0);
 	}
 }
 
-/* 3 stages of 2 * 64 KiB do not fit; 1 is no ring. */
+/* 3 stages of 2 * 64 KiB do not fit; 1 is no multibuffer. */
 static void stages_that_fit(void **state)
 {
 	(void)state;
@@ -137,13 +137,13 @@ static void stages_that_fit(void **state)
 			"store(c + i[:, None] * 128 + j[None, :], s);\n}\n");
 		const char *s = scheduled(text, targets[pass]);
 		char word[32];
-		snprintf(word, sizeof word, "ring {stages=%d", stages[pass]);
-		assert_int_equal(count(s, "ring {"), stages[pass] ? 2 : 0);
+		snprintf(word, sizeof word, "multibuffer {stages=%d", stages[pass]);
+		assert_int_equal(count(s, "multibuffer {"), stages[pass] ? 2 : 0);
 		if (stages[pass]) assert_int_equal(count(s, word), 2);
 	}
 }
 
-/* What runs behind the loop may lie where the rings do, behind a barrier; so is what fills them again. */
+/* What runs behind the loop may lie where the multibuffers do, behind a barrier; so is what fills them again. */
 static void shared_memory(void **state)
 {
 	(void)state;
@@ -164,7 +164,7 @@ static void shared_memory(void **state)
 		assert_non_null(reduce);
 		assert_non_null(strstr(reduce, "shared(0, "));
 		assert_int_equal(count(s, "cta_barrier"), 1 + again);
-		if (again) assert_true(strstr(s, "cta_barrier") < strstr(s, "ring {"));
+		if (again) assert_true(strstr(s, "cta_barrier") < strstr(s, "multibuffer {"));
 	}
 }
 

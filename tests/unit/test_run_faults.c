@@ -389,7 +389,7 @@ static void test_memory(void **state)
 	for (size_t i = 0; i < RUNS; i++) good_run(&runs[i], "all");
 }
 
-/* Each buffer that a device gives back differs in turn: that is seen in what is compared, of each buffer by its name,
+/* Each buffer that a device releases differs in turn: that is seen in what is compared, of each buffer by its name,
  * and of those by addresses also where only one of the devices changed them. */
 static void test_differences(void **state)
 {

@@ -1,6 +1,6 @@
 /* Bulk copies on the simulator: boxes of tensors of every rank and swizzle, and a small matrix kernel of the kind that
- * the compiler makes: a ring that a producer fills and a warpgroup multiplies from.  Then the same with one thing
- * missing. */
+ * the compiler makes: a multibuffer that a producer fills and a warpgroup multiplies from.  Then the same with one
+ * thing missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

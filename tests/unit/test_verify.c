@@ -155,7 +155,8 @@ static void memory_access(void **state)
 	static const row maps[] = {
 		{"%m = tensor_map %i {map=\"f32 0 4 ; p8 ; 4\"} : i32", "something else than a pointer parameter"},
 		{"if %b { yield } else { yield } %m = tensor_map %q {map=none} : *const f32", "no map of *const f32"},
-		{"%k = for %i, %i, %i, %q {num_stages=0 unroll=0 flatten=0 once=0} : *const f32 (%n: i32, %r: *const "
+		{"%k = for %i, %i, %i, %q {num_stages=0 unroll=0 flatten=0 accumulator_init=0} : *const f32 (%n: i32, "
+		 "%r: *const "
 		 "f32) { %m = tensor_map %r {map=\"f32 0 4 ; p8 ; 4\"} : *const f32 yield %r }",
 			"something else than a pointer parameter"},
 		{"%y = bulk_load {shares=1} : f32[4]", "0 operands"},
@@ -234,17 +235,17 @@ static void products(void **state)
 		{AB "%y = dot %a, %d : f32[16,16]", "do not multiply"},
 		{AB "%y = dot %batch, %three : f32[4,16,8]", "do not multiply"},
 		{AB "%y = dot %batch, %three : f32[2,16,8]", NULL},
-		{AB "%y = wgmma %pa, %d {turned=0} : f32[16,8]", "operand of type (*f32)[16,32]"},
-		{AB "%y = wgmma %l, %d {turned=0} : f32[16,8]", "operand of type f16[4]"},
-		{AB "%y = wgmma %a, %d {turned=-1} : f32[16,8]", "turned=-1"},
-		{AB "%y = wgmma %ea, %d {turned=0} : f32[16,8]", "do not multiply"},
-		{AB "%y = wgmma %ea, %eb {turned=0} : f32[16,8]", NULL},
-		{AB "%y = wgmma %a, %a {turned=0} : f32[16,32]", "do not multiply"},
-		{AB "%y = wgmma %a, %d {turned=0} : (*f32)[16,8]", "do not multiply"},
-		{AB "%y = wgmma %a, %d {turned=0} : f32[16,8,1]", "do not multiply"},
-		{AB "%y = wgmma %a, %d {turned=0} : f32[8,8]", "do not multiply"},
-		{AB "%y = wgmma %a, %d {turned=0} : f32[16,16]", "do not multiply"},
-		{AB "%z = splat %x : f32[16,8] %y = wgmma %a, %d, %z, %z {turned=0} : f32[16,8]", "4 operands"},
+		{AB "%y = wgmma %pa, %d {transposed=0} : f32[16,8]", "operand of type (*f32)[16,32]"},
+		{AB "%y = wgmma %l, %d {transposed=0} : f32[16,8]", "operand of type f16[4]"},
+		{AB "%y = wgmma %a, %d {transposed=-1} : f32[16,8]", "transposed=-1"},
+		{AB "%y = wgmma %ea, %d {transposed=0} : f32[16,8]", "do not multiply"},
+		{AB "%y = wgmma %ea, %eb {transposed=0} : f32[16,8]", NULL},
+		{AB "%y = wgmma %a, %a {transposed=0} : f32[16,32]", "do not multiply"},
+		{AB "%y = wgmma %a, %d {transposed=0} : (*f32)[16,8]", "do not multiply"},
+		{AB "%y = wgmma %a, %d {transposed=0} : f32[16,8,1]", "do not multiply"},
+		{AB "%y = wgmma %a, %d {transposed=0} : f32[8,8]", "do not multiply"},
+		{AB "%y = wgmma %a, %d {transposed=0} : f32[16,16]", "do not multiply"},
+		{AB "%z = splat %x : f32[16,8] %y = wgmma %a, %d, %z, %z {transposed=0} : f32[16,8]", "4 operands"},
 	};
 	CHECK("", rows);
 #undef AB
@@ -253,7 +254,7 @@ static void products(void **state)
 static void control(void **state)
 {
 	(void)state;
-#define FOR " {num_stages=0 unroll=0 flatten=0 once=0} "
+#define FOR " {num_stages=0 unroll=0 flatten=0 accumulator_init=0} "
 	static const row rows[] = {
 		{"%m = splat %b : bool[4] if %m { yield } else { yield }", "the condition is bool[4]"},
 		{"%n = splat %i : i32[4] for %n, %n, %n" FOR "(%k: i32[4]) { yield }", "the lower bound is i32[4]"},
@@ -269,33 +270,33 @@ static void control(void **state)
 #undef FOR
 }
 
-static void rings(void **state)
+static void multibuffers(void **state)
 {
 	(void)state;
 #define HERE "<reg (0,1)(0,2)(0,4)(4,0) lane (0,8)(0,16)(0,32)(1,0)(2,0) warp ()>"
 #define THERE "<reg (4,0)(0,1)(0,2)(0,4) lane (0,8)(0,16)(0,32)(1,0)(2,0) warp ()>"
 #define SUM "<reg (0,1) lane (0,2)(0,4)(1,0)(2,0)(4,0) warp ()>"
-#define RING "%r = ring {stages=2 swizzle=128 fast=1} : f16[8,64] " HERE " "
-#define PLAIN "%r = ring {stages=2 swizzle=0 fast=0} : f16[8,64] " HERE " "
+#define RING "%r = multibuffer {stages=2 swizzle=128 fast=1} : f16[8,64] " HERE " "
+#define PLAIN "%r = multibuffer {stages=2 swizzle=0 fast=0} : f16[8,64] " HERE " "
 #define BAR "%y = mbarriers {count=2 arrivals=1} : i32 "
 #define WORDS                                                                                                          \
-	"%r = ring {stages=2 swizzle=128 fast=1} : f32[8,32] "                                                         \
+	"%r = multibuffer {stages=2 swizzle=128 fast=1} : f32[8,32] "                                                  \
 	"<reg (0,1)(0,2)(4,0) lane (0,4)(0,8)(0,16)(1,0)(2,0) warp ()> " BAR                                           \
 	"%m = tensor_map %q {map=\"f32 0 4 ; p8 ; 4\"} : *const f32 "
 #define POINTERS "%g = bitcast %q : *const f16 %w = splat %g : (*const f16)[8,64] " HERE " "
 	static const row rows[] = {
-		{"%r = ring {stages=1 swizzle=128 fast=1} : f16[8,64] " HERE, "stages=1"},
-		{"%r = ring {stages=2 swizzle=16 fast=1} : f16[8,64] " HERE, "swizzle=16"},
-		{"%r = ring {stages=2 swizzle=64 fast=2} : f16[8,64] " HERE, "swizzle=64 of f16[8,64]"},
-		{"%r = ring {stages=2 swizzle=64 fast=-1} : f16[8,64] " HERE, "fast=-1"},
-		{"%r = ring {stages=2 swizzle=32 fast=0} : f16[8,64] " HERE, "swizzle=32 of f16[8,64]"},
-		{"%r = ring {stages=2 swizzle=128 fast=0} : f16[64] "
+		{"%r = multibuffer {stages=1 swizzle=128 fast=1} : f16[8,64] " HERE, "stages=1"},
+		{"%r = multibuffer {stages=2 swizzle=16 fast=1} : f16[8,64] " HERE, "swizzle=16"},
+		{"%r = multibuffer {stages=2 swizzle=64 fast=2} : f16[8,64] " HERE, "swizzle=64 of f16[8,64]"},
+		{"%r = multibuffer {stages=2 swizzle=64 fast=-1} : f16[8,64] " HERE, "fast=-1"},
+		{"%r = multibuffer {stages=2 swizzle=32 fast=0} : f16[8,64] " HERE, "swizzle=32 of f16[8,64]"},
+		{"%r = multibuffer {stages=2 swizzle=128 fast=0} : f16[64] "
 		 "<reg (32) lane (1)(2)(4)(8)(16) warp ()>",
 			"swizzle=128 of f16[64]"},
-		{"%r = ring {stages=2 swizzle=0 fast=0} : f16", "the result is f16"},
-		{"%r = ring {stages=2 swizzle=0 fast=0} : (*f16)[8,64] " HERE, "the result is (*f16)[8,64]"},
-		{POINTERS "async_copy %w, %i, %w {width=8}", "of what is no ring"},
-		{POINTERS "async_copy %p, %i, %w {width=8}", "of what is no ring"},
+		{"%r = multibuffer {stages=2 swizzle=0 fast=0} : f16", "the result is f16"},
+		{"%r = multibuffer {stages=2 swizzle=0 fast=0} : (*f16)[8,64] " HERE, "the result is (*f16)[8,64]"},
+		{POINTERS "async_copy %w, %i, %w {width=8}", "of what is no multibuffer"},
+		{POINTERS "async_copy %p, %i, %w {width=8}", "of what is no multibuffer"},
 		{POINTERS RING "async_copy %r, %i {width=8}", "2 operands"},
 		{POINTERS RING "async_copy %r, %j, %w {width=8}", "the slot is i64"},
 		{POINTERS RING "async_copy %r, %p, %w {width=8}", "the slot is *f32"},
@@ -314,26 +315,27 @@ static void rings(void **state)
 		{"async_wait {pending=-1 proxy=0}", "pending=-1"},
 		{"async_wait {pending=0 proxy=2}", "proxy=2"},
 		{"async_wait {pending=0 proxy=-1}", "proxy=-1"},
-		{RING "%t = ring_read %r, %i : f16[64,8] "
+		{RING "%t = multibuffer_read %r, %i : f16[64,8] "
 		      "<reg (1,0)(2,0)(4,0)(0,4) lane (8,0)(16,0)(32,0)(0,1)(0,2) warp ()>",
 			"result: f16[64,8] and f16[8,64]"},
-		{RING "%t = ring_read %r, %j : f16[8,64] " HERE, "the slot is i64"},
-		{RING "%t = ring_read %r, %i : f16[8,64] " THERE, NULL},
+		{RING "%t = multibuffer_read %r, %j : f16[8,64] " HERE, "the slot is i64"},
+		{RING "%t = multibuffer_read %r, %i : f16[8,64] " THERE, NULL},
 		{"%y = mbarriers {count=2 arrivals=0} : i32", "arrivals=0"},
 		{BAR "mbarrier_expect %y, %i {bytes=0}", "bytes=0"},
 		{BAR "mbarrier_expect %y, %j {bytes=16}", "slot: i64 and i32"},
 		{BAR "mbarrier_arrive %y, %i, %i {programs=1}", "i32 is not a bool scalar"},
 		{"%k = const {value=1} : i32 mbarrier_wait %k, %i, %i", "no barriers"},
 		{RING "bulk_copy %r, %i, %i, %i {shares=1}", "4 operands"},
-		{BAR "%n = const {value=1} : i32 bulk_copy %n, %i, %y, %n, %i {shares=1}", "no ring, or no tensor map"},
-		{RING BAR "bulk_copy %r, %i, %y, %y, %i, %i {shares=1}", "no ring, or no tensor map"},
-		{RING BAR "bulk_copy %i, %i, %y, %y, %i, %i {shares=1}", "no ring, or no tensor map"},
-		{RING "%k = wgmma %r {turned=0} : f32[8,8] " SUM, "no slot"},
-		{RING "%k = wgmma %r, %j, %r, %i {turned=2} : f32[8,8] " SUM, "no slot"},
-		{RING "%k = wgmma %r, %q, %r, %i {turned=2} : f32[8,8] " SUM, "no slot"},
-		{RING "%k = wgmma %r, %r, %r, %i {turned=2} : f32[8,8] " SUM, "no slot"},
-		{PLAIN "%k = wgmma %r, %i, %r, %i {turned=2} : f32[8,8] " SUM, "the ring is not for wgmma"},
-		{RING "%k = wgmma %r, %i, %r, %i {turned=2} : f32[8,8] " SUM, NULL},
+		{BAR "%n = const {value=1} : i32 bulk_copy %n, %i, %y, %n, %i {shares=1}",
+			"no multibuffer, or no tensor map"},
+		{RING BAR "bulk_copy %r, %i, %y, %y, %i, %i {shares=1}", "no multibuffer, or no tensor map"},
+		{RING BAR "bulk_copy %i, %i, %y, %y, %i, %i {shares=1}", "no multibuffer, or no tensor map"},
+		{RING "%k = wgmma %r {transposed=0} : f32[8,8] " SUM, "no slot"},
+		{RING "%k = wgmma %r, %j, %r, %i {transposed=2} : f32[8,8] " SUM, "no slot"},
+		{RING "%k = wgmma %r, %q, %r, %i {transposed=2} : f32[8,8] " SUM, "no slot"},
+		{RING "%k = wgmma %r, %r, %r, %i {transposed=2} : f32[8,8] " SUM, "no slot"},
+		{PLAIN "%k = wgmma %r, %i, %r, %i {transposed=2} : f32[8,8] " SUM, "the multibuffer is not for wgmma"},
+		{RING "%k = wgmma %r, %i, %r, %i {transposed=2} : f32[8,8] " SUM, NULL},
 	};
 	CHECK("level=mapped num_warps=1", rows);
 	/* a map's pointer is a parameter, so that its element is the parameter's */
@@ -356,7 +358,7 @@ static void layouts(void **state)
 	(void)state;
 #define A "<reg (32) lane (1)(2)(4)(8)(16) warp ()>"
 #define B "<reg (1) lane (2)(4)(8)(16)(32) warp ()>"
-#define FOR " {num_stages=0 unroll=0 flatten=0 once=0} "
+#define FOR " {num_stages=0 unroll=0 flatten=0 accumulator_init=0} "
 #define TWO "%s = splat %x : f32[64] " A " %t = splat %x : f32[64] " B " %n = splat %i : i32[64] " A " "
 	static const row rows[] = {
 		{TWO "%y = add %s, %t : f32[64] " A, "must share a layout"},
@@ -392,16 +394,16 @@ static void layouts(void **state)
 			"must share a layout"},
 		{TWO "%y = for %i, %i, %i, %s" FOR ": f32[64] " A " (%k: i32, %a: f32[64]) { yield %a }",
 			"a tile without a layout"},
-		{"roles { yield } do { yield }", NULL},
-		{"roles { yield } do { yield } cta_barrier", "is not the last operation of a mapped function"},
-		{"if %b { roles { yield } do { yield } yield } else { yield }",
+		{"partitions { yield } do { yield }", NULL},
+		{"partitions { yield } do { yield } cta_barrier", "is not the last operation of a mapped function"},
+		{"if %b { partitions { yield } do { yield } yield } else { yield }",
 			"is not the last operation of a mapped function"},
 	};
 	CHECK("level=mapped num_warps=1", rows);
 	static const row tile[] = {
-		{"roles { yield } do { yield }", "stands at the tile level"},
+		{"partitions { yield } do { yield }", "stands at the tile level"},
 		{"async_commit", "stands at the tile level"},
-		{"%r = ring {stages=2 swizzle=0 fast=0} : f32[64]", "stands at the tile level"},
+		{"%r = multibuffer {stages=2 swizzle=0 fast=0} : f32[64]", "stands at the tile level"},
 		{"%y = cluster_size : i64", "the result is i64"},
 	};
 	CHECK("", tile);
@@ -413,7 +415,7 @@ static ir_func *func(void)
 			 "%a = add %i, %i : i32\n"
 			 "%d = if %c : i32 { yield %a } else { yield %i }\n"
 			 "%t = splat %x : f32[4]\n"
-			 "for %i, %i, %i {num_stages=0 unroll=0 flatten=0 once=0} (%k: i32) { yield }\n"
+			 "for %i, %i, %i {num_stages=0 unroll=0 flatten=0 accumulator_init=0} (%k: i32) { yield }\n"
 			 "return\n}");
 }
 
@@ -565,7 +567,7 @@ int main(void)
 		TEST(reductions),
 		TEST(products),
 		TEST(control),
-		TEST(rings),
+		TEST(multibuffers),
 		TEST(layouts),
 		TEST(fields),
 		TEST(attributes),

@@ -76,17 +76,17 @@ static void descriptors(void **state)
 static void worked_examples(void **state)
 {
 	(void)state;
-	wgmma_tile a, b, turned;
+	wgmma_tile a, b, transposed;
 	assert_true(wgmma_tile_make(tile(SCALAR_F16, 128, 64), 1, 1, 64, &a));
 	assert_true(wgmma_tile_make(tile(SCALAR_F16, 64, 256), 1, 0, 256, &b));
-	assert_true(wgmma_tile_make(tile(SCALAR_F16, 64, 128), 1, 0, 64, &turned)); /* A, [K, M] in memory */
+	assert_true(wgmma_tile_make(tile(SCALAR_F16, 64, 128), 1, 0, 64, &transposed)); /* A, [K, M] in memory */
 	assert_int_equal(wgmma_descriptor(&a) >> 32, 0x40000040);
 	assert_int_equal(wgmma_descriptor(&b) >> 32, 0x40000040);
 	assert_int_equal(wgmma_descriptor(&b) >> 16 & 0x3fff, 8192 >> 4);
 	assert_int_equal(wgmma_tile_offset(&a, 0, 16), 32);
 	assert_int_equal(wgmma_tile_offset(&b, 0, 16), 2048);
 	assert_int_equal(wgmma_tile_offset(&a, 64, 0), 8192);
-	assert_int_equal(wgmma_tile_offset(&turned, 64, 0), 8192);
+	assert_int_equal(wgmma_tile_offset(&transposed, 64, 0), 8192);
 	wgmma_tile columns;
 	assert_true(wgmma_tile_make(tile(SCALAR_F16, 256, 64), 1, 1, 192, &columns)); /* B, [N, K] in memory */
 	assert_int_equal(wgmma_tile_offset(&columns, 192, 0), 128 * 192);
@@ -206,20 +206,20 @@ static void loops_keep_products_in_flight(void **state)
 {
 	(void)state;
 	const char *s = compiled(product("f16", 64, 4, 4, LOADS, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_LAYOUT);
-	assert_int_equal(count(s, "ring {stages=4 swizzle=128 fast=1}"), 2);
+	assert_int_equal(count(s, "multibuffer {stages=4 swizzle=128 fast=1}"), 2);
 	assert_int_equal(count(s, " = wgmma "), 1);
 	assert_int_equal(count(s, " wgmma_wait {pending=1}"), 1); /* in the loop */
 	assert_int_equal(count(s, " = wgmma_wait "), 1);          /* behind it, through the sum */
 	assert_non_null(strstr(behind_loop(s), " = wgmma_wait "));
-	assert_int_equal(count(s, "async_copy"), 6); /* two rounds in front, one inside */
+	assert_int_equal(count(s, "async_copy"), 6); /* two iterations in front, one inside */
 	assert_int_equal(count(s, "async_wait {pending=1 proxy=1}"), 1);
-	assert_int_equal(count(s, "ring_read"), 0);
-	/* three stages: nothing in flight when a slot is filled, copies two rounds ahead all the same */
+	assert_int_equal(count(s, "multibuffer_read"), 0);
+	/* three stages: nothing in flight when a slot is filled, copies two iterations ahead all the same */
 	s = compiled(product("bf16", 64, 4, 3, LOADS, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_LAYOUT);
-	assert_int_equal(count(s, "ring {stages=3 swizzle=128 fast=1}"), 2);
+	assert_int_equal(count(s, "multibuffer {stages=3 swizzle=128 fast=1}"), 2);
 	assert_int_equal(count(s, " wgmma_wait {pending=0}"), 1);
 	assert_int_equal(count(s, "async_copy"), 6);
-	/* two products a round, one sum */
+	/* two products an iteration, one sum */
 	s = compiled(
 		product("f16", 64, 4, 4,
 			LOADS "let u = load(a + i[:, None] * n + l[None, :] + 64 * n); let v = load(b + l[:, None] "
@@ -228,10 +228,10 @@ static void loops_keep_products_in_flight(void **state)
 		"sm_90a", BLKC_EMIT_LAYOUT);
 	assert_int_equal(count(s, " = wgmma "), 2);
 	assert_int_equal(count(s, " wgmma_wait {pending=2}"), 1);
-	assert_int_equal(count(s, "ring {"), 4);
+	assert_int_equal(count(s, "multibuffer {"), 4);
 	/* operands that lie the other way round are read so */
 	s = compiled(product("f16", 64, 4, 4, TURNED, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_LAYOUT);
-	assert_int_equal(count(s, "{turned=3}"), 1);
+	assert_int_equal(count(s, "{transposed=3}"), 1);
 	assert_int_equal(count(s, "permute"), 0);
 	s = compiled(product("f16", 64, 4, 4, TURNED, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_PTX);
 	assert_int_equal(count(s, ", 1, 1, 1, 1, 0;"), 4); /* a runs along m, b along k */
@@ -245,10 +245,10 @@ static void loops_keep_products_in_flight(void **state)
 	assert_int_equal(count(s, "st.global.b32"), 0);
 }
 
-/* One tile, right operand of one product and left, turned, of another.  A ring serves both where both want its lines of
- * 64 f16 in one swizzle; with 8 warps the right operand is read in columns of 32, 64 bytes, and the left in lines of
- * 128. */
-static void products_share_a_ring(void **state)
+/* One tile, right operand of one product and left, transposed, of another.  A multibuffer serves both where both want
+ * its lines of 64 f16 in one swizzle; with 8 warps the right operand is read in columns of 32, 64 bytes, and the left
+ * in lines of 128. */
+static void products_share_a_multibuffer(void **state)
 {
 	(void)state;
 	for (int warps = 4; warps <= 8; warps += 4) {
@@ -264,15 +264,15 @@ static void products_share_a_ring(void **state)
 			"store(o + j[:, None] * 64 + j[None, :], s); store(p + j[:, None] * 64 + j[None, :], t);\n}\n",
 			warps);
 		const char *s = compiled(source, "sm_90a", BLKC_EMIT_LAYOUT);
-		assert_int_equal(count(s, "ring {stages=3 swizzle=128 fast=1}"), 3);
+		assert_int_equal(count(s, "multibuffer {stages=3 swizzle=128 fast=1}"), 3);
 		assert_int_equal(count(s, " = wgmma "), 2);
-		const char *read = strstr(s, "%x = ring_read ");
+		const char *read = strstr(s, "%x = multibuffer_read ");
 		if (warps == 4) assert_null(read);
 		if (warps == 8) assert_non_null(read);
 	}
 }
 
-/* Somebody looks at the sum, or an operand is not the ring's: every product is waited for where it stands. */
+/* Somebody looks at the sum, or an operand is not the multibuffer's: every product is waited for where it stands. */
 static void products_that_are_waited_for(void **state)
 {
 	(void)state;
@@ -288,7 +288,7 @@ static void products_that_are_waited_for(void **state)
 	}
 	/* a computed first operand stays in registers, a second one goes through scratch */
 	const char *s = compiled(product("f16", 64, 4, 4, LOADS, bodies[2]), "sm_90a", BLKC_EMIT_PTX);
-	assert_int_equal(count(s, "fence.proxy.async"), 1); /* of the ring of y */
+	assert_int_equal(count(s, "fence.proxy.async"), 1); /* of the multibuffer of y */
 	s = compiled(product("f16", 64, 4, 4, LOADS, bodies[3]), "sm_90a", BLKC_EMIT_PTX);
 	assert_int_equal(count(s, "fence.proxy.async"), 2);
 }
@@ -328,7 +328,7 @@ static void dots_that_stay(void **state)
 }
 
 /* Operands that are read along k only, and lie across it: through registers into memory that runs along k. */
-static void operands_that_are_turned(void **state)
+static void operands_that_are_transposed(void **state)
 {
 	(void)state;
 	const struct {
@@ -366,7 +366,7 @@ static void copies_that_round(void **state)
 	const char *s = compiled(product("f32", 64, 4, 3, loads, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_LAYOUT);
 	assert_int_equal(count(s, "\"tf32 128 32 64 ; "), 2);
 	assert_int_equal(count(s, " wgmma_wait {pending=1}"), 1);
-	assert_int_equal(count(s, "ring_read"), 0);
+	assert_int_equal(count(s, "multibuffer_read"), 0);
 	s = compiled(product("f32", 64, 4, 3, loads, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_PTX);
 	assert_int_equal(count(s, "cvt.rna.tf32.f32"), 0);
 	assert_int_equal(count(s, "map tf32 128 32 64"), 2);
@@ -380,7 +380,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(descriptors), cmocka_unit_test(worked_examples),
 		cmocka_unit_test(turning_layouts), cmocka_unit_test(parts_of_sums), TEST(loops_keep_products_in_flight),
-		TEST(products_share_a_ring), TEST(products_that_are_waited_for), TEST(dots_that_stay),
-		TEST(operands_that_are_turned), TEST(copies_that_round)};
+		TEST(products_share_a_multibuffer), TEST(products_that_are_waited_for), TEST(dots_that_stay),
+		TEST(operands_that_are_transposed), TEST(copies_that_round)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static const uint8_t per_register[IR_KIND_COUNT] = {
 	[IR_ASSERT] = 12,
 	[IR_INLINE_ASM] = 5,
 	[IR_ASYNC_COPY] = 3,
-	[IR_RING_READ] = 4,
+	[IR_MULTIBUFFER_READ] = 4,
 	[IR_BULK_LOAD] = 4,
 	[IR_BULK_STORE] = 6,
 	[IR_ATOMIC_RMW] = 6,
@@ -196,7 +196,7 @@ static uint64_t of_dot(const counter *c, const ir_op *o)
 	const ir_value *a = ir_arg(o, 0), *b = ir_arg(o, 1);
 	uint64_t k = a->type.dim[a->type.rank - 1], sum = registers(o->results[0]);
 	uint64_t in = registers(a) + registers(b), late = 0;
-	for (unsigned i = 0; i < 2; i++) late += ring_read_by_dot(o, i) ? registers(ir_arg(o, i)) * 3 : 0;
+	for (unsigned i = 0; i < 2; i++) late += multibuffer_read_by_dot(o, i) ? registers(ir_arg(o, i)) * 3 : 0;
 	if (!form) return 0;
 	if (!form->name) return k * sum + SHUFFLE * (4 * registers(a) + 8 * registers(b)) + late;
 	uint64_t steps = (k + form->k - 1u) / form->k, each = form->m / 4u,
@@ -293,14 +293,14 @@ code_size code_size_estimate(const pass_context *p, const ir_func *f)
 
 /* ---- the budget ---- */
 
-/* A taker of a whole tile with all that it is made of. */
-static uint64_t with_origins(const counter *c, const ir_op *taker, arena *a)
+/* A consumer of a whole tile with all that it is made of. */
+static uint64_t with_origins(const counter *c, const ir_op *consumer, arena *a)
 {
 	bool *seen = ARENA_ARRAY(a, bool, c->func->nvalues);
 	VEC(const ir_op *) work = {0};
 	uint64_t n = 0;
-	if (!taker->block || !ir_arg(taker, 0)) return 0; /* has become another operation */
-	for (vec_push(a, &work, taker); work.n;) {
+	if (!consumer->block || !ir_arg(consumer, 0)) return 0; /* has become another operation */
+	for (vec_push(a, &work, consumer); work.n;) {
 		const ir_op *o = work.at[--work.n];
 		n += of_op(c, o);
 		for (unsigned i = 0; i < o->nargs; i++) {

@@ -136,7 +136,7 @@ static void lower_for(lower *l, ir_op *o)
 		first[k] = lower_arg(l, o, 3 + k);
 		if (next && next->kind == IR_WGMMA) first[k] = lower_wgmma_start(l, o, k, first[k]);
 	}
-	bool once = ir_get_once(o);
+	bool once = ir_get_accumulator_init(o);
 	if (once)
 		LLVMBuildBr(l->builder, loop);
 	else
@@ -230,7 +230,7 @@ static void lower_cta_barrier(lower *l, ir_op *o)
 }
 
 static void lower_nothing(
-	lower *l, ir_op *o) /* terminators: whoever lowers the region reads their operands; a ring is a place */
+	lower *l, ir_op *o) /* terminators: whoever lowers the region reads their operands; a multibuffer is a place */
 {
 	(void)l, (void)o;
 }
@@ -270,15 +270,15 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_DEBUG_BARRIER] = lower_cta_barrier,
 	[IR_CTA_BARRIER] = lower_cta_barrier,
 	[IR_CONVERT_LAYOUT] = lower_convert_layout,
-	[IR_RING] = lower_nothing,
-	[IR_RING_END] = lower_nothing,
+	[IR_MULTIBUFFER] = lower_nothing,
+	[IR_MULTIBUFFER_END] = lower_nothing,
 	[IR_ASYNC_COPY] = lower_async_copy,
 	[IR_ASYNC_COMMIT] = lower_async_commit,
 	[IR_ASYNC_WAIT] = lower_async_wait,
-	[IR_RING_READ] = lower_ring_read,
+	[IR_MULTIBUFFER_READ] = lower_multibuffer_read,
 	[IR_WGMMA] = lower_wgmma,
 	[IR_WGMMA_WAIT] = lower_wgmma_wait,
-	[IR_HOLD] = lower_hold,
+	[IR_SCHED_BARRIER] = lower_sched_barrier,
 	[IR_TENSOR_MAP] = lower_tensor_map,
 	[IR_BULK_LOAD] = lower_bulk_load,
 	[IR_BULK_STORE] = lower_bulk_store,
@@ -290,7 +290,7 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_MBARRIER_WAIT] = lower_mbarrier_wait,
 	[IR_MBARRIER_ARRIVE] = lower_mbarrier_arrive,
 	[IR_CLUSTER_SIZE] = lower_cluster_size,
-	[IR_ROLES] = lower_roles,
+	[IR_PARTITIONS] = lower_partitions,
 	[IR_IF] = lower_if,
 	[IR_FOR] = lower_for,
 	[IR_WHILE] = lower_while,

@@ -86,8 +86,8 @@ typedef struct lower {
 	uint32_t nsums;           /* that have registers of their own */
 	LLVMValueRef warpgroup;   /* lower_warpgroup()'s answer */
 	LLVMValueRef warp;        /* lower_warp()'s */
-	enum { EVERYBODY, CONSUMERS, PRODUCER } role; /* whose code is made; the producer is one thread */
-	tile *values;                                 /* by ir_value.id */
+	enum { EVERYBODY, CONSUMERS, PRODUCER } partition; /* whose code is made; the producer is one thread */
+	tile *values;                                      /* by ir_value.id */
 	LLVMBasicBlockRef others; /* where thread 0 meets the others again, while only its code is made (bulk.c) */
 	struct late_tile *late;   /* the same: tiles that lie in shared memory still */
 	VEC(tid_value) tid_values;
@@ -252,7 +252,7 @@ void lower_wgmma(lower *, ir_op *);
 /* What a loop whose k-th carried value is a sum starts it with. */
 tile lower_wgmma_start(lower *, const ir_op *loop, unsigned k, tile sum);
 void lower_wgmma_wait(lower *, ir_op *);
-void lower_hold(lower *, ir_op *);
+void lower_sched_barrier(lower *, ir_op *);
 /* What this thread wrote to shared memory, also for those who read it the other way: wgmma and bulk copies. */
 void lower_proxy_fence(lower *);
 
@@ -288,13 +288,13 @@ void lower_meet_cluster(lower *);
 void lower_cluster_size(lower *, ir_op *);
 
 /* ---- partitions.c ---- */
-void lower_roles(lower *, ir_op *);
+void lower_partitions(lower *, ir_op *);
 
 /* ---- multibuffer.c ---- */
 void lower_async_copy(lower *, ir_op *);
 void lower_async_commit(lower *, ir_op *);
 void lower_async_wait(lower *, ir_op *);
-void lower_ring_read(lower *, ir_op *);
+void lower_multibuffer_read(lower *, ir_op *);
 void lower_permute(lower *, ir_op *);
 /* A tile that its only user, a dot, loads piece by piece: where it lies.  Null plan: it is in registers. */
 typedef struct late_tile {

@@ -217,7 +217,7 @@ void lower_barrier(lower *l)
 		lower_warp_barrier(l);
 		return;
 	}
-	if (l->role == CONSUMERS) {
+	if (l->partition == CONSUMERS) {
 		LLVMValueRef args[] = {lower_i32(l, 1), lower_i32(l, 32 * l->func->num_warps)};
 		lower_intrinsic(l, "llvm.nvvm.barrier.cta.sync.aligned.count", l->none, 2, args);
 		return;

@@ -1,8 +1,8 @@
-/* Rings of tiles in shared memory: copies that run ahead, waits, and reads.
+/* Multibuffers of tiles in shared memory: copies that run ahead, waits, and reads.
  *
  * In: what async/pipeline.c made.  Out: cp.async, its groups, and the loading half of a layout conversion.
- * The one idea: a ring's slot is the scratch of a conversion from the layout of the copying threads to that of the
- * reading ones (ring_plan), so addresses and swizzle are the conversion's own. */
+ * The one idea: a multibuffer's slot is the scratch of a conversion from the layout of the copying threads to that of
+ * the reading ones (multibuffer_plan), so addresses and swizzle are the conversion's own. */
 #include "lower.h"
 
 #include "async/scratch.h"
@@ -10,9 +10,9 @@
 /* The first byte of a slot. */
 static LLVMValueRef slot_offset(lower *l, const ir_op *o, const layout_plan *plan)
 {
-	const ir_op *ring = ir_arg(o, 0)->def;
+	const ir_op *multibuffer = ir_arg(o, 0)->def;
 	LLVMValueRef far = LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, plan->bytes), "");
-	return LLVMBuildAdd(l->builder, far, lower_i32(l, ring->shared_offset), "");
+	return LLVMBuildAdd(l->builder, far, lower_i32(l, multibuffer->shared_offset), "");
 }
 
 /* cp.async.cg.shared.global [dst], [src], 16, n: n bytes from memory, zeros for the rest. */
@@ -38,16 +38,17 @@ static void copy(lower *l, unsigned bytes, LLVMValueRef to, LLVMValueRef from, L
 
 void lower_async_copy(lower *l, ir_op *o)
 {
-	const ir_op *ring = ir_arg(o, 0)->def;
-	const layout *y = ring->results[0]->layout;
+	const ir_op *multibuffer = ir_arg(o, 0)->def;
+	const layout *y = multibuffer->results[0]->layout;
 	tile pointer = lower_arg(l, o, 2), mask = {0};
 	if (o->nargs > 3) mask = lower_arg(l, o, 3);
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
-	if (!ring_plan(ring, plan) || ring->shared_bytes < plan->bytes * ir_get_stages(ring)) {
-		lower_fail(l, o, "no shared memory was set aside for a ring");
+	if (!multibuffer_plan(multibuffer, plan) ||
+		multibuffer->shared_bytes < plan->bytes * ir_get_stages(multibuffer)) {
+		lower_fail(l, o, "no shared memory was set aside for a multibuffer");
 		return;
 	}
-	unsigned element = ir_element_bytes(ring->results[0]->type), width = ir_get_width(o);
+	unsigned element = ir_element_bytes(multibuffer->results[0]->type), width = ir_get_width(o);
 	LLVMValueRef base = slot_offset(l, o, plan), owner = lower_owner(l, y);
 	for (uint32_t r = 0; r < pointer.n; r += width) {
 		LLVMValueRef to = lower_shared_address(l, lower_plan_offset(l, &plan->store, base, element, r));
@@ -74,8 +75,8 @@ late_tile lower_late(const lower *l, const ir_value *v)
 	return l->late[v->id];
 }
 
-/* A dot of the same round reads its fragments itself, those of a step of k while it multiplies the step before: no copy
- * goes into this slot before the next round's barrier. */
+/* A dot of the same iteration reads its fragments itself, those of a step of k while it multiplies the step before: no
+ * copy goes into this slot before the next iteration's barrier. */
 static bool only_for_dot(ir_op *o)
 {
 	const ir_use *u = ir_result(o)->uses;
@@ -93,12 +94,12 @@ void lower_permute(lower *l, ir_op *o)
 		lower_shape_op(l, o);
 }
 
-void lower_ring_read(lower *l, ir_op *o)
+void lower_multibuffer_read(lower *l, ir_op *o)
 {
-	const ir_op *ring = ir_arg(o, 0)->def;
+	const ir_op *multibuffer = ir_arg(o, 0)->def;
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
-	if (!ring_plan(ring, plan)) {
-		lower_fail(l, o, "a ring that nobody reads");
+	if (!multibuffer_plan(multibuffer, plan)) {
+		lower_fail(l, o, "a multibuffer that nobody reads");
 		return;
 	}
 	LLVMValueRef base = slot_offset(l, o, plan);

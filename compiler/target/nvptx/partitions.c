@@ -1,6 +1,6 @@
 /* Warps that compute, and one thread of others that copies.
  *
- * In: `roles`, the last operation.  Out: a branch by the warp's number, which lane 0 is asked for, so that the
+ * In: `partitions`, the last operation.  Out: a branch by the warp's number, which lane 0 is asked for, so that the
  * assembler sees that a warp goes one way; then each region's code.
  * The one idea: threads are numbered as if there were only those that compute; the others come behind them.  Barriers
  * of the computing ones are named and counted (lower_barrier), so nobody waits for those who copy but at mbarriers.
@@ -18,7 +18,7 @@ static void set_registers(lower *l, const char *how, unsigned n)
 		LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 }
 
-void lower_roles(lower *l, ir_op *o)
+void lower_partitions(lower *l, ir_op *o)
 {
 	enum { COMPUTE, OTHERS, COPY, AFTER, BLOCKS };
 	LLVMBasicBlockRef block[BLOCKS];
@@ -33,7 +33,7 @@ void lower_roles(lower *l, ir_op *o)
 
 	LLVMPositionBuilderAtEnd(l->builder, block[COMPUTE]);
 	set_registers(l, "inc", TAKEN);
-	l->role = CONSUMERS;
+	l->partition = CONSUMERS;
 	lower_block(l, o->regions[0]);
 	LLVMBuildBr(l->builder, block[AFTER]);
 
@@ -43,9 +43,9 @@ void lower_roles(lower *l, ir_op *o)
 	LLVMBuildCondBr(l->builder, one, block[COPY], block[AFTER]);
 
 	LLVMPositionBuilderAtEnd(l->builder, block[COPY]);
-	l->role = PRODUCER;
+	l->partition = PRODUCER;
 	lower_block(l, o->regions[1]);
 	LLVMBuildBr(l->builder, block[AFTER]);
-	l->role = EVERYBODY;
+	l->partition = EVERYBODY;
 	LLVMPositionBuilderAtEnd(l->builder, block[AFTER]);
 }

@@ -1,7 +1,7 @@
 /* Divisions beside the last products of a loop stay there.
  *
- * In: a mapped function after sink.  Out: in front of the wait for the products that a loop leaves running, `hold` of
- * what was computed there with a division and is used behind it.
+ * In: a mapped function after overlap_epilogue.  Out: in front of the wait for the products that a loop leaves running,
+ * `sched_barrier` of what was computed there with a division and is used behind it.
  * The one idea: an assembler may put a wait in front of arithmetic that does not depend on it, and ptxas does; then a
  * store waits for divisions that could have run beside the products.  It moves none over an instruction with an effect,
  * so there is one that depends on their results: a pause, under a condition that never holds.  A load is such an
@@ -25,7 +25,7 @@ static bool is_used_behind(const ir_op *loop, const ir_op *wait, const ir_value 
 	return false;
 }
 
-static void hold(ir_func *f, ir_op *loop, ir_op *wait)
+static void place_barrier(ir_func *f, ir_op *loop, ir_op *wait)
 {
 	ir_value *held[MOST_HELD];
 	unsigned n = 0;
@@ -39,7 +39,7 @@ static void hold(ir_func *f, ir_op *loop, ir_op *wait)
 		}
 	}
 	ir_builder b = {.func = f, .block = wait->block, .before = wait, .at = wait->at};
-	if (n) ir_build(&b, IR_HOLD, n, held, 0, NULL, 0);
+	if (n) ir_build(&b, IR_SCHED_BARRIER, n, held, 0, NULL, 0);
 }
 
 /* The loop whose products the operation waits for, if nothing but arithmetic stands between. */
@@ -55,10 +55,10 @@ static ir_op *loop_of(const ir_op *wait)
 static void visit(ir_op *o, void *context)
 {
 	ir_op *loop = loop_of(o);
-	if (loop) hold(context, loop, o);
+	if (loop) place_barrier(context, loop, o);
 }
 
-bool pass_hold(pass_context *c, ir_func *f)
+bool pass_sched_barrier(pass_context *c, ir_func *f)
 {
 	(void)c;
 	ir_walk(f->body, visit, f);

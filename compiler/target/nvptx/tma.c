@@ -219,7 +219,8 @@ static bool in_loop(const ir_op *o)
 	return o != NULL;
 }
 
-/* In a round before this one its copies have begun, and nothing in this round waits for them all (barriers.c). */
+/* In an iteration before this one its copies have begun, and nothing in this iteration waits for them all
+ * (barriers.c). */
 static bool takes_again(const ir_op *o)
 {
 	if (!in_loop(o)) return false;
@@ -351,15 +352,15 @@ static bool by_thread_0(const ir_op *o)
 static void enter_thread_0(lower *l, const ir_op *o)
 {
 	const ir_op *before = o->prev;
-	while (before && before->kind == IR_RING) before = before->prev;
-	if (l->role != PRODUCER && !by_thread_0(before)) l->others = thread_0_begin(l);
+	while (before && before->kind == IR_MULTIBUFFER) before = before->prev;
+	if (l->partition != PRODUCER && !by_thread_0(before)) l->others = thread_0_begin(l);
 }
 
 static void leave_thread_0(lower *l, const ir_op *o)
 {
 	const ir_op *next = o->next;
-	while (next && next->kind == IR_RING) next = next->next;
-	if (l->role != PRODUCER && !by_thread_0(next)) branch_end(l, l->others);
+	while (next && next->kind == IR_MULTIBUFFER) next = next->next;
+	if (l->partition != PRODUCER && !by_thread_0(next)) branch_end(l, l->others);
 }
 
 /* The kernel's parameters behind the user's, in the order of the operations: as the signature lists them.  The first
@@ -374,7 +375,7 @@ void lower_tensor_map(lower *l, ir_op *o)
 	leave_thread_0(l, o);
 }
 
-/* ---- rings that bulk copies fill ---- */
+/* ---- multibuffers that bulk copies fill ---- */
 
 static LLVMValueRef slot_barrier(lower *l, const ir_op *o, unsigned barriers, unsigned slot)
 {
@@ -398,10 +399,10 @@ static void find_use(ir_op *o, void *context)
 {
 	before *b = context;
 	b->ended |= o == b->end;
-	b->used |= !b->ended && o->shared_bytes && o->kind != IR_RING && o->kind != IR_MBARRIERS;
+	b->used |= !b->ended && o->shared_bytes && o->kind != IR_MULTIBUFFER && o->kind != IR_MBARRIERS;
 }
 
-/* Threads may have kept something of their own in the bytes of the rings that copies fill from here on. */
+/* Threads may have kept something of their own in the bytes of the multibuffers that copies fill from here on. */
 static bool shared_was_used(const lower *l, const ir_op *o)
 {
 	before b = {.end = o};
@@ -458,13 +459,13 @@ static LLVMValueRef cluster_rank(lower *l)
 }
 
 /* Where that holds this program's share of the copies, to all programs of the cluster; else all of them. */
-static void bring_together(lower *l, const ir_op *o, const travel *t, unsigned shares, LLVMValueRef together)
+static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned shares, LLVMValueRef multicast)
 {
 	unsigned each = t->s.panels * t->s.pieces / shares;
 	LLVMBasicBlockRef share = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	LLVMBasicBlockRef whole = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	LLVMBuildCondBr(l->builder, together, share, whole);
+	LLVMBuildCondBr(l->builder, multicast, share, whole);
 	LLVMPositionBuilderAtEnd(l->builder, share);
 	LLVMValueRef first = LLVMBuildMul(l->builder, cluster_rank(l), lower_i32(l, each), "");
 	copies(l, o, t, first, each, lower_const(l, l->i16, (1 << shares) - 1));
@@ -476,20 +477,21 @@ static void bring_together(lower *l, const ir_op *o, const travel *t, unsigned s
 
 void lower_bulk_copy(lower *l, ir_op *o)
 {
-	const ir_op *ring = ir_arg(o, 0)->def;
+	const ir_op *multibuffer = ir_arg(o, 0)->def;
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
 	if (l->shared_align < BULK_ALIGN) l->shared_align = BULK_ALIGN;
-	if (!ring_plan(ring, plan) || ring->shared_bytes < plan->bytes * ir_get_stages(ring)) {
-		lower_fail(l, o, "no shared memory was set aside for a ring");
+	if (!multibuffer_plan(multibuffer, plan) ||
+		multibuffer->shared_bytes < plan->bytes * ir_get_stages(multibuffer)) {
+		lower_fail(l, o, "no shared memory was set aside for a multibuffer");
 		return;
 	}
 	unsigned shares = ir_get_shares(o), indices = o->nargs - 4u - (shares > 1);
 	enter_thread_0(l, o);
 	LLVMValueRef base = LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, plan->bytes), "");
-	base = LLVMBuildAdd(l->builder, base, lower_i32(l, ring->shared_offset), "");
+	base = LLVMBuildAdd(l->builder, base, lower_i32(l, multibuffer->shared_offset), "");
 	travel t = travel_of(l, o, 3, 4, indices, ir_arg(o, 0)->type, shares, base, slot_barrier(l, o, 2, 1));
 	if (shares > 1)
-		bring_together(l, o, &t, shares, lower_arg(l, o, o->nargs - 1u).at[0]);
+		multicast_block(l, o, &t, shares, lower_arg(l, o, o->nargs - 1u).at[0]);
 	else
 		all_copies(l, o, &t);
 	leave_thread_0(l, o);
@@ -502,10 +504,10 @@ void lower_mbarrier_wait(lower *l, ir_op *o)
 
 static void find_reads(ir_op *o, void *context)
 {
-	*(bool *)context |= o->kind == IR_RING_READ;
+	*(bool *)context |= o->kind == IR_MULTIBUFFER_READ;
 }
 
-/* Lanes may have read a ring since all threads met last. */
+/* Lanes may have read a multibuffer since all threads met last. */
 static bool follows_reads(const lower *l, const ir_op *o)
 {
 	bool reads = false;
@@ -516,7 +518,9 @@ static bool follows_reads(const lower *l, const ir_op *o)
 			continue;
 		}
 		o = o->prev;
-		if (o->kind == IR_RING_READ || ring_read_by_dot(o, 0) || ring_read_by_dot(o, 1) || o->nregions) break;
+		if (o->kind == IR_MULTIBUFFER_READ || multibuffer_read_by_dot(o, 0) || multibuffer_read_by_dot(o, 1) ||
+			o->nregions)
+			break;
 		if (o->kind == IR_CTA_BARRIER || (o->kind == IR_WGMMA && o->shared_bytes)) return false;
 	}
 	ir_walk(l->func->body, find_reads, &reads);

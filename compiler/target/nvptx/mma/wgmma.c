@@ -59,10 +59,10 @@ layout wgmma_tile_layout(const wgmma_tile *t)
 {
 	unsigned element = ir_element_bytes(t->type);
 	if (t->fast == 1) return layout_swizzled_shared(t->type, element, t->swizzle);
-	ir_type turned = t->type;
-	turned.dim[0] = t->type.dim[1];
-	turned.dim[1] = t->type.dim[0];
-	layout l = layout_swizzled_shared(turned, element, t->swizzle);
+	ir_type transposed = t->type;
+	transposed.dim[0] = t->type.dim[1];
+	transposed.dim[1] = t->type.dim[0];
+	layout l = layout_swizzled_shared(transposed, element, t->swizzle);
 	return layout_permute(&l, (uint8_t[]){1, 0});
 }
 
@@ -115,7 +115,7 @@ static bool part(const ir_op *o, unsigned *at, wgmma_operand *p)
 	p->arg = *at;
 	p->value = ir_arg(o, (*at)++);
 	p->place = WGMMA_SCRATCH;
-	if (!p->value->def || p->value->def->kind != IR_RING) return true;
+	if (!p->value->def || p->value->def->kind != IR_MULTIBUFFER) return true;
 	p->place = WGMMA_RING;
 	if (*at >= o->nargs) return false;
 	p->slot = ir_arg(o, (*at)++);
@@ -147,9 +147,9 @@ bool wgmma_plan_make(const ir_op *o, unsigned num_warps, wgmma_plan *p)
 		ir_type t = x->value->type;
 		unsigned k = i == 0 ? 1 : 0;
 		if (x->place == WGMMA_RING) {
-			if (ir_get_turned(o) & (i ? WGMMA_TURNED_B : WGMMA_TURNED_A)) k = 1 - k;
-			const ir_op *ring = x->value->def;
-			x->tile = wgmma_tile_known(t, ir_get_fast(ring), k, ir_get_swizzle(ring));
+			if (ir_get_transposed(o) & (i ? WGMMA_TRANSPOSED_B : WGMMA_TRANSPOSED_A)) k = 1 - k;
+			const ir_op *multibuffer = x->value->def;
+			x->tile = wgmma_tile_known(t, ir_get_fast(multibuffer), k, ir_get_swizzle(multibuffer));
 		} else {
 			const layout *l = x->value->layout;
 			layout registers = wgmma_register_layout(t, num_warps);

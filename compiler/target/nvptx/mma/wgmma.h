@@ -69,14 +69,14 @@ layout wgmma_register_layout(ir_type a, unsigned num_warps);
  * stand side by side along k. */
 layout wgmma_turning_layout(ir_type, unsigned k, unsigned spread, unsigned num_warps);
 
-/* ---- of a wgmma operation: a tile, or a ring and a slot, for a and for b, then perhaps the sum so far ---- */
+/* ---- of a wgmma operation: a tile, or a multibuffer and a slot, for a and for b, then perhaps the sum so far ---- */
 
 typedef enum wgmma_place { WGMMA_REGISTERS, WGMMA_SCRATCH, WGMMA_RING } wgmma_place;
 
 typedef struct wgmma_operand {
 	wgmma_place place;     /* at the tile level: WGMMA_SCRATCH for a tile */
-	const ir_value *value; /* tile or ring */
-	const ir_value *slot;  /* of a ring */
+	const ir_value *value; /* tile or multibuffer */
+	const ir_value *slot;  /* of a multibuffer */
 	wgmma_tile tile;       /* not of registers */
 	uint32_t scratch;      /* where its tile begins in the operation's own scratch */
 	unsigned arg;          /* its number among the operation's operands */
@@ -96,7 +96,7 @@ bool wgmma_parts(const ir_op *, wgmma_plan *);
 /* Of a mapped operation; false where a tile does not fit the instruction. */
 bool wgmma_plan_make(const ir_op *, unsigned num_warps, wgmma_plan *);
 
-/* Bits of ir_op.attr[0]: the tile in the ring is [k, m], is [n, k]. */
-enum { WGMMA_TURNED_A = 1, WGMMA_TURNED_B = 2 };
+/* Bits of ir_op.attr[0]: the tile in the multibuffer is [k, m], is [n, k]. */
+enum { WGMMA_TRANSPOSED_A = 1, WGMMA_TRANSPOSED_B = 2 };
 
 #endif

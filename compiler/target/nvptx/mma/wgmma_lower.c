@@ -1,7 +1,7 @@
 /* wgmma: products by warpgroups, from shared memory and registers.
  *
- * In: a plan of target/nvptx/mma/wgmma.h; operands in a ring's slot, in registers, or in registers on their way to shared memory.
- * Out: wgmma.mma_async, its fence, commit and wait.
+ * In: a plan of target/nvptx/mma/wgmma.h; operands in a multibuffer's slot, in registers, or in registers on their way
+ * to shared memory. Out: wgmma.mma_async, its fence, commit and wait.
  * The one idea: an instruction is named by its place in the tile: its first row, column and k say which registers of
  * the sum it takes and what is added to each operand's descriptor.  Which warpgroup a thread belongs to is asked of
  * lane 0, so that the assembler sees that descriptors are the same in a warp.
@@ -33,8 +33,8 @@ typedef struct product {
 	source a, b;
 	tile sum;
 	uint32_t register_of[32];
-	bool begins;    /* the sum begins with it, in a loop's first round; */
-	unsigned round; /* then the input that says whether this is another one */
+	bool begins;        /* the sum begins with it, in a loop's first iteration; */
+	unsigned iteration; /* then the input that says whether this is another one */
 	text code, constraints;
 	VEC(LLVMValueRef) inputs; /* beside the sum */
 } product;
@@ -234,7 +234,7 @@ static void multiply(product *p, uint32_t row, uint32_t column, uint32_t k, unsi
 	if (held) text_printf(code, "{$%u, $%u, $%u, $%u}", held_at, held_at + 1, held_at + 2, held_at + 3);
 	text_printf(code, "%s, second, ", held ? "" : "first");
 	if (p->begins && k == 0)
-		text_printf(code, "$%u", p->round);
+		text_printf(code, "$%u", p->iteration);
 	else
 		text_printf(code, "%d", plan->sum || k > 0);
 	text_puts(code, plan->form->scales ? ", 1, 1" : "");
@@ -273,11 +273,12 @@ static bool only_products(const ir_op *loop, unsigned k)
 	return v->uses && !v->uses->next && out && !out->next && out->user->kind == IR_WGMMA_WAIT;
 }
 
-/* The first product of a loop's first round says what the k-th carried value is: zeros, and that product. */
+/* The first product of a loop's first iteration says what the k-th carried value is: zeros, and that product. */
 static bool begins_inside(const ir_op *loop, unsigned k)
 {
 	uint64_t bits;
-	return loop->kind == IR_FOR && ir_get_once(loop) && ir_is_const(ir_arg(loop, 3 + k), &bits) && bits == 0;
+	return loop->kind == IR_FOR && ir_get_accumulator_init(loop) && ir_is_const(ir_arg(loop, 3 + k), &bits) &&
+	       bits == 0;
 }
 
 tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
@@ -310,19 +311,19 @@ tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
 static const ir_op *follows(const ir_op *o, ir_kind kind)
 {
 	for (o = o->prev; o && o->kind != kind; o = o->prev)
-		if (!ir_has(o, IR_PURE) && o->kind != IR_HOLD) return NULL;
+		if (!ir_has(o, IR_PURE) && o->kind != IR_SCHED_BARRIER) return NULL;
 	return o;
 }
 
 /* Of the registers that the product takes nobody has written one since the last fence, in front of the product before:
- * those of a sum with names only products write in a loop, and this is the round's first of this sum. */
+ * those of a sum with names only products write in a loop, and this is the iteration's first of this sum. */
 static bool is_fenced(const product *p, const ir_op *o)
 {
 	return follows(o, IR_WGMMA) && p->sum.sum && !p->plan.sum->def && p->a.o->place != WGMMA_REGISTERS &&
 	       p->b.o->place != WGMMA_REGISTERS;
 }
 
-/* Whether the sum is one that a loop carries, and this its first product of a round. */
+/* Whether the sum is one that a loop carries, and this its first product of an iteration. */
 static void open_sum(product *p)
 {
 	lower *l = p->l;
@@ -334,7 +335,7 @@ static void open_sum(product *p)
 	vec_push(l->arena, &p->inputs,
 		LLVMBuildICmp(l->builder, LLVMIntNE, lower_value(l, sum->block->args[0]).at[0],
 			lower_arg(l, loop, 0).at[0], ""));
-	p->round = 2 * operands_of(&p->sum) + p->inputs.n - 1;
+	p->iteration = 2 * operands_of(&p->sum) + p->inputs.n - 1;
 }
 
 void lower_wgmma(lower *l, ir_op *o)
@@ -379,7 +380,7 @@ void lower_wgmma(lower *l, ir_op *o)
 	lower_set(l, result, p->sum);
 }
 
-/* A wait for as much has just been: in front, or at the end of every round of the loop whose sum this is. */
+/* A wait for as much has just been: in front, or at the end of every iteration of the loop whose sum this is. */
 static bool is_waited_for(const ir_op *o)
 {
 	const ir_op *before = follows(o, IR_WGMMA_WAIT), *loop = before ? NULL : follows(o, IR_FOR);
@@ -388,7 +389,7 @@ static bool is_waited_for(const ir_op *o)
 }
 
 /* What stands in registers of its own, after `code`, if that is some. */
-static void give_back(lower *l, const char *code, uint32_t sum, LLVMTypeRef type, tile out)
+static void release(lower *l, const char *code, uint32_t sum, LLVMTypeRef type, tile out)
 {
 	text all = {.arena = l->arena}, constraints = {.arena = l->arena};
 	if (code) text_printf(&all, "%s\n\t", code);
@@ -411,7 +412,7 @@ void lower_wgmma_wait(lower *l, ir_op *o)
 		tile in = lower_arg(l, o, i), out = lower_new_tile(l, o->results[i]);
 		memcpy(out.at, in.at, in.n * sizeof in.at[0]);
 		if (in.sum)
-			give_back(l, i || is_waited_for(o) ? NULL : code, in.sum, lower_type(l, o->results[i]->type),
+			release(l, i || is_waited_for(o) ? NULL : code, in.sum, lower_type(l, o->results[i]->type),
 				out);
 		else
 			tied(l, code, out.n, out.at, 0, ARENA_ARRAY(l->arena, LLVMValueRef, out.n), "");
@@ -420,7 +421,7 @@ void lower_wgmma_wait(lower *l, ir_op *o)
 }
 
 /* No number has more than 32 bits set, but the assembler does not know it. */
-void lower_hold(lower *l, ir_op *o)
+void lower_sched_barrier(lower *l, ir_op *o)
 {
 	static const char *const code = "{\n\t.reg .b32 bits;\n\t.reg .pred never;\n\tpopc.b32 bits, $0;\n\t"
 					"setp.gt.u32 never, bits, 32;\n\t@never nanosleep.u32 0;\n\t}";

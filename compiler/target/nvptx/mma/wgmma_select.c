@@ -19,7 +19,7 @@ static uint32_t most_registers(const ir_func *f)
 	return f->maxnreg && f->maxnreg < most ? f->maxnreg : most;
 }
 
-/* The load that an operand is, perhaps turned; and which of the operand's dimensions its memory runs along. */
+/* The load that an operand is, perhaps transposed; and which of the operand's dimensions its memory runs along. */
 static const ir_op *loaded(const pass_context *p, const ir_value *v, unsigned *fast)
 {
 	unsigned turns = 0;
@@ -33,14 +33,14 @@ static const ir_op *loaded(const pass_context *p, const ir_value *v, unsigned *f
 }
 
 /* Registers that hold an operand on its way from where it was loaded to where, and as what, the instruction reads it;
- * bytes that are turned are there before and after. */
+ * bytes that are transposed are there before and after. */
 static uint32_t on_the_way(const pass_context *p, const ir_op *dot, unsigned i)
 {
 	const ir_value *v = ir_arg(dot, i);
 	unsigned fast, bytes = ir_element_bytes(v->type);
 	const ir_op *load = loaded(p, v, &fast);
-	bool turned = load && fast != (i ? 0 : 1), rounded = load && bytes == 4 && load->kind == IR_LOAD;
-	if (wgmma_form_of(v->type.elem)->turns || (!turned && !rounded)) return 0;
+	bool transposed = load && fast != (i ? 0 : 1), rounded = load && bytes == 4 && load->kind == IR_LOAD;
+	if (wgmma_form_of(v->type.elem)->turns || (!transposed && !rounded)) return 0;
 	uint32_t words = (uint32_t)ir_elements(v->type) * bytes / (4 * 32 * dot->block->func->num_warps);
 	return bytes == 1 ? 2 * words : words;
 }
@@ -89,7 +89,7 @@ bool wgmma_wants_registers(const pass_context *p, const ir_op *wgmma)
 
 enum { SPREAD_BLOCK = 2, SPREAD_LOAD = 8 };
 
-bool wgmma_turns(const pass_context *p, const ir_op *wgmma, unsigned i, layout *l)
+bool wgmma_transposes(const pass_context *p, const ir_op *wgmma, unsigned i, layout *l)
 {
 	const ir_value *v = ir_arg(wgmma, i);
 	unsigned fast, k = i ? 0 : 1;

@@ -19,7 +19,7 @@ static int barriers(const char *source)
 	"store(c + " i "[:, None].to(i64) * N + " j "[None, :], full([16, 32], 1.0), mask = " mask ");\n"
 
 /* Rows 16 below; columns 32 to the right; the same by tensors, whose columns are kept in the row from both sides. */
-static void test_apart(void **state)
+static void test_alias(void **state)
 {
 	(void)state;
 	static const char *const body[] = {
@@ -255,7 +255,7 @@ static void test_random_pairs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_alias),
 		cmocka_unit_test(test_may_meet),
 		cmocka_unit_test(test_long_chains),
 		cmocka_unit_test(test_random_pairs),
