@@ -1,6 +1,6 @@
-/* What the files of the windows pass share: a load whose pointers are a window of an array.
+/* Pointer analysis, and what raise_to_tma makes of it: a load whose pointers are a window of an array.
  *
- * windows.c         which loads are looked at, what the pointers say, and the load by a map
+ * raise_to_tma.c    which loads are looked at, what the pointers say, and the load by a map
  * pointer_bounds.c  what the mask says: where the array ends
  * pointer_range.c   that no coordinate is below 0, where the mask does not say it */
 #ifndef BLK_POINTER_ANALYSIS_H

@@ -1,4 +1,4 @@
-/* The passes, one file each, and what they share.
+/* The passes, one file each (analysis/, transform/, async/, target/nvptx/), and what they share.
  * The driver verifies after each with --verify-each and in `make mean`, prints for --print-after, times for
  * --time-passes. */
 #ifndef BLK_PASSES_H

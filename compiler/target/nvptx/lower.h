@@ -1,26 +1,26 @@
 /* What the files of this folder share: the state of one lowering and the small builders.
  *
- *   nvptx.c                            module, function, passes, emission
- *   lower.c                            the walk over operations, control flow
- *   values.c                           tiles as registers, coordinates, asm
- *   memory.c                           loads and stores, global and shared
- *   arithmetic.c, convert_types.c      one element
- *   reduce.c, convert_layout.c         data between threads
- *   scan.c, sort.c, exchange.c         the same, along an axis in order
- *   sort_local.c                       long lines in local memory
- *   shapes.c                           join, split, gather, histogram
- *   inline_asm.c                       the user's PTX
- *   dot.c, wgmma.c                     products of matrices
- *   multibuffer.c                             copies that run ahead
- *   bulk.c                             blocks by tensor maps
- *   partitions.c                            warps that compute, and one that copies
- *   atomic.c                           atomics
- *   debug.c                            prints, asserts
- *   localise.c                         huge functions
- *   rolled.c                           loops and arrays of a thread
- *   code_size.c                        how much code it will be
- *   ptx.c, ptx_join.c                  the text
- *   ptxas.c, sass.c, tool.c            assembler, disassembler
+ *   nvptx.c                           module, function, passes, emission
+ *   lower.c                           the walk over operations, control flow
+ *   values.c                          tiles as registers, coordinates, asm
+ *   memory.c                          loads and stores, global and shared
+ *   arithmetic.c, convert_types.c     one element
+ *   reduce.c, convert_layout.c        data between threads
+ *   scan.c, sort.c, exchange.c        the same, along an axis in order
+ *   sort_local.c                      long lines in local memory
+ *   shapes.c                          join, split, gather, histogram
+ *   inline_asm.c                      the user's PTX
+ *   mma/sync_lower.c, wgmma_lower.c   products of matrices
+ *   multibuffer.c                     copies that run ahead
+ *   tma.c                             blocks by tensor maps
+ *   partitions.c                      warps that compute, and one that copies
+ *   atomic.c                          atomics
+ *   debug.c                           prints, asserts
+ *   localise.c                        huge functions
+ *   rolled.c                          loops and arrays of a thread
+ *   code_size.c                       how much code it will be
+ *   ptx.c, ptx_join.c                 the text
+ *   ptxas.c, sass.c, tool.c           assembler, disassembler
  *
  * Which thread is which: tid = lane + 32 * warp.  A place's element number is linear over the bits of (register, tid),
  * so every index computation is one run-time part (linear in tid, computed once in the entry block) combined with one
@@ -34,7 +34,7 @@
 #include <llvm-c/DebugInfo.h>
 
 /* One LLVM value a register of the layout; a scalar is one.  Or, of a sum that nothing but products sees, registers
- * that LLVM knows nothing of: %sumS_0, .. (wgmma.c). */
+ * that LLVM knows nothing of: %sumS_0, .. (mma/wgmma_lower.c). */
 typedef struct tile {
 	LLVMValueRef *at;
 	uint32_t n;
@@ -88,7 +88,7 @@ typedef struct lower {
 	LLVMValueRef warp;        /* lower_warp()'s */
 	enum { EVERYBODY, CONSUMERS, PRODUCER } partition; /* whose code is made; the producer is one thread */
 	tile *values;                                      /* by ir_value.id */
-	LLVMBasicBlockRef others; /* where thread 0 meets the others again, while only its code is made (bulk.c) */
+	LLVMBasicBlockRef others; /* where thread 0 meets the others again, while only its code is made (tma.c) */
 	struct late_tile *late;   /* the same: tiles that lie in shared memory still */
 	VEC(tid_value) tid_values;
 	VEC(owner_value) owners; /* lower_owner()'s answers */
@@ -243,11 +243,11 @@ void lower_exchange(
 	lower *, exchange *, ir_type, uint32_t n, const LLVMValueRef *in, LLVMValueRef thread_xor, LLVMValueRef *out);
 void lower_flip(lower *, ir_op *);
 
-/* ---- dot.c ---- */
+/* ---- mma/sync_lower.c ---- */
 void lower_dot(lower *, ir_op *);
 LLVMValueRef lower_round_tf32(lower *, LLVMValueRef f32); /* i32 */
 
-/* ---- wgmma.c ---- */
+/* ---- mma/wgmma_lower.c ---- */
 void lower_wgmma(lower *, ir_op *);
 /* What a loop whose k-th carried value is a sum starts it with. */
 tile lower_wgmma_start(lower *, const ir_op *loop, unsigned k, tile sum);
@@ -273,7 +273,7 @@ void lower_plan_store_matrices(lower *, const layout_plan *, LLVMValueRef base, 
 /* The same of the access that holds register r, if it has not been made. */
 void lower_plan_load_one(lower *, const layout_plan *, LLVMValueRef base, ir_type element, uint32_t r, tile out);
 
-/* ---- bulk.c ---- */
+/* ---- tma.c ---- */
 void lower_tensor_map(lower *, ir_op *);
 void lower_bulk_load(lower *, ir_op *);
 void lower_bulk_store(lower *, ir_op *);
