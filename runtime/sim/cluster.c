@@ -99,18 +99,23 @@ static bool report_mbarrier(sim_warp *w, uint32_t waiting, uint32_t warps)
 	unsigned lane = (unsigned)__builtin_ctz(w->active | 1u << 31);
 	const sim_mbarrier *b = asked(w);
 	char where[320] = "nobody";
-	if (!b) return sim_report(w, in, lane, NULL, "%u of %u warps wait for ever", waiting, warps);
 	if (b->last) sim_place(p->code, b->last, where, sizeof where);
 	const sim_spot spot = sim_spot_shared(p, b->offset, 8, NULL);
 	return sim_report_at(w, in, lane, &spot,
-		b->pending || !b->bytes
-			? "every phase needs the arrivals that its init counts; is an arrive missing, is "
-			  "the parity the wrong one, or does a copy name another mbarrier?"
-			: "the bytes that expect_tx announces must be those that the copies bring",
+		b->pending ? "every phase needs the arrivals that its init counts; is an arrive missing, is "
+			     "the parity the wrong one, or does a copy name another mbarrier?"
+			   : "the bytes that expect_tx announces must be those that the copies bring",
 		"%u of %u warps wait for ever; this one for the mbarrier at offset %u of shared memory, whose phase %u "
 		"needs "
 		"%u more of %u arrivals and %" PRId64 " bytes (last arrival: %s)",
 		waiting, warps, b->offset, b->phase, b->pending, b->expected, b->bytes, where);
+}
+
+/* Its lanes wait at the cluster's barrier, all of them or some. */
+static bool is_at_cluster(const sim_warp *w)
+{
+	return w->state == WARP_AT_CLUSTER ||
+	       (w->state == WARP_READY && w->waits && w->waits->step == sim_step_cluster_wait);
 }
 
 /* How much a warp's waiting says about why nobody goes on. */
@@ -119,14 +124,14 @@ static uint32_t telling(const sim_warp *w)
 	static const uint32_t rank[] = {
 		[WARP_READY] = 4, [WARP_AT_BARRIER] = 3, [WARP_AT_GROUP] = 2, [WARP_AT_CLUSTER] = 1, [WARP_ENDED] = 0};
 	const sim_mbarrier *b = asked(w);
-	return b && b->bytes ? 5 : rank[w->state];
+	return b && b->bytes ? 5 : rank[is_at_cluster(w) ? WARP_AT_CLUSTER : w->state];
 }
 
 /* Those that wait name what for, those that ended are why. */
 static void report_deadlock(sim_cluster *c)
 {
 	uint32_t waiting = 0, ended = 0, warps = 0;
-	sim_warp *worst = NULL;
+	sim_warp *worst = &c->programs[0]->warps[0];
 	uint32_t best = 0;
 	for (uint32_t i = 0; i < c->n; i++)
 		for (uint32_t k = 0; k < c->programs[i]->nwarps; k++) {
@@ -138,19 +143,20 @@ static void report_deadlock(sim_cluster *c)
 				waiting++;
 			if (telling(w) > best) best = telling(w), worst = w;
 		}
-	if (!worst) return;
 	sim_program *p = worst->program;
 	unsigned lane = (unsigned)__builtin_ctz(worst->active | 1u << 31);
-	const sim_instr *in = worst->state == WARP_AT_CLUSTER ? last_of(worst) : &p->code->code[worst->pc - 1];
-	if (worst->state == WARP_READY && worst->waits && worst->waits->step == sim_step_mbarrier_wait)
+	const sim_instr *in = is_at_cluster(worst) ? worst->waits : &p->code->code[worst->pc - 1];
+	if (asked(worst))
 		report_mbarrier(worst, waiting, warps);
 	else if (worst->state == WARP_AT_GROUP)
 		sim_report(worst, in, lane, "a wgmma is for all four warps of a warpgroup",
 			"%u of %u warps wait for ever; this one for the other warps of its warpgroup", waiting, warps);
-	else if (worst->state == WARP_AT_CLUSTER)
+	else if (is_at_cluster(worst))
 		sim_report(worst, in, lane, "every thread of every program of the cluster must come to its barrier",
 			"%u of %u warps wait for ever at the cluster's barrier, and %u have ended", waiting, warps,
 			ended);
+	else if (worst->state == WARP_READY) /* on its way, where its address is another one for now */
+		sim_report(worst, worst->waits, lane, NULL, "%u of %u warps wait for ever", waiting, warps);
 	else
 		sim_report(worst, in, lane,
 			"every warp of the program must come to a barrier, the same number of times",
@@ -194,6 +200,30 @@ static bool whole_warp(sim_warp *w, const sim_instr *in, uint32_t mask)
 		w->alive);
 }
 
+/* All of a warp's lanes that live have arrived since the barrier was passed last. */
+static bool all_arrived(const sim_warp *w)
+{
+	if (w->alive & ~w->cluster_lanes) return false;
+	for (uint32_t m = w->alive; m; m &= m - 1)
+		if (w->cluster_passed[__builtin_ctz(m)] != w->program->cluster->passed) return false;
+	return w->alive != 0;
+}
+
+static void arrive(sim_warp *w)
+{
+	sim_program *p = w->program;
+	if (!all_arrived(w)) return;
+	p->cluster->arrived[p->rank] |= UINT32_C(1) << w->index;
+	p->cluster->events++;
+	pass(p->cluster);
+}
+
+/* Lanes have ended: it may be them that the warp still needed. */
+void sim_cluster_leaves(sim_warp *w)
+{
+	if (w->cluster_lanes) arrive(w);
+}
+
 /* Lanes may come one after another where the text does not say .aligned. */
 bool sim_step_cluster_arrive(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
@@ -209,11 +239,8 @@ bool sim_step_cluster_arrive(sim_warp *w, const sim_instr *in, uint32_t mask)
 	}
 	p->cluster->said[p->rank] = ++p->cluster->time;
 	p->cluster->relaxed[p->rank] |= !in->releases;
-	w->cluster_passed = p->cluster->passed;
-	if (w->alive & ~w->cluster_lanes) return true;
-	p->cluster->arrived[p->rank] |= UINT32_C(1) << w->index;
-	p->cluster->events++;
-	pass(p->cluster);
+	for (uint32_t m = mask; m; m &= m - 1) w->cluster_passed[__builtin_ctz(m)] = p->cluster->passed;
+	arrive(w);
 	return true;
 }
 
@@ -235,7 +262,9 @@ bool sim_step_cluster_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		return sim_report(w, in, (unsigned)__builtin_ctz(mask & ~w->cluster_lanes),
 			"barrier.cluster.arrive comes first",
 			"a thread waits at the cluster's barrier and has not arrived there");
-	if (c->passed > w->cluster_passed) {
+	bool passed = true;
+	for (uint32_t m = mask; m; m &= m - 1) passed = passed && c->passed > w->cluster_passed[__builtin_ctz(m)];
+	if (passed) {
 		w->cluster_lanes &= ~mask;
 		sim_order_acquire(w, mask, &c->told[w->program->rank]);
 		sim_order_programs(w, mask, SCOPE_CLUSTER, true, false);
@@ -340,6 +369,7 @@ static bool spend(sim_launch *l, uint64_t steps)
 static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random)
 {
 	uint64_t before = w->steps, budget = *random ? 1 + sim_random(random) % 64 : TURN;
+	const sim_instr *earlier = w->waits;
 	w->waits = NULL;
 	sim_warp_run(w, budget);
 	c->steps += w->steps - before;
@@ -347,17 +377,18 @@ static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random)
 	if (!spend(c->launch, w->steps - before)) return false;
 	if (c->steps > c->limit * c->n) return out_of_steps(w);
 	/* a short turn may not come as far as to ask again */
-	bool goes_on = !w->waits && (w->state != WARP_READY || w->steps - w->asked >= TURN);
+	bool asks = w->waits != NULL, goes_on = !asks && (w->state != WARP_READY || w->steps - w->asked >= TURN);
 	if (goes_on || w->seen != c->events) w->idle = 0;
 	w->seen = c->events;
 	if (w->state == WARP_ENDED) {
 		if (!may_end(w)) return false;
 		pass(c);
 	}
-	if (w->waits) {
+	if (asks) {
 		w->idle++;
 		w->asked = w->steps;
-	}
+	} else if (!goes_on)
+		w->waits = earlier;
 	return true;
 }
 
@@ -470,9 +501,7 @@ sim_outcome sim_cluster_run(sim_cluster *c, uint64_t limit)
 			return SIM_WAITS;
 		}
 		if (has_hopes(c) || sim_bulk_land_one(c)) continue;
-		if (atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) return SIM_STOPPED;
-		if (has_hopes(c)) continue;
-		report_deadlock(c);
+		if (!atomic_load_explicit(&c->launch->stopped, memory_order_relaxed)) report_deadlock(c);
 		return SIM_STOPPED;
 	}
 	sim_bulk_end(c);

@@ -210,7 +210,6 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 		w->waits = NULL;
 		memset(w->looked, 0, sizeof w->looked);
 		w->cluster_lanes = 0;
-		w->cluster_passed = 0;
 		w->state = WARP_READY;
 		w->near = NULL;
 		w->active = w->alive = rest >= SIM_LANES ? SIM_ALL : (UINT32_C(1) << rest) - 1;
@@ -277,6 +276,7 @@ bool sim_step_exit(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	(void)in;
 	sim_warp_exit(w, mask);
+	sim_cluster_leaves(w);
 	return true;
 }
 

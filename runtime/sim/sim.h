@@ -359,7 +359,7 @@ struct sim_warp {
 	uint64_t asked;                          /* its steps then */
 	const sim_instr *waits;                  /* where */
 	uint32_t cluster_lanes;                  /* that have arrived at the cluster's barrier */
-	uint64_t cluster_passed;
+	uint64_t cluster_passed[SIM_LANES];      /* how often it had been passed when each arrived last */
 	/* warpgroup.c: */
 	bool watch; /* it has fenced once: which registers are touched matters */
 	uint32_t fences;
@@ -594,6 +594,7 @@ sim_outcome sim_cluster_run(sim_cluster *, uint64_t limit);
 /* The warp's program copies into that one; a program knows what each of the others has said up to then. */
 void sim_cluster_brings(sim_warp *, const sim_instr *, uint32_t rank);
 void sim_cluster_hears(sim_program *, const uint32_t *said);
+void sim_cluster_leaves(sim_warp *); /* some of its lanes have ended */
 uint32_t sim_cluster_extent(const sim_launch *, int dimension);
 uint64_t sim_random(uint64_t *state);
 

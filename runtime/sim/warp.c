@@ -62,8 +62,8 @@ static void branch(sim_warp *w, const sim_instr *in, uint32_t taken)
 {
 	uint32_t other = w->active & ~taken;
 	int32_t next = w->pc + 1;
-	if (!other || !taken) {
-		w->pc = taken ? in->target : next;
+	if (!other) {
+		w->pc = in->target;
 		return;
 	}
 	if (in->join != SIM_NO_PC && in->join != w->join && !push(w, w->active, in->join, w->join)) return;
@@ -279,11 +279,11 @@ bool sim_step_unpack(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 /* ---- The loop ---- */
 
-static bool undefined_guard(sim_warp *w, const sim_instr *in)
+static void undefined_guard(sim_warp *w, const sim_instr *in)
 {
 	unsigned lane = (unsigned)__builtin_ctz(w->predicate_bad[in->guard] & w->active);
 	sim_cause_of_predicate(w, in->guard, UINT32_C(1) << lane);
-	return sim_report_undefined(w, in, lane, NULL,
+	sim_report_undefined(w, in, lane, NULL,
 		"the condition depends on memory or a register that nothing has written",
 		in->kind == SIM_BRANCH || in->kind == SIM_SWITCH
 			? "a branch is decided by an undefined value"
@@ -316,7 +316,10 @@ void sim_warp_run(sim_warp *w, uint64_t budget)
 		uint32_t mask = w->active;
 		sim_cause_none(w);
 		if (in->guard) {
-			if ((w->predicate_bad[in->guard] & mask) && !undefined_guard(w, in)) break;
+			if (w->predicate_bad[in->guard] & mask) {
+				undefined_guard(w, in);
+				break;
+			}
 			mask &= w->predicate[in->guard] ^ (in->guard_negated ? SIM_ALL : 0);
 			if (!mask) {
 				w->pc++;

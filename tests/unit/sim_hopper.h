@@ -23,6 +23,7 @@ typedef struct hopper {
 	bool no_fence;                               /* behind the copying */
 	uint64_t seed, steps;                        /* 0: many */
 	bool json;                                   /* how a problem is written */
+	uint32_t rows, layers;                       /* of programs; 0: 1 */
 	uint32_t first;                              /* only so many clusters run; 0: all */
 	bool filled;                                 /* `out` is defined from the start */
 	tensor_map_request map[3];
@@ -102,6 +103,7 @@ static inline bool hopper_run(hopper *h)
 		{.base = arguments[1], .bytes = HOPPER_IN, .shadow = h->in_shadow, .parameter = 1, .read_only = true},
 		{.base = arguments[0], .bytes = HOPPER_OUT, .shadow = h->out_shadow, .parameter = 0}};
 	uint32_t programs = h->programs ? h->programs : 1, cluster = h->cluster ? h->cluster : 1;
+	uint32_t rows = h->rows ? h->rows : 1, layers = h->layers ? h->layers : 1;
 	if (ranges[0].base > ranges[1].base) {
 		sim_range r = ranges[0];
 		ranges[0] = ranges[1];
@@ -114,7 +116,7 @@ static inline bool hopper_run(hopper *h)
 		.nparameters = 2,
 		.maps = h->maps,
 		.nmaps = 3,
-		.grid = {programs, 1, 1},
+		.grid = {programs, rows, layers},
 		.ranges = ranges,
 		.nranges = 2,
 		.shared_bytes = code->shared_bytes + (h->shared ? h->shared : 1024),
@@ -124,9 +126,9 @@ static inline bool hopper_run(hopper *h)
 	pthread_mutex_init(&l.lock, NULL);
 	sim_cluster *c = sim_races_begin(&l) ? sim_cluster_new(&l, h->threads ? h->threads : 128) : NULL;
 	if (!c) sim_out_of_memory(&l);
-	uint32_t clusters = h->first ? h->first : programs / cluster;
+	uint32_t across = programs / cluster, clusters = h->first ? h->first : across * rows * layers;
 	for (uint32_t i = 0; c && i < clusters && !atomic_load(&l.stopped); i++) {
-		sim_cluster_start(c, (const uint32_t[3]){i, 0, 0});
+		sim_cluster_start(c, (const uint32_t[3]){i % across, i / across % rows, i / across / rows});
 		while (sim_cluster_run(c, l.step_limit) == SIM_WAITS) continue;
 	}
 	sim_cluster_free(c);

@@ -409,7 +409,8 @@ static void test_copies(void **state)
 		{INIT EXPECT("16") LOAD("%smem+4080", "%in", "16", "%smem") LANDS, NULL},
 		{INIT EXPECT("16") LOAD("%smem+1032", "%in", "16", "%smem") LANDS,
 			"a bulk copy's destination is at offset 1032 of shared memory, which 16 does not divide"},
-		{INIT EXPECT("16") LOAD("%smem+1024", "%in+8", "16", "%smem") LANDS, ", which 16 does not divide"},
+		{INIT EXPECT("16") LOAD("%smem+1024", "%in+8", "16", "%smem") LANDS,
+			"a bulk copy of global memory at 0x"},
 		{INIT EXPECT("16") LOAD("%smem+1024", "%out+131072", "16", "%smem") LANDS,
 			"16 bytes are read outside out, which has 131072 bytes: at offset 131072"},
 		{INIT EXPECT("16") LOAD("%smem+1024", "%in", "0", "%smem") LANDS,
@@ -677,6 +678,177 @@ static void test_reductions_by_maps(void **state)
 		}
 }
 
+/* ---- The cluster's barrier, and ends ---- */
+
+static void test_ends(void **state)
+{
+	(void)state;
+#define HALVES_MEET "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+#define LOW "and.b32 %r1, %tid, 31;\nsetp.lt.u32 %p2, %r1, 16;\n"
+	static const row rows[] = {
+		/* half of a warp arrives, then the other half ends: it has arrived for good */
+		{LOW "@!%p2 bra REST;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nbra.uni "
+		     "END;\nREST:\nnanosleep.u32 100;\nret;\nEND:\n",
+			NULL, 64, 2},
+		{LOW "@%p2 bra FIRST;\nret;\nFIRST:\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n", NULL, 64, 2},
+		{LOW "@%p2 bra "
+		     "FIRST;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nret;\nFIRST:\nbarrier.cluster.arrive;\n"
+		     "barrier.cluster.wait;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n",
+			NULL, 64, 2},
+		{LOW "@!%p2 bra REST;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nbarrier.cluster.arrive;\n"
+		     "barrier.cluster.wait;\nbra.uni "
+		     "END;\nREST:\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nret;\nEND:\n",
+			NULL, 64, 2},
+		{LOW "@!%p2 bra "
+		     "REST;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nret;\nREST:\nbarrier.cluster.arrive;\n"
+		     "barrier.cluster.wait;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n",
+			NULL, 64, 2},
+		/* one half is a barrier ahead of the other */
+		{LOW "@%p2 bra FIRST;\n" HALVES_MEET HALVES_MEET "bra.uni END;\nFIRST:\n" HALVES_MEET HALVES_MEET
+		     "END:\n" MEET,
+			NULL, 64, 2},
+		{LOW "@%p2 bra FIRST;\n" HALVES_MEET HALVES_MEET "bra.uni END;\nFIRST:\n" HALVES_MEET "END:\n",
+			"4 of 4 warps wait for ever at the cluster's barrier, and 0 have ended", 64, 2},
+		/* one half asks for an mbarrier at which the other, which has arrived, does not */
+		{INIT LOW "@!%p2 bra REST;\n" LANDS
+			  "bra.uni END;\nREST:\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nEND:\n",
+			"whose phase 0 needs 1 more of 1 arrivals and 0 bytes (last arrival: nobody)", 64, 2},
+		{"setp.eq.b32 %p1, %tid, 0;\n@%p1 mbarrier.init.shared.b64 [1024], 1;\nbar.sync 0;\nW:\n"
+		 "mbarrier.try_wait.parity.shared.b64 %p9, [1024], 0;\n@!%p9 bra W;\n",
+			"2 of 2 warps wait for ever; this one for the mbarrier at offset 0 of shared memory, whose "
+			"phase 0 needs 1 "
+			"more of 1 arrivals and 0 bytes (last arrival: nobody)"},
+		/* aligned ones are for all */
+		{LOW "barrier.cluster.arrive;\n@%p2 barrier.cluster.wait.aligned;\n",
+			"the cluster's barrier is reached by some threads of a warp only: lanes 0x0000ffff of "
+			"0xffffffff",
+			64, 2},
+		/* an mbarrier that its program has ended stops nobody from ending */
+		{INIT RANK MEET
+			"@%p6 bra SECOND;\n@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r8];\nbra.uni "
+			"END;\nSECOND:\n" LANDS "bar.sync 0;\n@%p1 mbarrier.inval.shared.b64 [%smem];\nEND:\n",
+			NULL, 64, 2},
+		{INIT RANK MEET
+			"@%p6 bra SECOND;\n@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r8];\nbra.uni "
+			"END;\nSECOND:\nnanosleep.u32 100;\nEND:\n",
+			"", 64, 2},
+		/* paths that never meet again */
+		{"mad.wide.u32 %rd1, %tid, 4, %out;\nsetp.lt.u32 %p2, %tid, 9;\n@%p2 bra FIRST;\nst.global.b32 [%rd1], "
+		 "1;\nret;\nFIRST:\nst.global.b32 [%rd1], 2;\nret;\n",
+			NULL},
+		{"and.b32 %r1, %tid, 1;\nLIST: .branchtargets FIRST, SECOND;\nbrx.idx %r1, "
+		 "LIST;\nFIRST:\nret;\nSECOND:\nret;\n",
+			NULL},
+		{"and.b32 %r1, %tid, 1;\nsetp.ne.u32 %p2, %tid, 5;\nLIST: .branchtargets FIRST, SECOND;\n@%p2 brx.idx "
+		 "%r1, "
+		 "LIST;\nret;\nFIRST:\nret;\nSECOND:\nret;\n",
+			NULL},
+		/* a comparison of which only the opposite is wanted */
+		{"setp.lt.u32 _|%p2, %tid, 5;\n@%p2 ret;\nsetp.ge.u32 %p3, %tid, 5;\n@%p3 trap;\n", NULL},
+		{"setp.eq.u32 %p2, %tid, %r60;\n@%p2 add.s32 %r1, %r2, %r3;\n",
+			"what a thread does is decided by an undefined value"},
+		/* a copy that lands where others have read meanwhile, behind a barrier that says nothing of its end */
+		{"mad.lo.s32 %r1, %tid, 4, %smem;\nand.b32 %r2, %tid, 31;\nmad.lo.s32 %r2, %r2, 4, "
+		 "%smem;\nmad.wide.u32 %rd1, %tid, 4, "
+		 "%in;\nsetp.lt.u32 %p2, %tid, 32;\n@%p2 cp.async.ca.shared.global [%r1], [%rd1], 4;\nbar.sync "
+		 "0;\n@!%p2 "
+		 "ld.shared.b32 %r3, [%r2];\n@%p2 cp.async.wait_all;\n",
+			"a race on shared memory at offset 0: it is"},
+		{INIT "mad.lo.s32 %r1, %tid, 4, %smem;\nand.b32 %r2, %tid, 31;\nmad.lo.s32 %r2, %r2, 4, "
+		      "%smem;\nmad.wide.u32 %rd1, "
+		      "%tid, 4, %in;\nsetp.lt.u32 %p2, %tid, 32;\n@%p2 cp.async.ca.shared.global [%r1+1024], [%rd1], "
+		      "4;\nbar.sync "
+		      "0;\n@!%p2 ld.shared.b32 %r3, [%r2+1024];\n@%p1 cp.async.mbarrier.arrive.noinc.shared.b64 "
+		      "[%smem];\n",
+			"a race on shared memory at offset 1024: it is"},
+	};
+	ROWS(rows, "");
+	/* a warp whose turn ends on the way from one question to the next still waits for what it asked for */
+	const row asks = {INIT "W:\n", "2 of 2 warps wait for ever; this one for the mbarrier at offset 0 of shared "
+				       "memory, whose phase 0 needs 1 more of 1 "
+				       "arrivals and 0 bytes (last arrival: nobody)"};
+	for (uint64_t seed = 0; seed < 12; seed++) {
+		hopper *h = made(&asks, seed, "");
+		for (int i = 0; i < 100; i++) hopper_add(h, "add.s32 %%r1, %%tid, %d;\n", i);
+		hopper_add(h, "mbarrier.try_wait.parity.shared.b64 %%p9, [%%smem], 0;\n@!%%p9 bra W;\n");
+		check(h, 0, __LINE__, asks.says);
+		free(h);
+	}
+	/* or, where the register that said it is in other use just then, for something */
+	const row uses = {INIT
+		"W:\nmov.b32 %r2, %smem;\nmbarrier.try_wait.parity.shared.b64 %p9, [%r2], 0;\nmov.b32 %r2, 0;\n",
+		"2 of 2 warps wait for ever"};
+	for (uint64_t seed = 0; seed < 12; seed++) {
+		hopper *h = made(&uses, seed, "");
+		for (int i = 0; i < 100; i++) hopper_add(h, "add.s32 %%r1, %%tid, %d;\n", i);
+		hopper_add(h, "@!%%p9 bra W;\n");
+		check(h, 0, __LINE__, uses.says);
+		free(h);
+	}
+	const row loop = {"FOREVER:\nadd.s32 %r1, %tid, 1;\nbra.uni FOREVER;\n",
+		"the program has not ended after 5000 instructions", 64, 2};
+	hopper *h = made(&loop, 0, "");
+	h->steps = 5000;
+	check(h, 0, __LINE__, loop.says);
+	free(h);
+}
+
+/* Which program wrote is said by its place in a grid of three dimensions. */
+static void test_grids(void **state)
+{
+	(void)state;
+	/* all programs but one write a word of their own; the last one that of another */
+	const row grid = {"mov.u32 %r1, %ctaid.y;\nmov.u32 %r2, %ctaid.z;\nmad.lo.s32 %r3, %r2, 2, %r1;\nmad.lo.s32 "
+			  "%r3, %r3, 3, %cta;\n"
+			  "setp.eq.u32 %p2, %r3, 11;\nselp.b32 %r3, 8, %r3, %p2;\nmad.wide.u32 %rd1, %r3, 4, "
+			  "%out;\nsetp.eq.u32 %p1, "
+			  "%tid, 0;\n@%p1 st.global.b32 [%rd1], %r3;\n",
+		"a race on out at offset 32: it is written here and was written by program (2, 0, 1) at", 32, 1};
+	hopper *h = made(&grid, 0, "");
+	h->programs = 3;
+	h->rows = 2;
+	h->layers = 2;
+	check(h, 0, __LINE__, grid.says);
+	assert_non_null(strstr(h->problem, "in kernel k, program (2, 1, 1), thread 0"));
+	free(h);
+}
+
+/* Bytes that were written one by one by different instructions are put together again only where one instruction's
+ * neighbouring lanes wrote each its part. */
+static void test_bytes_put_together(void **state)
+{
+	(void)state;
+#define BYTE(lane, at) "setp.eq.u32 %p3, %tid, " lane ";\n@%p3 st.shared.b8 [%smem+" at "], %h1;\n"
+#define EVEN                                                                                                           \
+	"shl.b32 %r1, %tid, 1;\nadd.s32 %r1, %r1, %smem;\nsetp.lt.u32 %p3, %tid, 2;\n@%p3 st.shared.b8 [%r1], %h1;\n"
+#define READS(lane, at) "setp.eq.u32 %p3, %tid, " lane ";\n@%p3 ld.shared.b8 %h2, [%smem+" at "];\n"
+#define BEFORE ".reg .b16 %h<4>;\nmov.b16 %h1, 7;\n"
+	static const row rows[] = {
+		{BYTE("9", "1") EVEN BYTE("20", "3") READS("9", "1") READS("20", "3") READS("0", "0") READS("1", "2"),
+			NULL, 32, 1},
+		{BYTE("9", "1") EVEN BYTE("20", "3") READS("0", "1"),
+			"a race on shared memory at offset 1: it is read here and was written by thread 9", 32, 1},
+		{BYTE("9", "1") EVEN BYTE("20", "3") READS("1", "3"),
+			"a race on shared memory at offset 3: it is read here and was written by thread 20", 32, 1},
+		{BYTE("9", "1") EVEN BYTE("20", "3") READS("9", "2"),
+			"a race on shared memory at offset 2: it is read here and was written by thread 1", 32, 1},
+		/* lanes 2, 3 write a half each, lane 9 one byte of the first: its other byte is still lane 2's */
+		{"shl.b32 %r1, %tid, 1;\nadd.s32 %r1, %r1, %smem;\nsetp.lt.u32 %p3, %tid, 2;\n@%p3 st.shared.b16 "
+		 "[%r1], %h1;\n"
+		 "bar.warp.sync -1;\n" BYTE("9", "1") READS("9", "1") READS("9", "0") READS("5", "2"),
+			NULL, 32, 1},
+		{"shl.b32 %r1, %tid, 1;\nadd.s32 %r1, %r1, %smem;\nsetp.lt.u32 %p3, %tid, 2;\n@%p3 st.shared.b16 "
+		 "[%r1], %h1;\n"
+		 "bar.warp.sync -1;\n" BYTE("9", "1") READS("8", "1"),
+			"a race on shared memory at offset 1: it is read here and was written by thread 9", 32, 1},
+		/* a read of one byte, forgotten by a write of another byte?  No. */
+		{BYTE("3", "0") BYTE("4", "1") "bar.warp.sync -1;\n" READS("5", "0") READS("6", "1") BYTE("6", "1")
+				BYTE("7", "0"),
+			"a race on shared memory at offset 0: it is written here and was read by thread 5", 32, 1},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) check_rows(&rows[i], 1, BEFORE, __LINE__);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -690,6 +862,9 @@ int main(void)
 		cmocka_unit_test(test_maps),
 		cmocka_unit_test(test_rounding_map),
 		cmocka_unit_test(test_reductions_by_maps),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_grids),
+		cmocka_unit_test(test_bytes_put_together),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

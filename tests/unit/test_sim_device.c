@@ -1,0 +1,344 @@
+/* The simulator as a device: what of a buffer is defined after writes, fills and copies, what a launch takes from a
+ * kernel's signature, what a kernel prints, and what it answers to what it does not have. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+#include "sim_fixture.h"
+
+#include <cmocka.h>
+
+typedef struct setup {
+	blk_device *device;
+	blk_module *module;
+	blk_kernel *kernel;
+} setup;
+
+static blk_status open_kernel(setup *s, const char *text)
+{
+	*s = (setup){NULL, NULL, NULL};
+	setenv("BLK_CACHE", "off", 1);
+	blk_status status = blk_device_open("sim", &s->device);
+	if (!status) status = blk_module_source(s->device, "made.ptx", text, NULL, 0, &s->module);
+	if (!status) status = blk_kernel_find(s->module, "k", &s->kernel);
+	return status;
+}
+
+/* k(out: *u32, in: *const u32, n: i32) that stores the n words of `in`, by one thread each of 32. */
+static char *copy_kernel(void)
+{
+	const sim_case c = {
+		.body = "setp.ge.s32 %p1, %tid, %n;\n@%p1 ret;\nmad.wide.u32 %rd0, %tid, 4, %out;\nmad.wide.u32 %rd1, "
+			"%tid, 4, %in;\nld.global.b32 %r1, [%rd1];\nst.global.b32 [%rd0], %r1;\n"};
+	return sim_text(&c);
+}
+
+static blk_status copy(const setup *s, blk_buffer *out, blk_buffer *in, int n)
+{
+	const blk_grid one = {1, 1, 1};
+	return blk_launch(s->kernel, NULL, &one, BLK_ARGS(blk_buf(out), blk_buf(in), blk_i32(n)));
+}
+#define IS_DEFINED(in, n) assert_int_equal(copy(&s, out, in, n), BLK_OK)
+#define IS_UNDEFINED(in, n, thread)                                                                                    \
+	do {                                                                                                           \
+		assert_int_equal(copy(&s, out, in, n), BLK_ERROR_KERNEL);                                              \
+		assert_non_null(strstr(blk_error(), "an undefined value is stored"));                                  \
+		if (!strstr(blk_error(), "thread " thread ",")) fail_msg("%s", blk_error());                           \
+	} while (0)
+
+/* Which words of a buffer are defined: what was written, filled or copied there last. */
+static void test_defined_words(void **state)
+{
+	(void)state;
+	char *text = copy_kernel();
+	setup s;
+	blk_buffer *out, *a, *b, *c;
+	uint32_t words[32];
+	assert_int_equal(open_kernel(&s, text), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 128, &out), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 128, &a), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 128, &b), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 128, &c), BLK_OK);
+	for (uint32_t i = 0; i < 32; i++) words[i] = 100 + i;
+	IS_UNDEFINED(a, 32, "0");
+	assert_int_equal(blk_buffer_write(a, 0, words, 64), BLK_OK);
+	IS_DEFINED(a, 16);
+	IS_UNDEFINED(a, 32, "16");
+	assert_int_equal(blk_buffer_fill(a, 96, 0, 32), BLK_OK); /* a gap is left */
+	IS_UNDEFINED(a, 32, "16");
+	assert_int_equal(blk_buffer_fill(a, 64, 7, 32), BLK_OK);
+	IS_DEFINED(a, 32);
+	assert_int_equal(blk_buffer_read(out, 0, words, 128), BLK_OK);
+	for (uint32_t i = 0; i < 32; i++) assert_int_equal(words[i], i < 16 ? 100 + i : i < 24 ? 0x07070707 : 0);
+	/* of a buffer that is defined in part: the same part of the other */
+	assert_int_equal(blk_buffer_write(b, 0, words, 64), BLK_OK);
+	assert_int_equal(blk_buffer_copy(c, 32, b, 32, 64), BLK_OK); /* words 8 .. 15 are, 16 .. 23 are not */
+	assert_int_equal(blk_buffer_write(c, 0, words, 32), BLK_OK);
+	IS_DEFINED(c, 16);
+	IS_UNDEFINED(c, 17, "16");
+	/* what was all defined is so no more */
+	assert_int_equal(blk_buffer_copy(a, 120, b, 120, 8), BLK_OK);
+	IS_DEFINED(a, 30);
+	IS_UNDEFINED(a, 31, "30");
+	assert_int_equal(blk_buffer_write(a, 0, words, 128), BLK_OK);
+	IS_DEFINED(a, 32);
+	/* what nothing has written takes the place of what was written, and the rest is written behind it */
+	blk_buffer_free(c);
+	assert_int_equal(blk_buffer_create(s.device, 128, &c), BLK_OK);
+	assert_int_equal(blk_buffer_write(c, 0, words, 64), BLK_OK);
+	assert_int_equal(blk_buffer_copy(c, 16, b, 64, 16), BLK_OK);
+	assert_int_equal(blk_buffer_write(c, 64, words, 64), BLK_OK);
+	IS_DEFINED(c, 4);
+	IS_UNDEFINED(c, 32, "4");
+	/* from one that is all defined, into one that is not */
+	assert_int_equal(blk_buffer_copy(c, 16, a, 16, 16), BLK_OK);
+	IS_DEFINED(c, 32);
+	blk_device_close(s.device);
+	free(text);
+}
+
+/* More buffers than there is room for at first, freed in another order than they were made. */
+static void test_many_buffers(void **state)
+{
+	(void)state;
+	enum { MANY = 150 };
+	char *text = copy_kernel();
+	setup s;
+	blk_buffer *all[MANY], *out;
+	uint32_t words[8];
+	assert_int_equal(open_kernel(&s, text), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 128, &out), BLK_OK);
+	for (uint32_t i = 0; i < MANY; i++) {
+		assert_int_equal(blk_buffer_create(s.device, 32, &all[i]), BLK_OK);
+		for (uint32_t k = 0; k < 8; k++) words[k] = 10 * i + k;
+		assert_int_equal(blk_buffer_write(all[i], 0, words, 32), BLK_OK);
+	}
+	for (uint32_t i = 0; i < MANY; i += 3) blk_buffer_free(all[i]);
+	for (uint32_t i = 0; i < MANY; i++) {
+		if (i % 3 == 0) continue;
+		IS_DEFINED(all[i], 8);
+		assert_int_equal(blk_buffer_read(out, 0, words, 32), BLK_OK);
+		for (uint32_t k = 0; k < 8; k++) assert_int_equal(words[k], 10 * i + k);
+		assert_int_equal(copy(&s, out, all[i], 9), BLK_ERROR_KERNEL);
+		assert_non_null(strstr(blk_error(), "4 bytes are read outside in, which has 32 bytes: at offset 32"));
+	}
+	blk_device_close(s.device); /* with most of them */
+	free(text);
+}
+
+/* One line of the signature is another one, or is not there. */
+static char *changed(const char *text, const char *line, const char *by)
+{
+	const char *at = strstr(text, line), *end = at ? strchr(at, '\n') + 1 : NULL;
+	char *out = malloc(strlen(text) + strlen(by) + 1);
+	if (!at || !out) abort();
+	memcpy(out, text, (size_t)(at - text));
+	strcpy(out + (at - text), by);
+	strcat(out, end);
+	return out;
+}
+
+static void test_signatures(void **state)
+{
+	(void)state;
+	const sim_case c = {.threads = 64,
+		.body = "mov.u32 %r1, %ntid.x;\nmad.wide.u32 %rd0, %tid, 4, %out;\nst.global.b32 [%rd0], "
+			"%r1;\n"};
+	char *text = sim_text(&c);
+	static const struct {
+		const char *line, *by, *says; /* null: it runs */
+		uint32_t threads;
+	} cases[] = {
+		{"// blk: threads", "// blk: threads 64\n", NULL, 64},
+		{"// blk: threads", "", NULL, 64}, /* of its warps */
+		{"// blk: num_warps", "// blk: num_warps 1\n", NULL, 64},
+		{"// blk: threads", "// blk: threads 2048\n", "kernel k has 2048 threads; a program has 1024", 0},
+		{"// blk: shared", "// blk: shared 1000000\n",
+			"kernel k needs 1000000 bytes of shared memory; simulator of sm_80 has", 0},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		char *other = changed(text, cases[i].line, cases[i].by);
+		setup s;
+		blk_buffer *out;
+		uint32_t words[64];
+		const blk_grid one = {1, 1, 1};
+		blk_status status = open_kernel(&s, other);
+		if (!status) status = blk_buffer_create(s.device, 256, &out);
+		if (!status)
+			status = blk_launch(s.kernel, NULL, &one, BLK_ARGS(blk_buf(out), blk_buf(out), blk_i32(0)));
+		if (cases[i].says && (!status || !strstr(blk_error(), cases[i].says)))
+			fail_msg("case %zu: %s, not %s", i, status ? blk_error() : "it runs", cases[i].says);
+		if (!cases[i].says) {
+			if (status) fail_msg("case %zu: %s", i, blk_error());
+			assert_int_equal(blk_buffer_read(out, 0, words, 256), BLK_OK);
+			for (int k = 0; k < 64; k++) assert_int_equal(words[k], cases[i].threads);
+		}
+		blk_device_close(s.device);
+		free(other);
+	}
+	free(text);
+}
+
+static void test_options(void **state)
+{
+	(void)state;
+	blk_device *sim = NULL, *cpu = NULL;
+	blk_sim_counters counters;
+	assert_int_equal(blk_device_open("sim", &sim), BLK_OK);
+	assert_int_equal(blk_sim_configure(sim, NULL), BLK_OK);
+	assert_int_equal(blk_sim_count(sim, NULL), BLK_ERROR_ARGUMENT);
+	assert_string_equal(blk_error(), "blk_sim_count: no place for the result");
+	assert_int_equal(blk_sim_count(sim, &counters), BLK_OK);
+	assert_int_equal(counters.programs, 0);
+	assert_int_equal(blk_device_open("cpu", &cpu), BLK_OK);
+	assert_int_equal(blk_sim_configure(cpu, NULL), BLK_ERROR_UNSUPPORTED);
+	assert_string_equal(blk_error(), "only the device \"sim\" has options and counters");
+	assert_int_equal(blk_sim_count(cpu, &counters), BLK_ERROR_UNSUPPORTED);
+	blk_device_close(cpu);
+	blk_device_close(sim);
+}
+
+/* Options of one launch do not stay for the next. */
+static void test_default_options(void **state)
+{
+	(void)state;
+	char *text = copy_kernel();
+	setup s;
+	blk_buffer *out;
+	const blk_sim_options json = {.json = 1};
+	assert_int_equal(open_kernel(&s, text), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 128, &out), BLK_OK);
+	assert_int_equal(blk_sim_configure(s.device, &json), BLK_OK);
+	assert_int_equal(copy(&s, out, out, 1), BLK_ERROR_KERNEL);
+	assert_int_equal(blk_error()[0], '{');
+	assert_int_equal(blk_sim_configure(s.device, NULL), BLK_OK);
+	assert_int_equal(copy(&s, out, out, 1), BLK_ERROR_KERNEL);
+	assert_memory_equal(blk_error(), "line ", 5);
+	blk_device_close(s.device);
+	free(text);
+}
+
+/* ---- What a kernel says ---- */
+
+#define PRINTER ".extern .func (.param .b32 r) vprintf\n(\n.param .b64 a,\n.param .b64 b\n)\n;\n"
+#define PRINT(format, arguments)                                                                                       \
+	"{\n.param .b64 p0;\n.param .b64 p1;\n.param .b32 q;\nst.param.b64 [p0], " format                              \
+	";\nst.param.b64 [p1], " arguments ";\ncall.uni (q), vprintf, (p0, p1);\nld.param.b32 %r8, [q];\n}\n"
+#define ADDRESSES                                                                                                      \
+	".local .align 8 .b8 depot[16];\nsetp.ne.u32 %p1, %tid, 0;\n@%p1 bra END;\nmov.b64 %rd1, "                     \
+	"text;\ncvta.global.u64 %rd1, "                                                                                \
+	"%rd1;\nmov.b64 %rd2, depot;\ncvta.local.u64 %rd2, %rd2;\n"
+/* "%d\n" */
+#define TEXT PRINTER ".global .align 1 .b8 text[4] = {37, 100, 10, 0};\n"
+
+static void test_prints(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *declarations, *body, *says;
+	} cases[] = {
+		{TEXT, ADDRESSES PRINT("%rd1", "%rd2") "END:\n", "an undefined value is printed"},
+		{TEXT, ADDRESSES "st.local.b16 [depot], 7;\n" PRINT("%rd1", "%rd2") "END:\n",
+			"an undefined value is printed"},
+		{TEXT, ADDRESSES PRINT("%rd20", "%rd2") "END:\n", "an undefined address is printed from"},
+		{TEXT, ADDRESSES PRINT("%rd1", "%rd20") "END:\n", "an undefined address is printed from"},
+		{TEXT, ADDRESSES "add.s64 %rd2, %rd2, 16;\n" PRINT("%rd1", "%rd2") "END:\n",
+			"4 bytes are read outside local memory, of which the program has 16 bytes: at offset 16"},
+		{TEXT, ADDRESSES "add.s64 %rd1, %rd1, 4;\n" PRINT("%rd1", "%rd2") "END:\n", "1 bytes are read"},
+		/* no zero at the end */
+		{PRINTER ".global .align 1 .b8 text[2] = {65, 65};\n", ADDRESSES PRINT("%rd1", "%rd2") "END:\n",
+			"1 bytes are read"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		sim_case c = {.declarations = cases[i].declarations, .body = cases[i].body};
+		blk_status status = sim_try(&c);
+		if (status != BLK_ERROR_KERNEL || !strstr(blk_error(), cases[i].says))
+			fail_msg("case %zu: %s, not %s", i, status ? blk_error() : "it runs", cases[i].says);
+	}
+}
+
+/* ---- Clusters and grids ---- */
+
+/* A word of a table of addresses that nothing has written is none; what is behind one that was is the kernel's. */
+static void test_tables(void **state)
+{
+	(void)state;
+	static const char body[] = "ld.global.b64 %rd1, [%out];\nst.global.b32 [%rd1+4], 9;\n";
+	const sim_case c = {.body = body};
+	char *plain = sim_text(&c), *text = changed(plain, "// blk: param out", "// blk: param out *u64\n");
+	setup s;
+	blk_buffer *table, *target, *in;
+	assert_int_equal(open_kernel(&s, text), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 64, &table), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 64, &target), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 64, &in), BLK_OK);
+	uint64_t address = (uint64_t)(uintptr_t)blk_buffer_pointer(target);
+	const blk_grid one = {1, 1, 1}, two = {2, 1, 1};
+	uint32_t words[2];
+	assert_int_equal(blk_buffer_write(table, 0, &address, 8), BLK_OK); /* the rest is undefined */
+	assert_int_equal(blk_launch(s.kernel, NULL, &one, BLK_ARGS(blk_buf(table), blk_buf(in), blk_i32(0))), BLK_OK);
+	assert_int_equal(blk_buffer_read(target, 0, words, 8), BLK_OK);
+	assert_int_equal(words[1], 9);
+	/* it is watched: two programs write it */
+	assert_int_equal(
+		blk_launch(s.kernel, NULL, &two, BLK_ARGS(blk_buf(table), blk_buf(in), blk_i32(0))), BLK_ERROR_KERNEL);
+	assert_non_null(strstr(blk_error(), "a race on the buffer at out[0] at offset 4"));
+	blk_device_close(s.device);
+	free(text);
+	free(plain);
+}
+
+/* A kernel whose text ends without a return ends there, too. */
+static void test_no_return(void **state)
+{
+	(void)state;
+	const sim_case c = {.body = "setp.lt.u32 %p1, %tid, 4;\n@%p1 ret;\nmad.wide.u32 %rd0, %tid, 4, "
+				    "%out;\nst.global.b32 [%rd0], "
+				    "%tid;\n"};
+	char *with = sim_text(&c), *text = changed(with, "ret;\n}", "");
+	setup s;
+	blk_buffer *out;
+	uint32_t words[32];
+	const blk_grid one = {1, 1, 1};
+	assert_int_equal(open_kernel(&s, text), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 128, &out), BLK_OK);
+	assert_int_equal(blk_buffer_fill(out, 0, 0xff, 128), BLK_OK);
+	assert_int_equal(blk_launch(s.kernel, NULL, &one, BLK_ARGS(blk_buf(out), blk_buf(out), blk_i32(0))), BLK_OK);
+	assert_int_equal(blk_buffer_read(out, 0, words, 128), BLK_OK);
+	for (uint32_t i = 0; i < 32; i++) assert_int_equal(words[i], i < 4 ? UINT32_MAX : i);
+	blk_device_close(s.device);
+	free(text);
+	free(with);
+}
+
+static void test_limits(void **state)
+{
+	(void)state;
+	sim_case forever = {.options = {.steps = 1000}, .body = "FOREVER:\nadd.s32 %r1, %tid, 1;\nbra.uni FOREVER;\n"};
+	assert_int_equal(sim_try(&forever), BLK_ERROR_KERNEL);
+	assert_non_null(strstr(blk_error(), "the program has not ended after 1000 instructions"));
+	sim_case given_up = {
+		.options = {.budget = 1000}, .body = "FOREVER:\nadd.s32 %r1, %tid, 1;\nbra.uni FOREVER;\n"};
+	assert_int_equal(sim_try(&given_up), BLK_ERROR_RESOURCES);
+	assert_non_null(strstr(blk_error(), "kernel k has not ended after 1000 instructions of all its programs"));
+	sim_case ends = {.options = {.budget = 1000}, .body = "add.s32 %r1, %tid, 1;\n"};
+	assert_int_equal(sim_try(&ends), BLK_OK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defined_words),
+		cmocka_unit_test(test_many_buffers),
+		cmocka_unit_test(test_signatures),
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_default_options),
+		cmocka_unit_test(test_prints),
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_no_return),
+		cmocka_unit_test(test_limits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
