@@ -182,7 +182,7 @@ int job_make(job *j, const options *o, blk_kernel *kernel)
 		else if ((trouble = parse_scalar(text, j->types[i], &j->bits[i])))
 			status = run_wrong(p[i].name, trouble);
 	}
-	for (size_t i = 0; !status && i < o->nouts; i++) status = job_buffer(j, o->outs[i].name, &k);
+	for (size_t i = 0; !status && i < o->nouts; i++) status = job_buffer(j, o->outs[i].name, &j->outs[i]);
 	return status;
 }
 

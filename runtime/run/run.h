@@ -109,6 +109,7 @@ typedef struct job {
 	array arrays[RUN_BUFFERS];                /* inputs; data null for scalars */
 	uint64_t bits[RUN_PARAMETERS];            /* scalars */
 	scalar types[RUN_PARAMETERS];             /* element or scalar type */
+	size_t outs[RUN_LIST];                    /* the buffers of --out */
 	size_t held[RUN_PARAMETERS]; /* the first of the buffers whose addresses it holds; 0: it holds none */
 } job;
 
@@ -188,5 +189,8 @@ const char *parse_scalar(const char *text, scalar type, uint64_t *bits);
 const char *parse_addresses(const char *text);
 /* "f32[4,5]:randn:7".  The seed is left alone where none is given.  Null, or a sentence. */
 const char *parse_buffer(const char *text, array *, char kind[16], uint64_t *seed);
+
+/* program.c: the whole of it.  The exit status. */
+int blkrun(int argc, char **argv);
 
 #endif

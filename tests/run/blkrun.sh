@@ -425,6 +425,8 @@ run 0 "sums of converted integers" lanes.blk a=i64[64]:arange z=i32[16]:poison; 
 # What cannot be said is an error; what code there is for arguments that promise nothing is said.
 status 1 "no room for the version" sh -c '"$0" --version >/dev/full' "$blkrun"; says 'standard output cannot be written'
 status 1 "no room for the numbers" sh -c '"$0" "$@" >/dev/full' "$blkrun" $add n=5 x=f32[5] y=f32[5] z=f32[5]; says 'standard output cannot be written'
+status 1 "no room for a mismatch" sh -c '"$0" "$@" >/dev/full' "$blkrun" $add n=5 x=f32[5]:ones y=f32[5] z=f32[5] --check five.npy; says 'five.npy holds'; says 'standard output cannot be written'
+status 2 "no room beside wrong usage" sh -c '"$0" "$@" >/dev/full' "$blkrun" $add n=5 x=f32[5]:ones y=f32[5] z=f32[5] --check nothing; says 'no device is called "nothing"'; says 'standard output cannot be written'
 echo 'kernel k(x: f32) grid(1) { device_assert(x > 0.0, "no"); }' >nothing.blk
 run 0 "no promises" nothing.blk x=1.5 --verbose; says '^code for any arguments, 0 tensor maps, '
 

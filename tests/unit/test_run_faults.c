@@ -9,9 +9,7 @@
 
 #include "runtime/internal.h"
 
-#define main blkrun_main
-#include "runtime/blkrun.c"
-#undef main
+#include "runtime/run/run.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -38,7 +36,6 @@ static bool refused(const char *name, const char *says)
 
 #define BLK_CALLS(X)                                                                                                   \
 	X(device_open, (const char *a, blk_device **b), (a, b))                                                        \
-	X(device_query, (blk_device * a, blk_device_info * b), (a, b))                                                 \
 	X(device_sync, (blk_device * a), (a))                                                                          \
 	X(buffer_create, (blk_device * a, size_t b, blk_buffer * *c), (a, b, c))                                       \
 	X(buffer_write, (blk_buffer * a, size_t b, const void *c, size_t d), (a, b, c, d))                             \
@@ -48,7 +45,6 @@ static bool refused(const char *name, const char *says)
 	X(kernel_parameters, (blk_kernel * a, const blk_parameter **b, size_t *c), (a, b, c))                          \
 	X(kernel_grid, (blk_kernel * a, const blk_arg *b, size_t c, blk_grid *d), (a, b, c, d))                        \
 	X(kernel_cost, (blk_kernel * a, const blk_arg *b, size_t c, double *d, double *e), (a, b, c, d, e))            \
-	X(kernel_info, (blk_kernel * a, const blk_arg *b, size_t c, blk_info *d), (a, b, c, d))                        \
 	X(launch, (blk_kernel * a, blk_stream * b, const blk_grid *c, const blk_arg *d, size_t e), (a, b, c, d, e))    \
 	X(event_create, (blk_device * a, blk_event * *b), (a, b))                                                      \
 	X(event_record, (blk_event * a, blk_stream * b), (a, b))                                                       \
@@ -77,6 +73,28 @@ blk_status __wrap_blk_buffer_read(blk_buffer *b, size_t offset, void *to, size_t
 	if (refused("blk_buffer_read", "no buffer_read")) return error_set(BLK_ERROR_DRIVER, "no buffer_read");
 	blk_status status = __real_blk_buffer_read(b, offset, to, n);
 	if (++fault.reads == fault.flip) ((unsigned char *)to)[3] ^= 0x40; /* of the exponent */
+	return status;
+}
+
+/* A device that says that it is a GPU, and what its code is like; null: as it is. */
+static const blk_info *gpu;
+
+blk_status __real_blk_device_query(blk_device *d, blk_device_info *info);
+blk_status __wrap_blk_device_query(blk_device *d, blk_device_info *info);
+blk_status __wrap_blk_device_query(blk_device *d, blk_device_info *info)
+{
+	if (refused("blk_device_query", "no device_query")) return error_set(BLK_ERROR_DRIVER, "no device_query");
+	blk_status status = __real_blk_device_query(d, info);
+	if (gpu) info->kind = BLK_DEVICE_CUDA;
+	return status;
+}
+blk_status __real_blk_kernel_info(blk_kernel *k, const blk_arg *args, size_t n, blk_info *info);
+blk_status __wrap_blk_kernel_info(blk_kernel *k, const blk_arg *args, size_t n, blk_info *info);
+blk_status __wrap_blk_kernel_info(blk_kernel *k, const blk_arg *args, size_t n, blk_info *info)
+{
+	if (refused("blk_kernel_info", "no kernel_info")) return error_set(BLK_ERROR_DRIVER, "no kernel_info");
+	blk_status status = __real_blk_kernel_info(k, args, n, info);
+	if (gpu) *info = *gpu;
 	return status;
 }
 
@@ -223,7 +241,7 @@ static const run runs[] = {
 };
 enum { RUNS = sizeof runs / sizeof runs[0] };
 
-static int blkrun(const run *r)
+static int runs_with(const run *r)
 {
 	char *argv[WORDS + 2] = {"blkrun"};
 	int argc = 1, status;
@@ -235,7 +253,7 @@ static int blkrun(const run *r)
 	capture_begin();
 	fault.armed = fault.fail_at != 0;
 	faulty.armed = faulty.fail_at != 0;
-	status = blkrun_main(argc, argv);
+	status = blkrun(argc, argv);
 	fault.armed = faulty.armed = false;
 	capture_end();
 	return status;
@@ -315,7 +333,7 @@ static void good_run(const run *r, const char *after)
 {
 	fault.fail_at = 0;
 	faulty.fail_at = 0;
-	int status = blkrun(r);
+	int status = runs_with(r);
 	if (status) fail_msg("%s %s after %s: %s", r->words[0], r->words[1], after, captured.err);
 	check_results(r, status, after);
 }
@@ -329,7 +347,7 @@ static void each_call(const run *r)
 		fault.calls = 0;
 		fault.fail_at = at;
 		fault.name = NULL;
-		int status = blkrun(r);
+		int status = runs_with(r);
 		if (!fault.name) break;
 		tried++;
 		check_results(r, status, fault.name);
@@ -348,7 +366,7 @@ static int without(const run *r, long allocation, long *more)
 	long before = faulty.live;
 	faulty.calls = 0;
 	faulty.fail_at = allocation;
-	int status = blkrun(r);
+	int status = runs_with(r);
 	faulty.fail_at = 0;
 	*more = faulty.live - before;
 	return status;
@@ -422,13 +440,72 @@ static void test_differences(void **state)
 			for (int at = kinds[k].rows[i].from; at <= kinds[k].rows[i].to; at++) {
 				fault.reads = 0;
 				fault.flip = at;
-				int status = blkrun(&kinds[k].run);
+				int status = runs_with(&kinds[k].run);
 				fault.flip = 0;
 				assert_int_equal(status, 1);
 				captured_has(captured.out, kinds[k].rows[i].says);
 				captured_has(captured.out, "; 1 of 4 elements are out\n");
 				if (kinds[k].rows[i].stays) captured_has(captured.out, kinds[k].rows[i].stays);
 			}
+	}
+}
+
+/* What is told of the launch: by kind of device, by checks, and of the code. */
+static void test_launch_lines(void **state)
+{
+	(void)state;
+	static const blk_info plain = {.num_warps = 4,
+		.registers = 40,
+		.shared_bytes = 1024,
+		.spill_bytes = 8,
+		.occupancy = 0.75f,
+		.configuration = ""};
+	static const blk_info rich = {.num_warps = 8,
+		.registers = 255,
+		.occupancy = 1,
+		.promises = "x%16,n=1",
+		.tensor_maps = 1,
+		.from_cache = 1,
+		.configuration = "BM=64",
+		.fallback = "no map"};
+	static const blk_info maps = {.tensor_maps = 2, .configuration = ""};
+	static const struct {
+		const char *device, *more;
+		const blk_info *gpu;
+		const char *says, *silent;
+	} rows[] = {
+		{"--device=cpu", NULL, &plain,
+			"grid 2 x 1 x 1, 4 warps, 40 registers, 1024 bytes of shared memory, 8 spilled, occupancy "
+			"75%\ntime ",
+			"code for"},
+		{"--device=cpu", "--verbose", &plain,
+			"occupancy 75%\ncode for any arguments, 0 tensor maps, compiled now\n", "though"},
+		{"--device=cpu", "--verbose", &rich,
+			"grid 2 x 1 x 1, 8 warps, 255 registers, 0 bytes of shared memory, 0 spilled, occupancy 100%\n"
+			"code for x%16,n=1, 1 tensor map, from the cache, BM=64\n"
+			"code for any arguments, though these promise more: no map\ntime ",
+			"checked"},
+		{"--device=cpu", "--verbose", &maps, "code for any arguments, 2 tensor maps, compiled now\n", "though"},
+		{"--device=cpu", "--bench", &plain, "occupancy 75%\ny: f32[100]\n", "without checks"},
+		{"--device=cpu", NULL, NULL, " (one launch, each access checked)\n", "without checks"},
+		{"--device=cpu:checked", NULL, NULL, " (one launch, each access checked)\n", "without checks"},
+		{"--device=cpu:guarded", NULL, NULL, " (one launch)\n", "checked"},
+		{"--device=cpu:fast", "--bench", NULL,
+			"timed without checks of bounds (BLK_CPU=checked times with them)\n", "one launch"},
+		{"--device=cpu", "--bench", NULL, "timed without checks of bounds (BLK_CPU=checked times with them)\n",
+			"one launch"},
+		{"--device=cpu:checked", "--bench", NULL, "grid 2 x 1 x 1\ny: f32[100]\n", "without checks"},
+		{"--device=sim", NULL, NULL, " (one launch)\n", "checked"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const run r = {{rows[i].device, "s.blk:scale", "n=100", "x=f32[100]", "y=f32[100]", rows[i].more}, "",
+			false, NULL};
+		gpu = rows[i].gpu;
+		int status = runs_with(&r);
+		gpu = NULL;
+		assert_int_equal(status, 0);
+		captured_has(captured.out, rows[i].says);
+		if (strstr(captured.out, rows[i].silent)) fail_msg("`%s` in:\n%s", rows[i].silent, captured.out);
 	}
 }
 
@@ -486,8 +563,8 @@ static int teardown(void **state)
 
 int main(void)
 {
-	if (!wraps((void *)print_rates)) return puts("[  SKIPPED ] 3 tests") < 0;
+	if (!wraps((void *)print_rates)) return puts("[  SKIPPED ] 4 tests") < 0;
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {T(test_calls), T(test_memory), T(test_differences)};
+	const struct CMUnitTest tests[] = {T(test_calls), T(test_memory), T(test_differences), T(test_launch_lines)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
