@@ -468,7 +468,7 @@ static unsigned writers_of(
 {
 	const sim_mark *m = &c->write, *part = is_split(m) ? parts_of(owner, r, offset, true) : NULL;
 	unsigned n = 0;
-	if (!m->program || (is_split(m) && !part)) return 0;
+	if (!m->program) return 0;
 	for (unsigned i = 0; i < 4; i++) {
 		if (!(bytes >> i & 1) || !(part ? part[i].program : m->bytes >> i & 1)) continue;
 		const sim_mark one = part ? part[i] : of_byte(m, i);

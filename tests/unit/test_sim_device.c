@@ -327,6 +327,124 @@ static void test_limits(void **state)
 	assert_int_equal(sim_try(&ends), BLK_OK);
 }
 
+/* ---- Asserts ---- */
+
+/* A string as a variable of the module. */
+static size_t put_string(char *out, size_t room, const char *name, const char *s)
+{
+	size_t n = (size_t)snprintf(out, room, ".global .align 1 .b8 %s[%zu] = {", name, strlen(s) + 1);
+	for (;; s++) {
+		n += (size_t)snprintf(out + n, room - n, "%u%s", (unsigned char)*s, *s ? ", " : "};\n");
+		if (!*s) return n;
+	}
+}
+
+/* The lowest of the indices that its lanes have printed is the assert's. */
+static void test_asserts(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *format, *file, *says;
+	} cases[] = {
+		{"pid (0, 0, 0) idx (%d, %d) assertion failed: less\n", "made.blk",
+			"made.blk:17: assertion failed in program (0, 0, 0), element (2, 28): less"},
+		{"pid (0, 0, 0) idx (%d) assertion failed: less\n", "",
+			"?:17: assertion failed in program (0, 0, 0), element (2): less"},
+		{"pid (0, 0, 0) idx (9, 9, 9, 9, %d) assertion failed: less\n", "made.blk",
+			"made.blk:17: assertion failed in program (0, 0, 0), element (9, 9, 9, 9): less"},
+		{"idx (%d) of another line\n", "made.blk", "made.blk:17: assertion failed in program (0, 0, 0): less"},
+		{"pid (0, 0, 0) idx (%d) of another line\n", "made.blk",
+			"made.blk:17: assertion failed in program (0, 0, 0): less"},
+		{"pid (0, 0, 0) idx () assertion failed: less\n", "made.blk",
+			"made.blk:17: assertion failed in program (0, 0, 0): less"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		char declarations[4096] = PRINTER ".extern .func __assertfail\n(\n.param .b64 a,\n.param .b64 "
+						  "b,\n.param .b32 c,\n.param .b64 d,\n.param .b64 e\n)\n;\n";
+		size_t n = strlen(declarations);
+		n += put_string(declarations + n, sizeof declarations - n, "text", cases[i].format);
+		n += put_string(declarations + n, sizeof declarations - n, "file", cases[i].file);
+		put_string(declarations + n, sizeof declarations - n, "what", "less");
+		/* lanes 28 to 31 fail: (2 + lane % 2, lane) */
+		sim_case c = {.declarations = declarations,
+			.body = ".local .align 8 .b8 depot[16];\nsetp.lt.u32 %p1, %tid, 28;\n@%p1 bra END;\nmov.b64 "
+				"%rd1, "
+				"text;\ncvta.global.u64 %rd1, %rd1;\nmov.b64 %rd2, depot;\ncvta.local.u64 %rd2, "
+				"%rd2;\nmov.b64 %rd3, "
+				"what;\ncvta.global.u64 %rd3, %rd3;\nmov.b64 %rd4, file;\ncvta.global.u64 %rd4, "
+				"%rd4;\nmov.b64 %rd5, 1;\n"
+				"and.b32 %r1, %tid, 1;\nadd.s32 %r1, %r1, 2;\nst.local.v2.b32 [depot], {%r1, "
+				"%tid};\n" PRINT(
+					"%rd1", "%rd2") "mov.b32 %r2, 17;\n{\n.param .b64 q0;\n.param .b64 q1;\n.param "
+							".b32 q2;\n"
+							".param .b64 q3;\n.param .b64 q4;\nst.param.b64 [q0], "
+							"%rd3;\nst.param.b64 "
+							"[q1], %rd4;\nst.param.b32 [q2], %r2;\nst.param.b64 [q3], "
+							"%rd4;\nst.param.b64 [q4], %rd5;\ncall.uni __assertfail, (q0, "
+							"q1, q2, q3, "
+							"q4);\n}\ntrap;\nEND:\n"};
+		fflush(stdout);
+		blk_status status = sim_try(&c);
+		if (status == BLK_OK || !strstr(blk_error(), cases[i].says))
+			fail_msg("case %zu: %s, not %s", i, status ? blk_error() : "it runs", cases[i].says);
+	}
+}
+
+/* Several orders of one launch begin with the same memory: what the kernel may write, and nothing else, is put back. */
+static void test_schedules(void **state)
+{
+	(void)state;
+	const sim_case c = {.body = "setp.ne.u32 %p1, %tid, 0;\n@%p1 ret;\nld.global.b32 %r1, "
+				    "[%in];\nred.global.add.u32 [%out], %r1;\n"};
+	char *text = sim_text(&c);
+	setup s;
+	blk_buffer *beside, *out, *in;
+	uint32_t words[8] = {5, 6, 7, 8};
+	const blk_grid three = {3, 1, 1};
+	const blk_sim_options options = {.schedules = 4};
+	assert_int_equal(open_kernel(&s, text), BLK_OK);
+	assert_int_equal(blk_sim_configure(s.device, &options), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 32, &beside), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 32, &out), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 32, &in), BLK_OK);
+	assert_int_equal(blk_buffer_write(out, 0, words, 16), BLK_OK); /* in part */
+	assert_int_equal(blk_buffer_write(in, 0, words, 32), BLK_OK);
+	assert_int_equal(blk_launch(s.kernel, NULL, &three, BLK_ARGS(blk_buf(out), blk_buf(in), blk_i32(0))), BLK_OK);
+	assert_int_equal(blk_buffer_read(out, 0, words, 16), BLK_OK);
+	assert_int_equal(words[0], 5 + 3 * 5);
+	assert_int_equal(words[1], 6);
+	blk_device_close(s.device);
+	free(text);
+}
+
+static void test_whole_clusters(void **state)
+{
+	(void)state;
+	const sim_case c = {
+		.body = "mov.u32 %r1, %cluster_nctarank;\nsetp.eq.u32 %p1, %tid, 0;\nmad.wide.u32 %rd0, %cta, 4, "
+			"%out;\n@%p1 st.global.b32 [%rd0], %r1;\n"};
+	char *plain = sim_text(&c),
+	     *text = changed(plain, ".reqntid", ".reqntid 32, 1, 1\n.reqnctapercluster 2, 1, 1\n{\n");
+	/* the brace stood in the line behind */
+	char *twice = strstr(text, "{\n{\n");
+	if (twice) memmove(twice, twice + 2, strlen(twice + 2) + 1);
+	setup s;
+	blk_buffer *out;
+	uint32_t words[4];
+	const blk_grid three = {3, 1, 1}, four = {4, 1, 1};
+	assert_int_equal(open_kernel(&s, text), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 16, &out), BLK_OK);
+	assert_int_equal(blk_launch(s.kernel, NULL, &three, BLK_ARGS(blk_buf(out), blk_buf(out), blk_i32(0))),
+		BLK_ERROR_ARGUMENT);
+	assert_string_equal(blk_error(), "kernel k: a grid of 3 programs is not whole clusters of 2");
+	assert_int_equal(blk_launch(s.kernel, NULL, &four, BLK_ARGS(blk_buf(out), blk_buf(out), blk_i32(0))), BLK_OK);
+	assert_int_equal(blk_buffer_read(out, 0, words, 16), BLK_OK);
+	for (int i = 0; i < 4; i++) assert_int_equal(words[i], 2);
+	blk_device_close(s.device);
+	free(text);
+	free(plain);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +456,9 @@ int main(void)
 		cmocka_unit_test(test_prints),
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_no_return),
+		cmocka_unit_test(test_asserts),
+		cmocka_unit_test(test_schedules),
+		cmocka_unit_test(test_whole_clusters),
 		cmocka_unit_test(test_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,12 @@ static void test_readers_of_one_warp(void **state)
 		{INIT("2") ONE_WARP "@%p3 " READ "@%p4 " READ "@%p2 " READ "@%p3 " ARRIVE
 				    "@%p4 " ARRIVE FIRST_WAITS("W") "@%p2 " WRITE,
 			NULL},
+		{INIT("2") ONE_WARP "@%p3 " READ "@%p4 " READ "@%p2 " READ "@%p3 " ARRIVE
+				    "@%p4 " ARRIVE WAIT("W") "@%p2 " WRITE,
+			NULL}, /* all lanes are told */
+		{INIT("2") ONE_WARP "@%p3 " ARRIVE "@%p4 " ARRIVE WAIT("W") "@%p3 " READ "@%p4 " READ "@%p2 " READ
+									    "@%p2 " WRITE,
+			SHARED_RACE},
 		/* told before any of them read */
 		{INIT("2") ONE_WARP "@%p3 " ARRIVE "@%p4 " ARRIVE FIRST_WAITS("W") "@%p3 " READ "@%p4 " READ
 										   "@%p2 " READ "@%p2 " WRITE,
@@ -298,6 +304,27 @@ static void test_products_and_other_warps(void **state)
 			check(h, (int)i, rows[i].says);
 			free(h);
 		}
+}
+
+/* A byte of what a product has read is read by a thread: both count. */
+static void test_products_and_readers(void **state)
+{
+	(void)state;
+	static const row rows[] = {
+		{"@%p4 ld.shared.u8 %r5, [%smem+33];\nbar.sync 0;\n", NULL},
+		{"@%p4 ld.shared.u8 %r5, [%smem+33];\n", "a race on shared memory at offset 3"},
+		{"@%p4 ld.shared.b32 %r5, [%smem+32];\n", "a race on shared memory at offset 3"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		hopper *h = with(1, 1, 0, "");
+		h->threads = 128;
+		h->image = 2048;
+		product(h, "0");
+		hopper_add(h, "%s", DONE "bar.sync 0;\nsetp.eq.u32 %p4, %tid, 5;\nsetp.eq.u32 %p5, %tid, 70;\n");
+		hopper_add(h, "%s@%%p5 st.shared.b32 [%%smem+32], 0;\n", rows[i].body);
+		check(h, (int)i, rows[i].says);
+		free(h);
+	}
 }
 
 /* What one lane of each warp has been told is enough for a product's order, not for its proxy. */
@@ -581,6 +608,7 @@ int main(void)
 		cmocka_unit_test(test_scopes_of_atomics),
 		cmocka_unit_test(test_atomics_of_halves),
 		cmocka_unit_test(test_products_and_other_warps),
+		cmocka_unit_test(test_products_and_readers),
 		cmocka_unit_test(test_products_of_one_lane),
 		cmocka_unit_test(test_products_and_other_programs),
 		cmocka_unit_test(test_copies_of_bytes),
