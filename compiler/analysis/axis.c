@@ -500,7 +500,7 @@ bool pass_axis(pass_context *p, ir_func *f)
 static unsigned widest(const pass_context *p, const ir_op *o, axis_limit *reason)
 {
 	scalar s = ir_arg(o, 0)->type.elem;
-	unsigned bytes = scalar_bytes(s), sm = p->target ? p->target->sm : 0;
+	unsigned bytes = scalar_bytes(s);
 	if (o->kind == IR_LOAD || o->kind == IR_STORE) {
 		*reason = AXIS_WIDEST;
 		return 16 / bytes;
@@ -509,8 +509,8 @@ static unsigned widest(const pass_context *p, const ir_op *o, axis_limit *reason
 	bool release_only = ir_get_sem(o) == IR_RELAXED || ir_get_sem(o) == IR_RELEASE;
 	if (o->kind != IR_ATOMIC_RMW || ir_get_rmw(o) != IR_ATOMIC_ADD || o->results[0]->uses || !release_only)
 		return 1;
-	if (!scalar_is_float(s) || bytes == 8 || sm < 80) return 1;
-	return sm >= 90 ? 16 / bytes : s == SCALAR_F16 ? 2 : 1;
+	if (!scalar_is_float(s) || bytes == 8 || !p->target || p->target->kind != TARGET_NVPTX) return 1;
+	return target_can(p->target, TARGET_ATOMIC_VECTORS) ? 16 / bytes : s == SCALAR_F16 ? 2 : 1;
 }
 
 const char *const axis_limit_text[] = {

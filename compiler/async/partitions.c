@@ -95,7 +95,7 @@ static bool falls_out_of_step(const pipeline *p)
 const char *pipeline_refuses_partitions(pipeline *p)
 {
 	const ir_func *f = p->func;
-	if (!p->context->target->wgmma) return "only sm_90a hands registers over";
+	if (!target_can(p->context->target, TARGET_SETMAXNREG)) return "only sm_90a hands registers over";
 	if (f->num_warps != 4 && f->num_warps != 8) return "it goes with 4 or 8 warps";
 	if (f->maxnreg) return "maxnreg is given";
 	if (p->nbulk < p->nloads) return "not all loads of the loop are by tensor maps";

@@ -316,7 +316,7 @@ bool bulk_runs_ahead(const ir_func *f, const ir_op *o)
 
 bool bulk_possible(const pass_context *p)
 {
-	return p->target && p->target->sm >= 90;
+	return target_can(p->target, TARGET_TMA);
 }
 
 /* In how many parts programs of a cluster may bring what runs ahead in a loop: multicast.c. */
@@ -324,7 +324,8 @@ static unsigned shares_of(const pass_context *p, const ir_func *f, const ir_op *
 {
 	bool loads = o->kind == IR_TENSOR_LOAD || o->kind == IR_LOAD;
 	bool ahead = o->block->parent && o->block->parent->kind == IR_FOR;
-	return loads && ahead && p->target->wgmma && f->num_ctas <= BULK_SHARES ? f->num_ctas : 1;
+	return loads && ahead && target_can(p->target, TARGET_MULTICAST) && f->num_ctas <= BULK_SHARES ? f->num_ctas
+												       : 1;
 }
 
 bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)

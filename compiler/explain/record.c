@@ -294,7 +294,7 @@ static void record_dot(recorder *r, const ir_op *o, explain_row *row)
 		row->how = arena_printf(r->arena, "mma.sync m%un8k%u", form->m, form->k);
 	else
 		row->how = "shuffles and fma";
-	if (r->pass->target->wgmma) row->why_not = wgmma_refusal(r->pass, o);
+	if (target_can(r->pass->target, TARGET_WGMMA)) row->why_not = wgmma_refusal(r->pass, o);
 }
 
 static void record_product(recorder *r, const ir_op *o, explain_row *row)

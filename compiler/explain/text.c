@@ -198,8 +198,8 @@ static void put_head(writer *w)
 	text_puts(out, "\n");
 	if (k->num_ctas > 1 && !k->cluster)
 		text_printf(out, "  no clusters, though num_ctas = %u: %s\n", k->num_ctas,
-			k->target->wgmma ? "no loop has copies that programs could share"
-					 : "the target's programs share no copies");
+			target_can(k->target, TARGET_MULTICAST) ? "no loop has copies that programs could share"
+								: "the target's programs share no copies");
 	if (k->assembled) {
 		text_printf(out, "  registers %u, spills %u bytes, shared memory %u bytes, barriers %u\n", k->registers,
 			k->spill_bytes, k->shared_bytes, k->barriers);

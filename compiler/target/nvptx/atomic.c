@@ -271,7 +271,7 @@ static LLVMValueRef act(lower *l, const atomic *a, const element *e)
 	bool is_float = scalar_is_float(a->type);
 	if (is_float && (a->kind == IR_ATOMIC_MAX || a->kind == IR_ATOMIC_MIN)) return float_extreme(l, a, e);
 	if (!is_float && scalar_bytes(a->type) < 4) return narrow_bits(l, a, e);
-	if (a->type == SCALAR_BF16 && l->sm < 90) {
+	if (a->type == SCALAR_BF16 && !target_can(l->pass->target, TARGET_ATOMIC_BF16)) {
 		LLVMValueRef always = LLVMConstInt(l->i1, 1, false);
 		return swap_loop(l, a, e, e->predicate ? e->predicate : always, NULL);
 	}

@@ -72,7 +72,9 @@ static bool is_half(scalar s)
 static uint64_t of_convert(const counter *c, const ir_op *o)
 {
 	scalar from = type_of(ir_arg(o, 0)), to = type_of(o->results[0]);
-	uint64_t hard = scalar_is_fp8(from) || scalar_is_fp8(to) ? (c->target->sm < 89 ? FP8_BY_HAND : 6) : 3;
+	uint64_t hard = scalar_is_fp8(from) || scalar_is_fp8(to)
+				? (target_can(c->target, TARGET_CONVERTS_FP8) ? 6 : FP8_BY_HAND)
+				: 3;
 	if (is_half(from) || is_half(to)) hard += from == SCALAR_BF16 || to == SCALAR_BF16 ? 2 : 0;
 	if (!scalar_is_float(from) && !scalar_is_float(to)) hard = 1;
 	return hard * registers(o->results[0]);

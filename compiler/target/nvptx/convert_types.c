@@ -17,7 +17,7 @@ static LLVMValueRef to_bits(lower *l, LLVMValueRef v, LLVMTypeRef bits)
 static LLVMValueRef fp8_to_f16(lower *l, scalar from, LLVMValueRef v)
 {
 	LLVMBuilderRef m = l->builder;
-	if (from == SCALAR_F8E4M3 && l->sm >= 89) {
+	if (from == SCALAR_F8E4M3 && target_can(l->pass->target, TARGET_CONVERTS_FP8)) {
 		LLVMTypeRef pair = LLVMVectorType(l->f16, 2);
 		LLVMValueRef wide = LLVMBuildZExt(m, v, l->i16, "");
 		LLVMValueRef both = lower_intrinsic(l, "llvm.nvvm.e4m3x2.to.f16x2.rn", pair, 1, &wide);
@@ -74,7 +74,7 @@ static void f32_to_fp8(lower *l, scalar to, LLVMValueRef a, LLVMValueRef b, LLVM
 {
 	LLVMBuilderRef m = l->builder;
 	const fp8_shape *f = to == SCALAR_F8E4M3 ? &e4m3 : &e5m2;
-	if (l->sm < 89) {
+	if (!target_can(l->pass->target, TARGET_CONVERTS_FP8)) {
 		*low = f32_to_fp8_by_hand(l, f, a);
 		if (b) *high = f32_to_fp8_by_hand(l, f, b);
 		return;
@@ -244,7 +244,7 @@ static bool convert_pair(lower *l, scalar from, scalar to, const LLVMValueRef *i
 {
 	if (!scalar_is_float(from) || from == SCALAR_F64 || from == to) return false;
 	LLVMValueRef half[2] = {in[0], in[1]};
-	if (from == SCALAR_F8E4M3 && l->sm >= 89 && scalar_is_float(to)) {
+	if (from == SCALAR_F8E4M3 && target_can(l->pass->target, TARGET_CONVERTS_FP8) && scalar_is_float(to)) {
 		e4m3_pair_to_f16(l, in, half);
 		from = SCALAR_F16;
 		if (!scalar_is_fp8(to)) {

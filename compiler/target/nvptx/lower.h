@@ -65,7 +65,7 @@ typedef struct lower {
 	ir_func *func;
 	const nvptx_options *options;
 	bool failed;
-	unsigned sm, ptx_version; /* 80; lowest .version that the forms in use need, raised as they are used */
+	unsigned ptx_version; /* lowest .version that the forms in use need, raised as they are used */
 
 	LLVMContextRef context;
 	LLVMModuleRef module;

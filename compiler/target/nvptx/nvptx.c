@@ -362,7 +362,7 @@ bool nvptx_emit(pass_context *pass, ir_func *f, const nvptx_options *options, nv
 	memset(out, 0, sizeof *out);
 	if (!pass_axis(pass, f)) return false;
 	register_once();
-	s->l = (lower){.arena = pass->arena, .pass = pass, .func = f, .options = options, .sm = pass->target->sm};
+	s->l = (lower){.arena = pass->arena, .pass = pass, .func = f, .options = options};
 	if (!build_or_dispose(s, out)) return false;
 	if (needs_assembler(options) && !ptxas_run(pass, f, options, out)) return false;
 	return !options->want_sass || sass_run(pass, f, options, out);

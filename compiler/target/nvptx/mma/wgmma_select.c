@@ -11,11 +11,11 @@
 #include "passes/passes.h"
 #include "wgmma.h"
 
-/* Registers that a thread may have: 65536 are for all. */
+/* Registers that a thread may have: those of an SM are for all. */
 static uint32_t most_registers(const ir_func *f)
 {
-	uint32_t most = 65536 / (32 * f->num_warps);
-	if (most > 255) most = 255;
+	uint32_t most = TARGET_SM_REGISTERS / (32 * f->num_warps);
+	if (most > TARGET_THREAD_REGISTERS) most = TARGET_THREAD_REGISTERS;
 	return f->maxnreg && f->maxnreg < most ? f->maxnreg : most;
 }
 
@@ -56,7 +56,7 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 	wgmma_shape shape;
 	wgmma_tile tile[2];
 	unsigned fast = 0;
-	if (!p->target->wgmma) return "the target has no wgmma";
+	if (!target_can(p->target, TARGET_WGMMA)) return "the target has no wgmma";
 	if (!form || (a.elem == SCALAR_F32 && ir_get_precision(dot) != IR_TF32))
 		return "wgmma does not multiply this type in this precision";
 	if (sum.rank != 2) return "wgmma is used for two dimensions only";
@@ -144,7 +144,7 @@ static void select(ir_op *o, void *context)
 
 bool pass_select_wgmma(pass_context *p, ir_func *f)
 {
-	if (!p->target->wgmma) return true;
+	if (!target_can(p->target, TARGET_WGMMA)) return true;
 	if (!pass_axis(p, f)) return false;
 	ir_walk(f->body, select, p);
 	return true;
