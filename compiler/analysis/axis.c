@@ -534,10 +534,8 @@ unsigned axis_access_width(const pass_context *p, const ir_op *access, unsigned 
 	const axis_info *a = axis_get(p, pointer);
 	uint64_t bytes = scalar_bytes(pointer->type.elem), width = widest(p, access, &reason);
 	if (a->contiguity[dim] < width) width = a->contiguity[dim], reason = AXIS_SPREAD;
-	if (a->divisibility[dim] / bytes < width) {
-		width = most(1, a->divisibility[dim] / bytes);
-		reason = AXIS_UNALIGNED;
-	}
+	uint64_t aligned = most(1, a->divisibility[dim] / bytes);
+	if (aligned < width) width = aligned, reason = AXIS_UNALIGNED;
 	if (access->nargs > mask_at && axis_get(p, ir_arg(access, mask_at))->constancy[dim] < width) {
 		width = axis_get(p, ir_arg(access, mask_at))->constancy[dim];
 		reason = AXIS_MASK;

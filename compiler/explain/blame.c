@@ -25,7 +25,7 @@ typedef struct search {
 static void blame_param(search *s, const ir_value *v, uint64_t wanted)
 {
 	const ir_param *p = &s->func->params[v->index];
-	if (p->divisible >= wanted || !p->name || (!v->type.pointer && scalar_is_float(v->type.elem))) return;
+	if (p->divisible >= wanted || (!v->type.pointer && scalar_is_float(v->type.elem))) return;
 	for (unsigned i = 0; i < s->n; i++)
 		if (strcmp(s->names[i], p->name) == 0) return;
 	if (s->n < MAX_NAMES) s->names[s->n++] = p->name;
@@ -43,7 +43,7 @@ static void blame_argument(search *s, const ir_value *v, uint64_t wanted)
 	if (o->kind == IR_FOR && v->index == 0) {
 		blame(s, ir_arg(o, 0), wanted);
 		blame(s, ir_arg(o, 2), wanted);
-	} else if (o->kind == IR_FOR && o->nargs > v->index + 2) {
+	} else if (o->kind == IR_FOR) {
 		blame(s, ir_arg(o, v->index + 2), wanted);
 		blame(s, ir_arg(o->regions[0]->last, v->index - 1), wanted);
 	} else
@@ -64,7 +64,6 @@ static void blame_product(search *s, const ir_op *o, uint64_t wanted)
 static bool suffices(const search *s, const ir_value *v, uint64_t wanted)
 {
 	const axis_info *a = axis_get(s->pass, v);
-	if (wanted <= 1) return true;
 	for (unsigned d = 0; a->known && d < (v->type.rank ? v->type.rank : 1u); d++)
 		if (a->contiguity[d] == 1 && a->divisibility[d] >= wanted) return true;
 	return false;
@@ -82,7 +81,7 @@ static void blame(search *s, const ir_value *v, uint64_t wanted)
 	}
 	switch (o->kind) {
 	case IR_CONST:
-		if (ir_is_const_int(v, &n) && n % (int64_t)wanted) s->constant = n;
+		if (ir_is_const_int(v, &n)) s->constant = n;
 		return;
 	case IR_ARANGE:
 		if (ir_get_lo(o) % (int64_t)wanted) s->constant = ir_get_lo(o);
@@ -118,7 +117,7 @@ static void blame(search *s, const ir_value *v, uint64_t wanted)
 
 static const ir_value *mask_of(const ir_op *o)
 {
-	unsigned at = o->kind == IR_LOAD ? 1 : o->kind == IR_ATOMIC_CAS ? 3 : 2;
+	unsigned at = o->kind == IR_LOAD ? 1 : 2; /* a compare and swap is never wider */
 	return o->nargs > at ? ir_arg(o, at) : NULL;
 }
 
@@ -238,19 +237,15 @@ const char *explain_blame(const pass_context *p, const ir_func *f, const ir_op *
 			(unsigned long long)elements, (unsigned long long)threads);
 	if (plan.width < plan.proven)
 		return "the layout, chosen for another access of this shape, holds no more neighbours in a thread";
-	switch (plan.limit) {
-	case AXIS_UNALIGNED: return of_alignment(&s, o, 16, promise);
-	case AXIS_MASK: return of_mask(&s, o, most, promise);
-	case AXIS_SPREAD: return of_spread(&s, o, promise);
-	default: return axis_limit_text[plan.limit];
-	}
+	if (plan.limit == AXIS_UNALIGNED) return of_alignment(&s, o, 16, promise);
+	return plan.limit == AXIS_MASK ? of_mask(&s, o, most, promise) : of_spread(&s, o, promise);
 }
 
 const char *explain_base(const ir_func *f, const ir_value *v)
 {
-	for (unsigned steps = 0; steps < MAX_STEPS; steps++) {
+	for (;;) {
 		const ir_op *o = v->def;
-		if (!o && !v->block->parent) return v->type.pointer ? f->params[v->index].name : NULL;
+		if (!o && !v->block->parent) return f->params[v->index].name;
 		if (!o && v->block->parent->kind == IR_FOR && v->index > 0)
 			v = ir_arg(v->block->parent, v->index + 2);
 		else if (o && o->nargs && ir_arg(o, 0)->type.pointer &&
@@ -260,5 +255,4 @@ const char *explain_base(const ir_func *f, const ir_value *v)
 		else
 			return NULL;
 	}
-	return NULL;
 }

@@ -153,6 +153,75 @@ python 'len(d["kernels"]) == 5'
 "$blkc" examples/*/softmax.blk --emit=json -o again && cmp -s j again && ok || bad "other bytes the second time"
 for e in examples/*/*.blk; do "$blkc" "$e" --emit=json -o - --target=sm_90a | python3 -m json.tool >/dev/null 2>&1 && ok || bad "$e: no JSON"; done
 
+# A copy ahead: 128 x 32 elements of 2 bytes by 128 threads are 4 accesses of 16 bytes; three stages hold 24576 bytes.
+"$blkc" examples/matmul/matmul.blk --kernel=matmul --emit=json -o j --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D num_warps=4
+python '[(r["name"], r["stages"], r["accesses"], r["access_bytes"], r["masked"], r["read_by"], r["shared_bytes"], r["stages_asked_for"]) for r in rows("copy ahead")] == [("a", 3, 4, 16, True, "matrix loads", 24576, None), ("b", 3, 4, 16, True, "matrix loads", 24576, None)]'
+
+# Who is to blame: names up to four, a mask from memory, what is computed, and a pointer that a loop carries.
+cat >blame.blk <<'B'
+kernel many(y: *f32, x: *const f32, a: i32, b: i32, c: i32, d: i32, e: i32, f: f32) {
+    let i = arange(0, 1024);
+    store(y + i, load(x + a + b + c + d + e + i) + load(x + a + a + i));
+    store(y + f.to(i32) + i, 1.0);
+}
+kernel masked(y: *f32, x: *const f32, m: *const bool) {
+    let i = arange(0, 1024);
+    store(y + i, load(x + i, mask = load(m + i)), mask = i < 1022);
+}
+kernel spread(y: *f32, x: *const f32, n: i64) {
+    let i = arange(0, 1024);
+    store(y + i, load(x + (i ^ 5)) + load(x + i.to(i64) * n) + load(x + i * 6));
+}
+kernel carried(y: *f32, x: *const f32, n: i32) {
+    var p = x + arange(0, 1024);
+    var s = zeros([1024], f32);
+    var k = 0;
+    while k < n { s += load(p); p += n; k += 1; }
+    for r in range(n) { s += load(x + arange(0, 1024) * r); }
+    store(y + arange(0, 1024), s);
+}
+kernel swapped(y: *i32, n: i32) {
+    let i = arange(0, 1024);
+    let was = atomic_cas(y + i, 0, 1, mask = i < n);
+    atomic_add(y + i, was, mask = i < n);
+}
+kernel one_warp(y: *i32, c: *i32, z: *i64, d: *i64) options(num_warps = 1) {
+    store(y + atomic_add(c, 1), 7);
+    store(z + atomic_add(d, 1), 7);
+}
+kernel cached(y: *f32, v: *f32) {
+    let i = arange(0, 1024);
+    store(y + i, load(v + i, cache = "cg"));
+}
+kernel large(y: *f32, x: *const f32) {
+    let i = arange(0, 256);
+    let p = i[:, None] * 256 + i[None, :];
+    store(y + p, trans(load(x + p)));
+}
+kernel turn(y: *i8, x: *const i8) options(num_warps = 1) {
+    let i = arange(0, 32);
+    let j = arange(0, 64);
+    store(y + j[:, None] * 32 + i[None, :], trans(load(x + i[:, None] * 64 + j[None, :])));
+}
+B
+blames() { # kernel promises, words behind it
+	status 0 "who is to blame in $1" "$blkc" blame.blk --kernel="$1" --emit=explain -o - --specialize="$2"
+}
+blames many y%16; says_text "nothing is promised of 'x', 'a', 'b' and 'c'"; says_text "nothing is promised of 'x' and 'a'"; says 'a multiple of 16 bytes$'; silent "'f'"
+blames masked x%16,y%16,m%16; says 'the mask may change inside the access$'; says_text "its bound 1022 is not divisible by 4"
+blames spread x%16,y%16; says 'not known to be adjacent in memory$'
+says_text "offsets are multiplied by 'n'"; says_text "offsets are multiplied or divided by 6"
+blames carried x%16,y%16; says '  load f32\[1024\] \[loop depth 1\]'; says '  load x f32\[1024\] \[loop depth 1\]'
+blames swapped n%16; says 'atomics of this kind act on no more at once$'; silent "would help"
+blames one_warp y%16; says_text "atomic c i32: 4 bytes, by one thread, handed on by 1 shuffle"; says_text "atomic d i64: 8 bytes, by one thread, handed on by 2 shuffles"
+blames cached y%16,v%16; says_text "covers 512 contiguous bytes, cache cg"
+# 256 KiB do not fit at once; a quarter of them is exchanged between two barriers, and none is needed in front of the first
+blames large x%16,y%16; says_text "262144 bytes each way in 4 passes"; says_text "7 barriers, 65536 bytes of shared memory"
+blames turn x%16,y%16; says_text "a warp stores in 2 wavefronts where 1 would do (bank conflicts)"
+for kind in explain json; do
+	"$blkc" blame.blk --kernel=turn --emit=$kind -o j --specialize=x%16,y%16
+done
+python '[(r["store"]["wavefronts"], r["store"]["least"], r["by"]) for r in rows("conversion")] == [(2, 1, "shared memory of each warp")]'
 # What only the assembler knows.
 status 0 "without ptxas" env PATH=/nonexistent "$blkc" $softmax --emit=json,explain
 if [ -x /usr/local/cuda/bin/ptxas ]; then skip 3; else
