@@ -4,9 +4,11 @@
  * it runs other code, in another order, and finds races and accesses outside of buffers on the way. */
 #include "runtime/run/run.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool compare(const job *j, size_t i, const array *got, const array *want, const char *with)
 {
@@ -137,10 +139,25 @@ static int check_file(const place *p, const job *j, const char *text)
 	return status;
 }
 
+static bool is_file(const char *text)
+{
+	size_t n = strlen(text);
+	return n > 4 && strcmp(text + n - 4, ".npy") == 0;
+}
+
 int check_job(const place *p, const job *j)
 {
 	const char *text = j->options->check;
-	size_t n = strlen(text);
-	bool file = n > 4 && strcmp(text + n - 4, ".npy") == 0;
-	return file ? check_file(p, j, text) : check_device(p, j, text);
+	return is_file(text) ? check_file(p, j, text) : check_device(p, j, text);
+}
+
+int check_possible(const options *o)
+{
+	if (!o->check || !is_file(o->check)) return 0;
+	const char *equals = strchr(o->check, '='), *path = equals ? equals + 1 : o->check;
+	for (size_t i = 0; i < o->nouts; i++)
+		if (strcmp(o->outs[i].text, path) == 0) return 0;
+	if (access(path, R_OK) == 0) return 0;
+	fprintf(stderr, "blkrun: %s: %s\n", path, strerror(errno));
+	return 1;
 }

@@ -171,7 +171,7 @@ static int outputs_possible(const options *o)
 			fprintf(stderr, "blkrun: %s: %s\n", o->outs[i].text, strerror(errno));
 			return 1;
 		}
-	return 0;
+	return check_possible(o);
 }
 
 static int run_all(const options *o)

@@ -155,6 +155,7 @@ int unwritten_report(const place *, const job *, bool *any);
 
 /* compare.c: --check. */
 int check_job(const place *, const job *);
+int check_possible(const options *); /* before the run: a file to compare with is there, or the run writes it */
 
 /* measure.c: --bench and --plot. */
 typedef struct measured {

@@ -57,6 +57,11 @@ run 1 "mismatch" $add n=999 x=@x.npy y=@y.npy z=f32[10,100]:poison --check z.npy
 says 'WRONG'; says 'at \[9, 99\]: nan'; says '1 of 1000 elements'
 run 0 "tolerance" $add n=1000 x=@x.npy y=@x.npy z=f32[10,100] --check z.npy --atol=1e6
 run 1 "tight tolerance" $add n=1000 x=@x.npy y=@x.npy z=f32[10,100] --check z.npy --rtol=1e-9
+for check in nowhere.npy z=nowhere.npy; do run 1 "a reference that is not there" $add n=10 x=f32[10] y=f32[10] z=f32[10] --check $check; says '^blkrun: nowhere.npy: No such file or directory$'; silent 'add on'; done
+for check in own.npy z=own.npy; do
+	rm -f own.npy
+	run 0 "a reference that the run writes" $add n=10 x=f32[10]:ones y=f32[10] z=f32[10] --out y=other.npy --out z=own.npy --check $check; says '^check z against own.npy: good, equal$'
+done
 run 1 "other shape" $add n=10 x=f32[10] y=f32[10] z=f32[10] --check z.npy
 says '1000 elements'
 run 0 "check on another device" $add n=1000 x=@x.npy y=@y.npy z=f32[1000] --check cpu
