@@ -116,6 +116,7 @@ RUN_CALLS := blk_bench blk_buffer_create blk_buffer_read blk_buffer_write blk_ca
 	blk_tune_import close fclose fstat fsync lseek open open_memstream posix_spawn_file_actions_adddup2 posix_spawn_file_actions_init \
 	posix_spawnp read rename setenv tmpfile waitpid write
 $(BUILD)/tests/test_run_faults: WRAP = $(RUN_CALLS:%=-Wl,--wrap=%)
+$(BUILD)/tests/test_sim_memory: WRAP = -Wl,--wrap=pthread_create
 LOAD_CALLS := open fstat read realpath stat
 $(BUILD)/tests/test_load: WRAP = $(LOAD_CALLS:%=-Wl,--wrap=%)
 

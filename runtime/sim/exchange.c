@@ -5,8 +5,17 @@
 static bool members(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	unsigned first = (unsigned)__builtin_ctz(mask);
-	uint32_t named = ((const uint32_t *)sim_at(w, in->regs[0]))[first];
+	const uint32_t *all = (const uint32_t *)sim_at(w, in->regs[0]), named = all[first];
 	static const char *const hint = "the instruction stands where only some lanes of the warp come";
+	if (w->bad[in->regs[0]] & mask)
+		return sim_report(w, in, (unsigned)__builtin_ctz(w->bad[in->regs[0]] & mask), NULL,
+			"the mask of an exchange is undefined");
+	for (uint32_t m = mask; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+		if (all[i] != named)
+			return sim_report(w, in, i, "lanes that exchange something name the same ones",
+				"an exchange has the mask 0x%08x here and 0x%08x in lane %u", all[i], named, first);
+	}
 	if (mask & ~named)
 		return sim_report(w, in, (unsigned)__builtin_ctz(mask & ~named), hint,
 			"a lane takes part in an exchange whose mask 0x%08x does not name it", named);

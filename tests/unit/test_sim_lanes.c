@@ -116,6 +116,17 @@ static void test_exchanges(void **state)
 		{SOME "elect.sync _|%p2, 15;\nEND:\n", NULL},
 		{"vote.sync.all.pred %p2, %p1, 15;\n",
 			"a lane takes part in an exchange whose mask 0x0000000f does not name it"},
+		/* masks that are not the same */
+		{"setp.lt.u32 %p1, %tid, 16;\nselp.b32 %r2, -1, 0xffff0000, %p1;\nshfl.sync.idx.b32 %r1, %tid, 3, 31, "
+		 "%r2;\n",
+			"an exchange has the mask 0xffff0000 here and 0xffffffff in lane 0"},
+		{"setp.lt.u32 %p1, %tid, 16;\nselp.b32 %r2, 0xffff, 0xffff0000, %p1;\n@%p1 redux.sync.add.s32 %r1, "
+		 "%tid, "
+		 "%r2;\n@!%p1 redux.sync.add.s32 %r1, %tid, %r2;\n",
+			NULL},
+		{"redux.sync.add.s32 %r1, %tid, %r60;\n", "the mask of an exchange is undefined"},
+		{"setp.lt.u32 %p1, %tid, 9;\n@%p1 mov.b32 %r60, 511;\n@%p1 redux.sync.add.s32 %r1, %tid, %r60;\n",
+			NULL},
 		/* undefined operands */
 		{"shfl.sync.idx.b32 %r1, %tid, %r60, 31, -1;\n", "a shuffle reads from an undefined lane"},
 		{"shfl.sync.idx.b32 %r1, %tid, 3, %r60, -1;\n", "a shuffle reads from an undefined lane"},

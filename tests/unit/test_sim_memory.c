@@ -1,6 +1,6 @@
-/* The simulator when memory runs out: each allocation fails in turn, once and from then on, while PTX is read and while
- * kernels run that use all that it keeps.  The answer is a sentence about memory, never a wrong result, and all that
- * was taken is released. */
+/* The simulator when memory or threads run out: each allocation fails in turn, once and from then on, while PTX is read
+ * and while kernels run that use all that it keeps.  The answer is a sentence about memory, never a wrong result, and all
+ * that was taken is released.  With fewer threads than it asks for it takes longer, that is all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -298,8 +298,57 @@ static void test_running(void **state)
 	free(made);
 }
 
+/* ---- Threads ---- */
+
+static struct {
+	long calls, fail_at;
+	bool forever;
+} threads;
+
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*start)(void *), void *argument)
+{
+	threads.calls++;
+	if (threads.fail_at &&
+		(threads.calls == threads.fail_at || (threads.forever && threads.calls > threads.fail_at)))
+		return EAGAIN;
+	return __real_pthread_create(t, a, start, argument);
+}
+
+/* As many threads as can be had simulate all programs, though each waits for the one before it. */
+static void test_fewer_threads(void **state)
+{
+	(void)state;
+	setenv("BLK_CPU_THREADS", "4", 1);
+	for (long k = 0; k <= 3; k++)
+		for (int forever = 0; forever < 2; forever++) {
+			sim_case c = {.programs = 60,
+				.body = "setp.ne.b32 %p1, %tid, 0;\n@%p1 bra DONE;\nmov.b32 %r5, 0;\nsetp.eq.b32 %p3, "
+					"%cta, "
+					"0;\n@%p3 bra SHOW;\nsub.s32 %r1, %cta, 1;\nmad.wide.u32 %rd1, %r1, 4, "
+					"%out;\nLOOK:\n"
+					"ld.acquire.gpu.global.b32 %r5, [%rd1];\nsetp.eq.b32 %p2, %r5, 0;\n@%p2 bra "
+					"LOOK;\nSHOW:\n"
+					"add.s32 %r5, %r5, 2;\nmad.wide.u32 %rd2, %cta, 4, "
+					"%out;\nst.release.gpu.global.b32 [%rd2], "
+					"%r5;\nDONE:\n"};
+			threads.calls = 0;
+			threads.fail_at = k;
+			threads.forever = forever;
+			blk_status status = sim_try(&c);
+			threads.fail_at = 0;
+			if (status) fail_msg("thread %ld: %s", k, blk_error());
+			/* one that fails is the last one that is asked for */
+			assert_int_equal(threads.calls, k ? k : 3);
+			for (uint32_t i = 0; i < 60; i++) assert_int_equal(c.out[i], 2 * (i + 1));
+		}
+	unsetenv("BLK_CPU_THREADS");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_reading), cmocka_unit_test(test_running)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reading), cmocka_unit_test(test_running), cmocka_unit_test(test_fewer_threads)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
