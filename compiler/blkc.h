@@ -94,7 +94,10 @@ typedef struct blkc_kernel {
 	 *                                        behind it what was promised of it
 	 *   const NAME TYPE VALUE                a bound const parameter
 	 *   written I                            the kernel may write the buffer of run-time parameter I
-	 *   writes_addresses                     it may write through addresses that it loads, or gets as integers
+	 *   writes_addresses I                   it may write through addresses that run-time parameter I is, or that it
+	 *                                        loads by it
+	 *   writes_addresses                     .. through others
+	 *   uses_addresses                       it may read or write through addresses that it loads, or gets as integers
 	 *   grid I POSTFIX                       I = 0..2; absent: the host must pass a grid
 	 *   cost bytes POSTFIX                   what a launch moves
 	 *   cost flops POSTFIX                   what a launch computes

@@ -121,13 +121,22 @@ static void add_map(ir_op *o, void *context)
 	text_puts(context, "\n");
 }
 
+static void add_effects(const ir_func *f, text *signature)
+{
+	ir_effects e = ir_find_effects(f);
+	for (uint32_t i = 0; i < f->nparams; i++)
+		if (e.written[i]) text_printf(signature, "written %u\n", i);
+	for (uint32_t i = 0; i < f->nparams; i++)
+		if (e.written_through[i]) text_printf(signature, "writes_addresses %u\n", i);
+	if (e.written_anywhere) text_printf(signature, "writes_addresses\n");
+	if (e.addresses) text_printf(signature, "uses_addresses\n");
+}
+
 /* What only the finished code knows, added to the signature that sema began. */
 static void finish_signature(compile *c, ir_func *f, text *signature, uint64_t scratch_bytes)
 {
 	text_printf(signature, "target %s\n", c->target->name);
-	for (uint32_t i = 0; i < f->nparams; i++)
-		if (f->params[i].type.pointer && ir_param_written(f, i)) text_printf(signature, "written %u\n", i);
-	if (ir_writes_addresses(f)) text_printf(signature, "writes_addresses\n");
+	add_effects(f, signature);
 	ir_walk(f->body, add_map, signature); /* in the order of the kernel's parameters for them: nvptx.c */
 	if (c->target->kind == TARGET_NVPTX)
 		text_printf(

@@ -350,10 +350,14 @@ typedef struct ir_induction {
 bool ir_holds_for_all(ir_induction *, const ir_value *, ir_value *const *source, unsigned n,
 	bool (*holds)(void *context, ir_value *, unsigned depth), void *context, unsigned depth);
 
-/* effects.c: whether the kernel may write through that pointer parameter; conservative. */
-bool ir_param_written(const ir_func *, uint32_t param);
-/* Whether it may write through what is no parameter's pointer: an address that was loaded, or passed as an integer. */
-bool ir_writes_addresses(const ir_func *);
+/* effects.c: what memory the kernel may touch; conservative. */
+typedef struct ir_effects {
+	bool *written;         /* by parameter: the buffer of this pointer */
+	bool *written_through; /* by parameter: what lies at addresses that it is (an integer), or that are loaded by it */
+	bool written_anywhere; /* what lies at addresses that come of no parameter, or that cannot be followed to one */
+	bool addresses;        /* it reads or writes at such addresses, of parameters or not */
+} ir_effects;
+ir_effects ir_find_effects(const ir_func *);
 /* Without regions, and the same wherever it stands: pure, or a load through *const. */
 bool ir_is_repeatable(const ir_op *);
 

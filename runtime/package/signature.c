@@ -76,7 +76,7 @@ typedef struct reader {
 	signature *sig;
 	signature_token *tokens; /* room for every word of the text */
 	uint32_t ntokens;
-	bool written[SIGNATURE_PARAMETERS];
+	bool written[SIGNATURE_PARAMETERS], written_through[SIGNATURE_PARAMETERS];
 	bool addresses;      /* the expression at hand may use pointers */
 	const char *trouble; /* what is wrong with the line at hand */
 } reader;
@@ -348,6 +348,23 @@ static bool read_fits(reader *r, char *line)
 	return true;
 }
 
+static bool read_place(reader *r, const char *word, bool *places)
+{
+	uint32_t i;
+	if (!read_unsigned(word, &i) || i >= SIGNATURE_PARAMETERS) return r->trouble = "no such parameter", false;
+	places[i] = true;
+	return true;
+}
+
+/* Without a number: addresses that come of no parameter that is known. */
+static bool read_addresses(reader *r, const char *word)
+{
+	r->sig->uses_addresses = true;
+	if (word) return read_place(r, word, r->written_through);
+	r->sig->writes_addresses = true;
+	return true;
+}
+
 static bool read_line(reader *r, char *line)
 {
 	signature *s = r->sig;
@@ -378,14 +395,9 @@ static bool read_line(reader *r, char *line)
 	if (strcmp(fact, "map") == 0) return read_map(r, line);
 	if (strcmp(fact, "requires") == 0) return read_requires(r, line);
 	if (strcmp(fact, "fits") == 0) return read_fits(r, line);
-	if (strcmp(fact, "written") == 0) {
-		uint32_t i;
-		if (!read_unsigned(next_word(&line), &i) || i >= SIGNATURE_PARAMETERS)
-			return r->trouble = "no such parameter", false;
-		r->written[i] = true;
-		return true;
-	}
-	if (strcmp(fact, "writes_addresses") == 0) s->writes_addresses = true;
+	if (strcmp(fact, "written") == 0) return read_place(r, next_word(&line), r->written);
+	if (strcmp(fact, "writes_addresses") == 0) return read_addresses(r, next_word(&line));
+	if (strcmp(fact, "uses_addresses") == 0) s->uses_addresses = true;
 	if (strcmp(fact, "source") == 0) s->source = line;
 	if (strcmp(fact, "autotune") == 0) s->autotune = line;
 	if (strcmp(fact, "configuration") == 0) s->configurations[s->nconfigurations++] = line;
@@ -433,6 +445,13 @@ static blk_status check_whole(reader *r)
 			return error_set(BLK_ERROR_FORMAT,
 				"a kernel's signature writes through parameter %u, which is no pointer", i);
 		s->parameters[i].written = true;
+	}
+	for (uint32_t i = 0; i < SIGNATURE_PARAMETERS; i++) {
+		if (!r->written_through[i]) continue;
+		if (i >= s->nparameters)
+			return error_set(BLK_ERROR_FORMAT,
+				"a kernel's signature writes at addresses of parameter %u, which is not there", i);
+		s->parameters[i].written_through = true;
 	}
 	for (uint32_t i = 0; i < s->ngrid; i++)
 		if (!s->grid[i].ntokens)

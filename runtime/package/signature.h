@@ -45,7 +45,8 @@ typedef struct signature_parameter {
 	uint8_t code;    /* blk_type; BLK_TYPE_POINTER for every pointer */
 	uint8_t element; /* blk_type of what a pointer points to */
 	bool is_const, written, is_one;
-	uint32_t divisible; /* promised divisor or alignment in bytes; 0: none */
+	bool written_through; /* it may write at addresses that this one is, or that are loaded by it */
+	uint32_t divisible;   /* promised divisor or alignment in bytes; 0: none */
 } signature_parameter;
 
 typedef struct signature_constant {
@@ -76,7 +77,8 @@ typedef struct signature {
 	signature_expression grid[3];
 	signature_expression cost_bytes, cost_flops;
 	uint32_t num_warps, num_stages, num_ctas, threads, shared, maxnreg, scratch;
-	bool writes_addresses; /* it may write through addresses that it loads, or gets as integers */
+	bool writes_addresses; /* it may write at addresses that come of no parameter that is known */
+	bool uses_addresses;   /* it may read or write at addresses that it loads, or gets as integers */
 	uint32_t cluster;      /* programs along x that the code wants in one cluster; 0: each alone */
 	uint32_t max_registers, max_spills, max_shared; /* budgets; UINT32_MAX: none */
 } signature;

@@ -148,7 +148,8 @@ static blk_status work(tune_share *s, blk_device *d, bool *again)
 		.context = s,
 		.running = running,
 		.learnt = learnt,
-		.watcher = s};
+		.watcher = s,
+		.isolated = true};
 	blk_status status = open_module(s, d, &j.kernel);
 	if (!status) status = make_arguments(s, d, args);
 	if (!status) status = launch_arguments(j.kernel, args, s->nargs, bits, &j.promises);

@@ -403,23 +403,14 @@ static void take(tune_job *j, const block *b)
 	}
 }
 
-static blk_status check_addresses(tune_job *j)
-{
-	if (!j->kernel->sig->writes_addresses) return BLK_OK;
-	j->untried = true;
-	return error_set(BLK_ERROR_ARGUMENT,
-		"kernel %s cannot be tuned in isolation: it writes through addresses that it loads or is given as "
-		"integers, which mean nothing in another process",
-		j->kernel->sig->kernel);
-}
-
 blk_status tune_isolated(tune_job *j)
 {
 	char path[4096];
 	block b = {.fd = -1};
 	blk_device *d = j->kernel->head.device;
 	blk_status status = find_helper(path, sizeof path);
-	if (!status) status = check_addresses(j);
+	j->isolated = true;
+	if (!status) status = trial_addresses_known(j);
 	if (!status) status = d->backend->sync(d);
 	if (!status) status = make_block(&b, j);
 	if (status == BLK_ERROR_MEMORY) j->untried = true;

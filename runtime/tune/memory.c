@@ -47,14 +47,23 @@ blk_status trial_unknown_memory(tune_job *j, uint32_t i)
 
 /* ---- Copies ---- */
 
-/* A configuration may write what the defaults do not. */
+/* A configuration may do what the defaults do not. */
+static bool one_says(const tune_job *j, uint32_t i, bool (*says)(const signature *, uint32_t))
+{
+	bool yes = says(j->kernel->sig, i);
+	for (uint32_t c = 0; c < j->kernel->sig->nconfigurations; c++)
+		yes = yes || (j->variants[c] && says(j->variants[c]->sig, i));
+	return yes;
+}
+
+static bool is_written(const signature *s, uint32_t i)
+{
+	return s->parameters[i].written;
+}
+
 static bool trial_writes(const trial *t, uint32_t i)
 {
-	const tune_job *j = t->job;
-	bool writes = j->kernel->sig->parameters[i].written;
-	for (uint32_t c = 0; c < j->kernel->sig->nconfigurations; c++)
-		writes = writes || (j->variants[c] && j->variants[c]->sig->parameters[i].written);
-	return writes;
+	return one_says(t->job, i, is_written);
 }
 
 static bool to_be_copied(const trial *t, uint32_t i)
@@ -153,35 +162,68 @@ static blk_status keep_all(trial *t)
 
 /* ---- Addresses ---- */
 
-static bool writes_addresses(const tune_job *j)
+static bool is_written_through(const signature *s, uint32_t i)
 {
-	bool writes = j->kernel->sig->writes_addresses;
-	for (uint32_t c = 0; c < j->kernel->sig->nconfigurations; c++)
-		writes = writes || (j->variants[c] && j->variants[c]->sig->writes_addresses);
-	return writes;
+	return s->parameters[i].written_through;
 }
 
-/* Where addresses come from that are no pointers: a table of them, or one by itself. */
-static bool may_hold_address(const signature_parameter *p)
+static bool writes_anywhere(const signature *s, uint32_t unused)
 {
-	unsigned type = p->code == BLK_TYPE_POINTER ? p->element : p->code;
-	return type == BLK_TYPE_I64 || type == BLK_TYPE_U64;
+	(void)unused;
+	return s->writes_addresses;
+}
+
+static bool uses_addresses(const signature *s, uint32_t unused)
+{
+	(void)unused;
+	return s->uses_addresses;
+}
+
+static blk_status isolated_addresses(tune_job *j)
+{
+	if (!j->isolated || !one_says(j, 0, uses_addresses)) return BLK_OK;
+	j->untried = true;
+	return error_set(BLK_ERROR_ARGUMENT,
+		"kernel %s cannot be tuned in isolation: it reads or writes at addresses that it loads or is given "
+		"as integers, which mean nothing in another process; tune it in this one (BLK_TUNE=auto)",
+		j->kernel->sig->kernel);
+}
+
+/* Where the numbers are no parameter's, no clause can name it. */
+static blk_status foreign_addresses(tune_job *j)
+{
+	if (!one_says(j, 0, writes_anywhere)) return BLK_OK;
+	j->untried = true;
+	return error_set(BLK_ERROR_ARGUMENT,
+		"kernel %s cannot be tuned: it writes at addresses that come of no parameter, or of memory that it "
+		"writes itself, and what lies there is not known; pass the addresses, or a table of them",
+		j->kernel->sig->kernel);
 }
 
 /* What lies behind an address in memory is not copied; `scratch` says that a trial may leave there what it likes. */
-static blk_status check_addresses(trial *t)
+static blk_status parameter_addresses(tune_job *j, uint32_t i)
 {
-	const blk_kernel *k = t->job->kernel;
-	if (!writes_addresses(t->job)) return BLK_OK;
-	for (uint32_t i = 0; i < k->nparameters; i++)
-		if (may_hold_address(&k->sig->parameters[i]) && k->tuner->scratch[i]) return BLK_OK;
-	t->job->untried = true;
+	const blk_kernel *k = j->kernel;
+	const char *name = k->sig->parameters[i].name;
+	if (k->tuner->scratch[i] || !one_says(j, i, is_written_through)) return BLK_OK;
+	j->untried = true;
+	if (!is_pointer(k, i))
+		return error_set(BLK_ERROR_ARGUMENT,
+			"kernel %s cannot be tuned: it writes where %s says, which is an address, and what lies there "
+			"is not known; pass it in a table that a scratch clause names, or a pointer",
+			k->sig->kernel, name);
 	return error_set(BLK_ERROR_ARGUMENT,
-		"kernel %s cannot be tuned: it writes through addresses that it loads or is given as integers, and "
-		"what "
-		"lies there is not known; where a launch writes all of it anew, name what holds the addresses in the "
-		"autotune block: scratch NAME",
-		k->sig->kernel);
+		"kernel %s cannot be tuned: it writes at addresses that %s holds, and what lies there is not known; "
+		"where a launch writes all of it anew, say so in the autotune block: scratch %s",
+		k->sig->kernel, name, name);
+}
+
+blk_status trial_addresses_known(tune_job *j)
+{
+	blk_status status = isolated_addresses(j);
+	if (!status) status = foreign_addresses(j);
+	for (uint32_t i = 0; !status && i < j->kernel->nparameters; i++) status = parameter_addresses(j, i);
+	return status;
 }
 
 /* ---- Sections ---- */
@@ -259,7 +301,7 @@ blk_status trial_memory_known(trial *t)
 {
 	const tune_job *j = t->job;
 	memory_span s;
-	blk_status status = check_addresses(t);
+	blk_status status = trial_addresses_known(t->job);
 	for (uint32_t i = 0; !status && i < j->kernel->nparameters; i++)
 		if (to_be_copied(t, i) && !memory_behind(t->device, &j->args[i], &s))
 			status = trial_unknown_memory(t->job, i);
@@ -272,7 +314,7 @@ blk_status trial_memory_make(trial *t)
 	t->copies = calloc(n + 1, sizeof *t->copies);
 	t->sections = calloc(n + 1, sizeof *t->sections);
 	if (!t->copies || !t->sections) return give_up(t, error_memory());
-	blk_status status = check_addresses(t);
+	blk_status status = trial_addresses_known(t->job);
 	if (!status) status = make_copies(t);
 	return status ? status : add_sections(t);
 }

@@ -68,6 +68,7 @@ typedef struct tune_job {
 	/* Told whenever there is more to know of a configuration. */
 	void (*learnt)(struct tune_job *, uint32_t configuration);
 	void *watcher;
+	bool isolated; /* its trials run in another process, which has copies of the arguments and nothing else */
 	bool poisoned; /* a configuration failed in a way that leaves nothing to the process but to end */
 	bool untried;  /* the error says why no trial can be made; nothing is lost by going on without */
 } tune_job;
@@ -141,6 +142,8 @@ void trial_memory_free(trial *); /* after a failed make too */
 blk_status trial_memory_known(trial *);
 blk_status trial_refresh(const trial *);
 blk_status trial_unknown_memory(tune_job *, uint32_t parameter); /* the error, with job->untried */
+/* Whether what the job's code does at addresses lets it be tried, as far as the code is there. */
+blk_status trial_addresses_known(tune_job *);
 
 /* tune/results.c */
 blk_status trial_judge(trial *, tune_result *);

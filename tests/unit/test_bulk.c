@@ -216,6 +216,18 @@ static void product(const char *tensors, const char *a, const char *b, const cha
 	compile("sm_90a", all, 5, "c: *f16, a: *const f16, b: *const f16, m: i32, n: i32, k: i32", body);
 }
 
+/* A table of addresses that is copied ahead is still where they come from. */
+static void test_addresses(void **state)
+{
+	(void)state;
+	compile("sm_90a", promised, 3, "c: *f32, a: *const u64, m: i32, n: i32",
+		"let T = tensor(a, [m, n]);\n"
+		"for t in range(0, n, 16) { store(T.load([0, t], [32, 16]).to(*f32), 1.0); }");
+	assert_int_equal(count(ir, "multibuffer_read"), 1);
+	assert_int_equal(count(sig, "writes_addresses"), 1);
+	assert_int_equal(count(sig, "writes_addresses 1\n"), 1);
+}
+
 #define ROWS "let A = tensor(a, [m, k]); let B = tensor(b, [k, n]);"
 
 static void test_multibuffers(void **state)
@@ -778,9 +790,10 @@ int main(void)
 		cmocka_unit_test(test_clusters_of_partitions), cmocka_unit_test(test_what_takes_maps),
 		cmocka_unit_test(test_who_takes_maps), cmocka_unit_test(test_host_expressions),
 		cmocka_unit_test(test_maps_are_merged), cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_multibuffers), cmocka_unit_test(test_shared_operand),
-		cmocka_unit_test(test_stores_apart), cmocka_unit_test(test_stores), cmocka_unit_test(test_partitions),
-		cmocka_unit_test(test_once), cmocka_unit_test(test_batches), cmocka_unit_test(test_loads_ahead),
+		cmocka_unit_test(test_multibuffers), cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_shared_operand), cmocka_unit_test(test_stores_apart),
+		cmocka_unit_test(test_stores), cmocka_unit_test(test_partitions), cmocka_unit_test(test_once),
+		cmocka_unit_test(test_batches), cmocka_unit_test(test_loads_ahead),
 		cmocka_unit_test(test_partitions_of_one_loop), cmocka_unit_test(test_no_partitions)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

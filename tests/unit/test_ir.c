@@ -653,7 +653,7 @@ static void check_written(const char *body, const char *expected)
 		"func @f(%%a: *f32, %%b: *f32, %%c: *const f32, %%n: i32, %%t: bool, %%l: i64) { %s return }", body));
 	char got[8] = "";
 	for (unsigned i = 0; i < f->nparams; i++)
-		if (ir_param_written(f, i)) strcat(got, f->params[i].name);
+		if (ir_find_effects(f).written[i]) strcat(got, f->params[i].name);
 	if (strcmp(got, expected) != 0) fail_msg("`%s` writes `%s`, not `%s`", body, got, expected);
 }
 
@@ -684,6 +684,66 @@ static void written_parameters_are_found(void **state)
 		"ab");
 #undef X
 #undef STORE
+}
+
+/* Through which parameters' addresses a body may write, as their names, `*` for those of none; `-`: it touches none, `+`:
+ * it only reads there. */
+static void check_addresses(const char *body, const char *expected)
+{
+	ir_func *f = read_text(arena_printf(&memory,
+		"func @f(%%a: *f32, %%g: *i64, %%h: *const i64, %%k: *i32, %%n: i32, %%l: i64, %%m: i64, %%t: bool) { "
+		"%%x = const {value=1.0} : f32 %s return }",
+		body));
+	char got[16] = "";
+	ir_effects e = ir_find_effects(f);
+	for (unsigned i = 0; i < f->nparams; i++)
+		if (e.written_through[i]) strcat(got, f->params[i].name);
+	if (e.written_anywhere) strcat(got, "*");
+	if (!got[0]) strcat(got, e.addresses ? "+" : "-");
+	if (strcmp(got, expected) != 0) fail_msg("`%s`: `%s`, not `%s`", body, got, expected);
+}
+
+static void addresses_are_traced(void **state)
+{
+	(void)state;
+#define AT(i) " %p = bitcast " i " : *f32 store %p, %x"
+#define LOAD_H "%v = load %h : i64 "
+	check_addresses("store %a, %x", "-");
+	check_addresses("%v = load %g : i64", "-");
+	check_addresses(LOAD_H "store %g, %v", "-"); /* a number like others */
+	check_addresses("%p = bitcast %l : *f32 %y = load %p : f32", "+");
+	check_addresses(LOAD_H "%p = bitcast %v : *const f32 %y = load %p : f32 store %a, %y", "+");
+	check_addresses(LOAD_H AT("%v"), "h");
+	check_addresses(AT("%l"), "l");
+	/* where in the table it lies, where behind it, and whether, is no address */
+	check_addresses("%q = ptr_add %h, %l : *const i64 %v = load %q, %t, %m : i64" AT("%v"), "hm");
+	check_addresses(LOAD_H "%u = bitcast %v : *f32 %p = ptr_add %u, %l : *f32 store %p, %x", "h");
+	check_addresses("%w = convert %n : i64 %v = add %l, %w : i64" AT("%v"), "l");
+	check_addresses("%w = mul %m, %m : i64 %v = add %l, %w : i64" AT("%v"), "l");
+	check_addresses("%v = add %l, %m : i64" AT("%v"), "lm");
+	check_addresses("%v = select %t, %l, %m : i64" AT("%v"), "lm");
+	check_addresses(LOAD_H "%v2 = if %t : i64 { yield %v } else { yield %l }" AT("%v2"), "hl");
+	check_addresses("for %l, %m, %m (%i: i64) { %p = bitcast %i : *f32 store %p, %x yield }", "l");
+	/* a table of tables, one whose own address is a number, and a buffer by way of a number */
+	check_addresses(LOAD_H "%q = bitcast %v : *i64 %w = load %q : i64" AT("%w"), "h");
+	check_addresses("%q = bitcast %l : *i64 %w = load %q : i64" AT("%w"), "l");
+	check_addresses("%v = bitcast %a : i64" AT("%v"), "-");
+	check_addresses(
+		"%z = const {value=0} : i64 %v = atomic_rmw %g, %z {rmw=add sem=relaxed scope=gpu} : i64" AT("%v"),
+		"g*");
+	/* several at once: a tile of addresses, their greatest */
+	check_addresses(
+		"%s = splat %h : (*const i64)[4] %v = load %s : i64[4] %w = reduce %v {axis=0 combine=max} : i64" AT(
+			"%w"),
+		"h");
+	/* of no parameter: a number of the program's, halves of an address, a table that the kernel fills */
+	check_addresses("%z = const {value=4096} : i64" AT("%z"), "*");
+	check_addresses("%d = load %k : i32 %v = convert %d : i64" AT("%v"), "*");
+	check_addresses("%z = const {value=4} : i64 %v = div %l, %z : i64 %w = mul %v, %z : i64" AT("%w"), "*");
+	check_addresses(LOAD_H "store %g, %v %w = load %g : i64" AT("%w"), "g*");
+	check_addresses(LOAD_H AT("%v") " %p2 = bitcast %l : *f32 store %p2, %x", "hl");
+#undef AT
+#undef LOAD_H
 }
 
 /* docs/ir.md names every operation. */
@@ -730,6 +790,7 @@ int main(void)
 		TEST(verifier_checks_links),
 		TEST(clones_print_the_same),
 		TEST(written_parameters_are_found),
+		TEST(addresses_are_traced),
 		TEST(documented),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -451,10 +451,14 @@ static void test_addresses(void **state)
 {
 	(void)state;
 	seen s;
-	blk_device_close(device);
-	assert_int_equal(open_job(SOURCE "writes_addresses\n" TUNED, NULL, 0), BLK_OK);
-	assert_int_equal(tune(&s), BLK_ERROR_ARGUMENT);
-	assert_non_null(strstr(blk_error(), "kernel add cannot be tuned in isolation: it writes through addresses"));
+	static const char *const facts[] = {SOURCE "uses_addresses\n" TUNED, SOURCE "writes_addresses 3\n" TUNED,
+		SOURCE "writes_addresses\n" TUNED};
+	for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+		blk_device_close(device);
+		assert_int_equal(open_job(facts[i], NULL, 0), BLK_OK);
+		assert_int_equal(tune(&s), BLK_ERROR_ARGUMENT);
+		assert_non_null(strstr(blk_error(), "kernel add cannot be tuned in isolation: it reads or writes at"));
+	}
 	setenv("BLK_TUNE", "isolated", 1);
 	assert_int_equal(
 		blk_launch(kernel, NULL, NULL, BLK_ARGS(blk_buf(z), blk_buf(x), blk_buf(y), blk_i32(4))), BLK_OK);

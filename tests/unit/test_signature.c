@@ -75,7 +75,7 @@ static void test_reads_every_fact(void **state)
 	signature *s =
 		parse("kernel add\nsymbol add_f32\ntarget sm_90a\nparam z *f32 align 16\nparam x *const f16\n"
 		      "param y *const  bf16 align 32\nparam n i32 div 16\nparam one u64 one\nparam flag bool\n"
-		      "const BLOCK i32 1024\nconst T type f16\nconst S shape [2, 3]\nwritten 0\n"
+		      "const BLOCK i32 1024\nconst T type f16\nconst S shape [2, 3]\nwritten 0\nwrites_addresses 4\n"
 		      "grid 0 p3 1024 cdiv\ngrid 1 2\ncost bytes p3 12 *\ncost flops p3\nnum_warps 8\nnum_stages 3\n"
 		      "num_ctas 2\ncluster 4\nthreads 256\nshared 1024\nmaxnreg 64\nscratch 77\nmax_registers "
 		      "40\nmax_spills 0\n"
@@ -91,6 +91,8 @@ static void test_reads_every_fact(void **state)
 	assert_int_equal(s->parameters[0].divisible, 16);
 	assert_true(s->parameters[0].written);
 	assert_false(s->parameters[0].is_const);
+	assert_true(s->parameters[4].written_through && s->uses_addresses);
+	assert_false(s->parameters[0].written_through || s->writes_addresses);
 	assert_string_equal(s->parameters[1].type, "*const f16");
 	assert_true(s->parameters[1].is_const);
 	assert_false(s->parameters[1].written);
@@ -240,6 +242,8 @@ static void test_refuses(void **state)
 		{"kernel k\nparam n i32\nwritten 0\n", "no pointer"},
 		{"kernel k\nwritten 3\n", "no pointer"},
 		{"kernel k\nwritten 99999\n", "no such parameter"},
+		{"kernel k\nparam p i64\nwrites_addresses 1\n", "addresses of parameter 1, which is not there"},
+		{"kernel k\nwrites_addresses 99999\n", "no such parameter"},
 		{"kernel k\ngrid 3 1\n", "axis"},
 		{"kernel k\ngrid 1 1\n", "no grid expression 0"},
 		{"kernel k\ngrid 0\n", "single value"},

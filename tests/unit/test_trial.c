@@ -209,6 +209,17 @@ static void null_argument(job *j)
 {
 	j->args[2].type = 77;
 }
+/* only the second configuration takes x for a table of addresses */
+static void addresses(job *j)
+{
+	put_text(j,
+		"kernel scale(y: *f32, x: *const u64, n: i32, const B: i32 = 64) grid(1) {\n"
+		"  if B == 64 { store(y, 2.0); } else { store(y, load(load(x).to(*const f32))); }\n"
+		"}\n"
+		"autotune scale key(n) { B: [64, 128]; }\n",
+		&j->share->text);
+	j->share->text_bytes = strlen((const char *)j->share + j->share->text);
+}
 static void bad_define(job *j)
 {
 	tune_shared_define *d = room_for(j, sizeof *d, &j->share->defines);
@@ -246,6 +257,7 @@ static void test_jobs(void **state)
 		{"other configurations", more_slots, BLK_ERROR_INTERNAL, "sees other configurations of kernel scale"},
 		{"arguments", fewer_arguments, BLK_ERROR_TYPE, "takes 3 arguments, not 2"},
 		{"a type", null_argument, BLK_ERROR_TYPE, "none that blk_buf"},
+		{"addresses", addresses, BLK_ERROR_ARGUMENT, "scale cannot be tuned in isolation"},
 		{"a buffer", too_large, BLK_ERROR_MEMORY, "more than memory can hold"},
 		{"promises", other_promises, BLK_ERROR_INTERNAL, "copies of the arguments keep other promises"},
 		{"a define", bad_define, BLK_ERROR_COMPILE, "NOTHING"}};
