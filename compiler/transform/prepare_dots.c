@@ -6,8 +6,8 @@
  *                                          ->      %s = dot %a, %b, %w : f32[64,64]
  *                                                  %c = convert %s : f16[64,64]
  * fp8 becomes f16, which holds every value of both kinds, where no instruction multiplies it. */
-#include "target/nvptx/mma/sync.h"
 #include "passes/passes.h"
+#include "target/nvptx/mma/sync.h"
 
 static ir_value *converted(ir_builder *b, ir_value *v, scalar s)
 {
@@ -23,12 +23,11 @@ static void prepare(ir_op *o, void *context)
 		for (unsigned i = 0; i < 2; i++) ir_set_arg(o, i, converted(&b, ir_arg(o, i), SCALAR_F16));
 	ir_value *result = o->results[0];
 	if (result->type.elem != SCALAR_F16) return;
-	if (o->nargs > 2) ir_set_arg(o, 2, converted(&b, ir_arg(o, 2), SCALAR_F32));
-	ir_type narrow = result->type;
-	ir_value *args[3] = {ir_arg(o, 0), ir_arg(o, 1), o->nargs > 2 ? ir_arg(o, 2) : NULL};
-	ir_value *sum = ir_build1(&b, IR_DOT, ir_with_elem(narrow, SCALAR_F32), o->nargs, args);
+	ir_value *args[3] = {ir_arg(o, 0), ir_arg(o, 1), o->nargs > 2 ? converted(&b, ir_arg(o, 2), SCALAR_F32) : NULL};
+	ir_value *sum = ir_build1(&b, IR_DOT, ir_with_elem(result->type, SCALAR_F32), o->nargs, args);
 	ir_set_precision(sum->def, ir_get_precision(o));
 	ir_replace(result, converted(&b, sum, SCALAR_F16));
+	ir_erase(o);
 }
 
 bool pass_prepare_dots(pass_context *p, ir_func *f)
