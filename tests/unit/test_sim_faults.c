@@ -214,6 +214,22 @@ static void test_undefined_factors(void **state)
 		check(h, i, __LINE__, threads[i].bad ? undefined : NULL);
 		free(h);
 	}
+	/* two sums in a register: either makes it undefined */
+	for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+		hopper *h = made(&rows[0], 0, "");
+		h->image = 2048;
+		memset(h->in, 0, 2048);
+		h->body[h->used = 0] = 0;
+		hopper_add(h,
+			"setp.eq.u32 %%p3, %%tid, 0;\n@%%p3 st.shared.b32 [%%smem+56], %%r60;\nfence.proxy.async;\n"
+			"bar.sync 0;\n%swgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%%f0, %%f1}, %%rd40, "
+			"%%rd40, 0, 1, 1, "
+			"0, 0;\n%s",
+			DESCRIPTOR FENCE, COMMIT WAIT);
+		hopper_add(h, "setp.eq.u32 %%p4, %%tid, %s;\n@%%p4 st.global.b32 [%%out], %%f0;\n", threads[i].thread);
+		check(h, i, __LINE__, threads[i].bad ? undefined : NULL);
+		free(h);
+	}
 	/* in registers: row r of thread 4 r + c's */
 	for (int lane = 0; lane < 8; lane++) {
 		hopper *h = made(&rows[0], 0, "");
@@ -292,6 +308,7 @@ static void test_special_sums(void **state)
 	"1;\nfence.mbarrier_init.release.cluster;\nbar.sync 0;\n"
 #define MEET "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
 #define RANK "mov.u32 %r7, %cluster_ctarank;\nsetp.eq.b32 %p6, %r7, 1;\nmapa.shared::cluster.u32 %r8, %smem, 1;\n"
+#define EXPECT(bytes) "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%smem], " bytes ";\n"
 #define GENERIC "cvt.u64.u32 %rd1, %smem;\ncvta.shared.u64 %rd1, %rd1;\n"
 
 static void test_mbarriers(void **state)
@@ -360,6 +377,11 @@ static void test_mbarriers(void **state)
 		      "[%smem];\nW:\nmbarrier.try_wait.parity.shared.b64 %p9, "
 		      "[%smem], 0;\n@!%p9 bra W;\n",
 			NULL},
+		{INIT EXPECT("16") "@%p1 cp.async.mbarrier.arrive.noinc.shared.b64 [%smem];\n",
+			"1 arrivals at the mbarrier at offset 0 of shared memory, whose phase 0 waits for 0 of 1"},
+		{INIT RANK MEET GENERIC "mapa.u64 %rd2, %rd1, 1;\n@%p6 bra END;\nmbarrier.try_wait.parity.b64 %p9, "
+					"[%rd2], 0;\nEND:\n" MEET,
+			"a wait for an mbarrier of another program, which only that can do", 64, 2},
 		/* without .noinc it is one more that is waited for */
 		{INIT "@%p1 cp.async.mbarrier.arrive.shared.b64 [%smem];\n@%p1 mbarrier.arrive.shared.b64 _, "
 		      "[%smem];\nW:\nmbarrier.try_wait.parity.shared.b64 %p9, [%smem], 0;\n@!%p9 bra W;\n",
@@ -374,7 +396,6 @@ static void test_mbarriers(void **state)
 
 /* ---- Bulk copies ---- */
 
-#define EXPECT(bytes) "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%smem], " bytes ";\n"
 #define LANDS "W:\nmbarrier.try_wait.parity.shared.b64 %p9, [%smem], 0;\n@!%p9 bra W;\n"
 #define LOAD(to, from, bytes, bar)                                                                                     \
 	"@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [" to "], [" from "], " bytes          \
@@ -678,6 +699,35 @@ static void test_reductions_by_maps(void **state)
 		}
 }
 
+/* Whose shared memory an address is of. */
+static void test_owners(void **state)
+{
+	(void)state;
+	static const row rows[] = {
+		{RANK MEET "@%p6 bra END;\nld.shared::cluster.b32 %r1, [%r8+2];\nEND:\n" MEET,
+			"\"space\": \"shared\", \"buffer\": null, \"owner\": [1, 0, 0], \"size\": 4096, \"offset\": 2, "
+			"\"bytes\": 4",
+			64, 2},
+		{RANK MEET "@!%p6 bra END;\nld.shared::cluster.b32 %r1, [%r8+2];\nEND:\n" MEET,
+			"\"hint\": \"vector accesses need addresses that their "
+			"size divides; a "
+			"promise of alignment may be wrong\", \"space\": \"shared\", \"buffer\": null, \"owner\": [1, "
+			"0, 0]",
+			64, 2},
+		{RANK MEET "@!%p6 bra END;\nld.shared.b32 %r1, [1026];\nEND:\n" MEET,
+			"\"owner\": [1, 0, 0], \"size\": 4096, \"offset\": 2", 64, 2},
+		{RANK MEET "mapa.shared::cluster.u32 %r8, %smem, 7;\n@!%p6 bra END;\nld.shared::cluster.b32 %r1, "
+			   "[%r8+2];\nEND:\n" MEET,
+			"which 4 does not divide", 64, 2},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		hopper *h = made(&rows[i], 0, "");
+		h->json = true;
+		check(h, i, __LINE__, rows[i].says);
+		free(h);
+	}
+}
+
 /* ---- The cluster's barrier, and ends ---- */
 
 static void test_ends(void **state)
@@ -862,6 +912,7 @@ int main(void)
 		cmocka_unit_test(test_maps),
 		cmocka_unit_test(test_rounding_map),
 		cmocka_unit_test(test_reductions_by_maps),
+		cmocka_unit_test(test_owners),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_grids),
 		cmocka_unit_test(test_bytes_put_together),

@@ -219,6 +219,13 @@ static void test_undefined(void **state)
 		{DIVIDES "mad.lo.s32 %r1, %tid, 4, blk_shared;\nst.shared.b32 [%r1], %r20;\nld.shared.b32 %r2, "
 			 "[%r1];\n" STORE("%r2"),
 			DIVISION},
+		{DIVIDES "mad.lo.s32 %r1, %tid, 4, blk_shared;\nst.shared.b32 [%r1], %r20;\nmov.b16 %h1, "
+			 "7;\nst.shared.b8 [%r1], "
+			 "%h1;\nld.shared.b32 %r2, [%r1];\n" STORE("%r2"),
+			DIVISION},
+		{DIVIDES "setp.lt.u32 %p1, %r60, 3;\n@%p1 bra END;\nEND:\n",
+			"a branch is decided by an undefined value\n"},
+		{DIVIDES "setp.lt.u32 %p3, %tid, 3;\nselp.b32 %r1, %r60, %r60, %p3;\n" STORE("%r1"), UNDEFINED "\n"},
 		/* a part of it that was overwritten since */
 		{DIVIDES "mad.lo.s32 %r1, %tid, 4, blk_shared;\nst.shared.b32 [%r1], %r20;\nst.shared.b32 [%r1], "
 			 "7;\nld.shared.b32 "
@@ -557,6 +564,103 @@ static void test_division(void **state)
 	assert_int_equal(small.out[3], 0x80000000);
 }
 
+/* ---- Matrices ---- */
+
+/* Of (0, 0) alone: a b + c; the other elements are c's. */
+static void test_products(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *shape;
+		uint32_t a, b, c, wanted;
+		unsigned na, nb, nd;
+	} cases[] = {
+		{"m16n8k16.row.col.f32.f16.f16.f32", 0x4000, 0x4200, 0x3f800000, 0x40e00000, 4, 2, 4}, /* 2 3 + 1 */
+		{"m16n8k16.row.col.f32.f16.f16.f32", 0x7c00, 0, 0x3f800000, 0x7fffffff, 4, 2, 4},      /* inf 0 */
+		{"m16n8k16.row.col.f16.f16.f16.f16", 0x4000, 0x4200, 0xbc003c00, 0xbc004700, 4, 2,
+			2}, /* and -1 beside it */
+		{"m16n8k16.row.col.f16.f16.f16.f16", 0x7c00, 0, 0xbc003c00, 0x7fff7fff, 4, 2, 2},
+		{"m16n8k16.row.col.f16.f16.f16.f16", 0x7bff, 0x4000, 0, 0x7c00, 4, 2, 2},
+		{"m8n8k16.row.col.s32.s8.s8.s32", 0x80, 0x80, 7, 16391, 1, 1, 2}, /* -128 -128 + 7 */
+		{"m8n8k16.row.col.s32.u8.s8.s32", 0x80, 0x80, 7, (uint32_t)(7 - 16384), 1, 1, 2},
+		{"m8n8k16.row.col.satfinite.s32.s8.s8.s32", 0x80, 0x80, 0x7fffffff, 0x7fffffff, 1, 1, 2},
+		{"m8n8k16.row.col.satfinite.s32.s8.s8.s32", 0x80, 0x7f, 0x80000001, 0x80000000, 1, 1, 2},
+		{"m8n8k16.row.col.s32.s8.s8.s32", 0x80, 0x80, 0x7fffffff, 0x80003fff, 1, 1, 2},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		char body[1024];
+		static const char *const lists[3][5] = {{"", "%r1", "%r1, %r5", "", "%r1, %r5, %r5, %r5"},
+			{"", "%r2", "%r2, %r5", "", ""}, {"", "", "%r3, %r3", "", "%r3, %r3, %r3, %r3"}};
+		snprintf(body, sizeof body,
+			"setp.eq.u32 %%p1, %%tid, 0;\nselp.b32 %%r1, %u, 0, %%p1;\nselp.b32 %%r2, %u, 0, "
+			"%%p1;\nmov.b32 %%r3, "
+			"%u;\nmov.b32 %%r5, 0;\nmma.sync.aligned.%s {%s}, {%s}, {%s}, {%s};\n%s",
+			cases[i].a, cases[i].b, cases[i].c, cases[i].shape,
+			cases[i].nd == 4 ? "%r10, %r11, %r12, %r13" : "%r10, %r11", lists[0][cases[i].na],
+			lists[1][cases[i].nb], lists[2][cases[i].nd], STORE("%r10"));
+		sim_case c = {.body = body};
+		RUNS(c);
+		bool spreads = cases[i].a == 0x7c00; /* an infinite one times the zeros of its row */
+		for (uint32_t lane = 0; lane < 32; lane += lane == 0 && spreads ? 4 : 1)
+			if (c.out[lane] != (lane ? cases[i].c : cases[i].wanted))
+				fail_msg("%s, lane %u: 0x%x, not 0x%x", cases[i].shape, lane, c.out[lane],
+					lane ? cases[i].c : cases[i].wanted);
+	}
+}
+
+static void test_matrices(void **state)
+{
+	(void)state;
+#define MULTIPLY "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r10, %r11}, {%r1}, {%r2}, {%r3, %r3};\n"
+#define KNOWN "mov.b32 %r1, 1;\nmov.b32 %r2, 1;\nmov.b32 %r3, 1;\n"
+/* Lane 4 r + c has (r, 2 c), (r, 2 c + 1); of a row r, of b column r. */
+#define UNKNOWN(r, lane) "setp.eq.u32 %p1, %tid, " lane ";\n@%p1 mov.b32 " r ", %r60;\n"
+#define STORE_OF(lane, r) "setp.eq.u32 %p2, %tid, " lane ";\n@%p2 st.global.b32 [%out], " r ";\n"
+#define PLACE "and.b32 %r6, %tid, 7;\nmad.lo.s32 %r6, %r6, 16, blk_shared;\n"
+	static const row rows[] = {
+		{KNOWN UNKNOWN("%r1", "6") MULTIPLY STORE_OF("0", "%r10"), NULL},
+		{KNOWN UNKNOWN("%r1", "6") MULTIPLY STORE_OF("4", "%r10"), UNDEFINED},
+		{KNOWN UNKNOWN("%r1", "6") MULTIPLY STORE_OF("7", "%r11"), UNDEFINED},
+		{KNOWN UNKNOWN("%r1", "6") MULTIPLY STORE_OF("8", "%r10"), NULL},
+		{KNOWN UNKNOWN("%r2", "12") MULTIPLY STORE_OF("1", "%r10"), NULL}, /* column 3 */
+		{KNOWN UNKNOWN("%r2", "12") MULTIPLY STORE_OF("1", "%r11"), UNDEFINED},
+		{KNOWN UNKNOWN("%r2", "12") MULTIPLY STORE_OF("30", "%r11"), NULL},
+		{KNOWN UNKNOWN("%r2", "12") MULTIPLY STORE_OF("29", "%r11"), UNDEFINED},
+		{KNOWN UNKNOWN("%r3", "9") MULTIPLY STORE_OF("8", "%r10"), NULL},
+		{KNOWN UNKNOWN("%r3", "9") MULTIPLY STORE_OF("9", "%r10"), UNDEFINED},
+#define SOME_ONLY "setp.lt.u32 %p1, %tid, 16;\n@%p1 bra END;\n"
+#define BY_SOME "reached by some lanes of a warp only: 0xffff0000"
+		{KNOWN SOME_ONLY MULTIPLY "END:\n", BY_SOME},
+		{KNOWN SOME_ONLY "movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r1;\nEND:\n", BY_SOME},
+		{KNOWN PLACE SOME_ONLY "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r1};\nEND:\n", BY_SOME},
+		{"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r60], {%tid};\n", "an address is undefined"},
+		{PLACE "setp.lt.u32 %p1, %tid, 8;\nselp.b32 %r6, %r6, %r60, "
+		       "%p1;\nstmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], "
+		       "{%tid};\n",
+			NULL}, /* only the first eight say where */
+		{PLACE "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6+240], {%tid};\n",
+			"16 bytes are written outside shared memory"},
+		{DIVIDES PLACE "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r20};\nbar.warp.sync "
+			       "-1;\nld.shared.b32 %r7, "
+			       "[%r6];\n" STORE("%r7"),
+			DIVISION},
+		{DIVIDES "movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r20;\n" STORE("%r4"), UNDEFINED},
+	};
+	ROWS(rows);
+}
+
+/* Lanes that end on both ways of a branch, in front of where these would meet. */
+static void test_ends_of_levels(void **state)
+{
+	(void)state;
+	sim_case c = {.body = "setp.lt.u32 %p1, %tid, 16;\n@!%p1 bra OUT;\nsetp.lt.u32 %p2, %tid, 8;\n@%p2 bra "
+			      "X;\n@%p1 ret;\nbra.uni "
+			      "Y;\nX:\n@%p1 ret;\nY:\ntrap;\nOUT:\n" STORE("%tid")};
+	for (int i = 0; i < 32; i++) c.out[i] = 99;
+	RUNS(c);
+	for (uint32_t i = 0; i < 32; i++) assert_int_equal(c.out[i], i < 16 ? 99 : i);
+}
+
 /* ---- Parameters, variables, local memory ---- */
 
 static void test_parameters(void **state)
@@ -693,6 +797,9 @@ int main(void)
 		cmocka_unit_test(test_atomics_of_parts),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_division),
+		cmocka_unit_test(test_products),
+		cmocka_unit_test(test_matrices),
+		cmocka_unit_test(test_ends_of_levels),
 		cmocka_unit_test(test_parameters),
 		cmocka_unit_test(test_reports_of_memory),
 		cmocka_unit_test(test_names),

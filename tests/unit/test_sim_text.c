@@ -393,6 +393,11 @@ static void test_texts(void **state)
 		{HEAD ENTRY("", "call.uni strlen, (%rd1);"), "line 10"},
 		{HEAD, "k"},
 		{HEAD ".visible .entry k()\n{\n{\n}\nret;\n}\n", NULL}, /* nothing is declared */
+		{HEAD ENTRY("", "add.s32\t%r1,\r\n\t%r2, %r3;"), NULL},
+		{HEAD ".file 1 \"a.blk\"\n.file 1 \"b.blk\"\n" ENTRY("", ""), NULL},
+		{HEAD ENTRY("", "A:\nmov.b32 %r1, 1;\nA:\nmov.b32 %r1, 2;\nA:\nbra A;"), NULL},
+		{HEAD ".visible .entry k()\n{\nbra END;\nret;\nEND:\n}\n", "no label END"}, /* of no instruction */
+		{HEAD ENTRY("", ".reg .pred %q<70000>;"), "more predicates than can be simulated"},
 		{HEAD ENTRY(".reqntid 32, 1, 1,", ""), NULL},
 		{HEAD ".pragma \"nounroll\"", "no kernel k"},
 		{HEAD ".visible .entry k(.param .align 4 .b8 q[k])\n{\nret;\n}\n",
