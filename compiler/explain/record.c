@@ -103,8 +103,7 @@ static explain_bank bank_use(const layout_map *map, unsigned lg_vector, uint32_t
 		while (k < distinct && seen[k] != a) k++;
 		if (k == distinct) seen[distinct++] = a;
 	}
-	uint32_t least = (distinct * bytes + 127) / 128;
-	return (explain_bank){layout_wavefronts(address, n, bytes), least ? least : 1};
+	return (explain_bank){layout_wavefronts(address, n, bytes), (distinct * bytes + 127) / 128};
 }
 
 static void record_shuffles(const layout_plan *p, const layout *to, unsigned bytes, explain_row *row)
@@ -337,8 +336,6 @@ static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 		if (o->kind == IR_SCAN || o->kind == IR_SORT || o->kind == IR_FLIP)
 			row.barriers = exchange_barriers(r->func, o);
 		row.name = ir_info(o)->name;
-		if (o->kind == IR_GATHER) row.barriers = 1;
-		if (o->kind == IR_HISTOGRAM) row.barriers = 2;
 		if (o->nresults) row.type = ir_type_name(r->arena, o->results[0]->type);
 	}
 	if (r->func->num_warps == 1) row.barriers = 0; /* of one warp: no barrier of the CTA */

@@ -193,6 +193,20 @@ kernel cached(y: *f32, v: *f32) {
     let i = arange(0, 1024);
     store(y + i, load(v + i, cache = "cg"));
 }
+kernel looked_up(y: *f32, x: *const f32, t: *const i32) {
+    let i = arange(0, 128);
+    store(y + i, gather(load(x + i), load(t + i), axis = 0));
+}
+kernel exact(c: *f64, a: *const f64, d: *f32, b: *const f32) {
+    let i = arange(0, 16);
+    let p = i[:, None] * 16 + i[None, :];
+    store(c + p, dot(load(a + p), load(a + p)));
+    store(d + p, dot(load(b + p), load(b + p), precision = "ieee"));
+}
+kernel chosen(y: *f32, x: *const f32, a: i32, b: i32, n: i32) {
+    let i = arange(0, 1024);
+    store(y + i, load(x + where(n > 3, a, b) + i));
+}
 kernel large(y: *f32, x: *const f32) {
     let i = arange(0, 256);
     let p = i[:, None] * 256 + i[None, :];
@@ -215,6 +229,11 @@ blames carried x%16,y%16; says '  load f32\[1024\] \[loop depth 1\]'; says '  lo
 blames swapped n%16; says 'atomics of this kind act on no more at once$'; silent "would help"
 blames one_warp y%16; says_text "atomic c i32: 4 bytes, by one thread, handed on by 1 shuffle"; says_text "atomic d i64: 8 bytes, by one thread, handed on by 2 shuffles"
 blames cached y%16,v%16; says_text "covers 512 contiguous bytes, cache cg"
+blames looked_up x%16; says_text "exchange gather f32[128]: between threads, 1 barrier, 512 bytes of shared memory"
+blames exact a%16; says_text "product f64[16,16]: mma.sync m8n8k4"; says_text "product f32[16,16]: shuffles and fma"
+blames chosen x%16,y%16; says_text "nothing is promised of 'a' and 'b'"
+printf 'kernel k(y: *f32) { store(y,\t1.0); }' >last.blk
+status 0 "a last line" "$blkc" last.blk --emit=explain -o -; says '^    1 | kernel k(y: \*f32) { store(y, 1.0); }$'
 # 256 KiB do not fit at once; a quarter of them is exchanged between two barriers, and none is needed in front of the first
 blames large x%16,y%16; says_text "262144 bytes each way in 4 passes"; says_text "7 barriers, 65536 bytes of shared memory"
 blames turn x%16,y%16; says_text "a warp stores in 2 wavefronts where 1 would do (bank conflicts)"

@@ -55,6 +55,44 @@ for limit in --max-code --ptxas-seconds --ptxas-memory; do wrong "$limit" add.bl
 	wrong "more than 256 promises: 'x%16'" add.blk "--specialize=$(many 257 x%16, | tr -d ' ')"
 	wrong "more than 256 files: 'add.blk'" $(many 257 add.blk)
 }
+# the GPU of this machine, by a driver that is played: $CAPABILITY is what it has, $REFUSES how many of its calls do not fail
+cat >cuda.c <<'END'
+#include <stdlib.h>
+static int left(void)
+{
+	static int calls;
+	const char *most = getenv("REFUSES");
+	return !most || calls++ < atoi(most);
+}
+int cuInit(unsigned flags)
+{
+	return left() && flags == 0 ? 0 : 100;
+}
+#ifndef BARE
+int cuDeviceGetAttribute(int *out, int attribute, int device)
+{
+	int capability = atoi(getenv("CAPABILITY"));
+	if (!left() || device) return 1;
+	*out = attribute == 75 ? capability / 10 : attribute == 76 ? capability % 10 : -1;
+	return 0;
+}
+#endif
+END
+mkdir driver bare
+if cc -shared -fPIC -o driver/libcuda.so.1 cuda.c 2>err && cc -DBARE -shared -fPIC -o bare/libcuda.so.1 cuda.c; then
+	for pair in 80:sm_80 86:sm_86 88:sm_86 89:sm_89 90:sm_90a 91:sm_90 100:sm_100a 120:sm_120a; do
+		status 0 "a GPU of ${pair%:*}" env LD_LIBRARY_PATH="$dir/driver" CAPABILITY="${pair%:*}" "$blkc" --target=native -o - add.blk
+		says "^\.target ${pair#*:}\$"
+	done
+	native() { # name, folder, how many calls do not fail, capability
+		status 2 "$1" env LD_LIBRARY_PATH="$dir/$2" REFUSES="$3" CAPABILITY="$4" "$blkc" --target=native -o - add.blk
+		says '--target=native finds no GPU and driver here'
+	}
+	native "a GPU that is too old" driver 9 75
+	for calls in 0 1 2; do native "a driver that refuses after $calls" driver $calls 90; done
+	native "half a driver" bare 9 90
+else skip 26; fi
+
 # what is right, and what fails behind a right command line
 wrong "add.blk has no kernel 'ad'" add.blk --kernel=ad -o x.ptx
 status 0 "a name behind --" "$blkc" -o - -- add.blk; says '.visible .entry add'
@@ -62,6 +100,11 @@ status 0 "help" "$blkc" --help; says '^usage: blkc'
 status 0 "-h" "$blkc" -h; says '^usage: blkc'
 status 0 "verified" "$blkc" --verify-each add.blk -o - ; says '.visible .entry'
 status 0 "an empty file's tokens" "$blkc" --emit=tokens -o - empty.blk
+status 0 "an empty file's tree" "$blkc" --emit=ast,tokens empty.blk; [ -s empty.ast ] && [ -s empty.tokens ] && ok || bad "no tree or no tokens"
+printf 'kernel k(y: *f32) { store(y, 1.0)' >half.blk
+status 1 "half a file's tree" "$blkc" --emit=ast -o half.ast half.blk; [ -e half.ast ] && bad "the tree of half a file" || ok
+# shellcheck disable=SC2046
+wrong "more than 256 files: 'add.blk'" -- $(many 257 add.blk)
 status 0 "a file without kernels, checked" "$blkc" --emit=tile -o - none.blk
 if [ -e /dev/full ]; then
 	"$blkc" -o - add.blk >/dev/full 2>"$dir/err"
