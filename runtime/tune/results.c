@@ -19,22 +19,40 @@ static double allowed(const tuner *t, scalar s)
 	return scalar_bytes(s) == 1 ? 0.1 : scalar_bytes(s) == 2 ? 1e-2 : s == SCALAR_F32 ? 1e-4 : 1e-10;
 }
 
-static double element(scalar s, const uint8_t *at, uint64_t *bits)
+static uint64_t container(scalar s, const uint8_t *at)
 {
-	*bits = 0;
-	memcpy(bits, at, scalar_bytes(s));
-	return scalar_to_double(s, *bits);
+	uint64_t bits = 0;
+	memcpy(&bits, at, scalar_bytes(s));
+	return bits;
+}
+
+static double element(scalar s, const uint8_t *at)
+{
+	return scalar_to_double(s, container(s, at));
 }
 
 static double square_sum(scalar s, const uint8_t *a, size_t bytes)
 {
 	double sum = 0;
-	uint64_t bits;
 	for (size_t i = 0; i + scalar_bytes(s) <= bytes; i += scalar_bytes(s)) {
-		double u = element(s, a + i, &bits);
+		double u = element(s, a + i);
 		if (isfinite(u)) sum += u * u;
 	}
 	return sum;
+}
+
+/* How far two elements of a type lie apart: 0 where both are NaN, and of integers exactly, as a double takes large
+ * neighbours for one. */
+static double apart(scalar s, uint64_t x, uint64_t y)
+{
+	if (scalar_is_float(s)) {
+		double u = scalar_to_double(s, x), v = scalar_to_double(s, y);
+		return isnan(u) && isnan(v) ? 0 : u - v;
+	}
+	uint64_t a = scalar_is_signed(s) ? (uint64_t)scalar_sign_extend(s, x) : x;
+	uint64_t b = scalar_is_signed(s) ? (uint64_t)scalar_sign_extend(s, y) : y;
+	bool less = scalar_is_signed(s) ? (int64_t)a < (int64_t)b : a < b;
+	return (double)(less ? b - a : a - b);
 }
 
 /* The same of the differences; elements of equal bits, NaN or not, are equal, and most stretches are. */
@@ -47,9 +65,9 @@ static double square_distance(scalar s, const uint8_t *a, const uint8_t *b, size
 		size_t to = bytes - from < STRETCH ? bytes : from + STRETCH;
 		if (memcmp(a + from, b + from, to - from) == 0) continue;
 		for (size_t i = from; i + width <= to; i += width) {
-			uint64_t x, y;
-			double u = element(s, a + i, &x), v = element(s, b + i, &y);
-			if (x != y && !(isnan(u) && isnan(v))) sum += (u - v) * (u - v);
+			uint64_t x = container(s, a + i), y = container(s, b + i);
+			double d = x == y ? 0 : apart(s, x, y);
+			sum += d * d;
 		}
 	}
 	return sum;
@@ -60,10 +78,9 @@ static double changed_square_sum(scalar s, const uint8_t *before, const uint8_t 
 {
 	unsigned width = scalar_bytes(s);
 	double sum = 0;
-	uint64_t bits;
 	for (size_t i = 0; i + width <= bytes; i += width) {
 		if (memcmp(a + i, before + i, width) == 0 && memcmp(b + i, before + i, width) == 0) continue;
-		double u = element(s, a + i, &bits);
+		double u = element(s, a + i);
 		if (isfinite(u)) sum += u * u;
 	}
 	return sum;
