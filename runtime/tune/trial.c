@@ -13,11 +13,35 @@ blk_status trial_grid(const tune_job *j, uint32_t i, uint32_t grid[3])
 	return status;
 }
 
+/* Memory, or what else the system has none of, may be there another time.  What a CUDA driver calls an error may be the
+ * code's fault. */
+static bool may_pass(const trial *t, blk_status why)
+{
+	return why == BLK_ERROR_MEMORY || (why == BLK_ERROR_DRIVER && t->device->info.kind != BLK_DEVICE_CUDA);
+}
+
+/* No verdict, unless there was one with a time. */
+static void put_off(tune_result *r)
+{
+	char *why = error_take();
+	if (r->ms > 0) {
+		free(why);
+		return;
+	}
+	free(r->reason);
+	r->reason = why;
+	r->verdict = BLK_TUNE_UNKNOWN;
+}
+
 /* What fails on a CUDA device takes the context with it. */
 blk_status trial_failed(trial *t, uint32_t i, blk_status why)
 {
 	tune_job *j = t->job;
 	tune_result *r = &j->results[i];
+	if (may_pass(t, why)) {
+		put_off(r);
+		return BLK_OK;
+	}
 	free(r->reason);
 	r->verdict = why == BLK_ERROR_RESOURCES ? BLK_TUNE_RESOURCES : BLK_TUNE_FAILED;
 	r->ms = 0;

@@ -302,12 +302,22 @@ static uint32_t first_fitting(const tune_job *j)
 	return i < n && !status ? i : TUNE_NONE;
 }
 
+/* What went wrong but may go right another time. */
+static void note_put_off(const tune_job *j)
+{
+	for (uint32_t i = 0; i < j->kernel->sig->nconfigurations; i++)
+		if (j->results[i].verdict == BLK_TUNE_UNKNOWN && j->results[i].reason)
+			note_add("kernel %s: configuration %s was not tried to the end: %s", j->kernel->sig->kernel,
+				j->kernel->sig->configurations[i], j->results[i].reason);
+}
+
 static blk_status run_trials(tune_job *j, bool isolated)
 {
 	if (!complete(j) && tune_marks_read(j)) tune_record_write(j->kernel, j->bits, j->promises, j->results);
 	if (isolated) clear_suspects(j);
 	if (complete(j)) return BLK_OK;
 	blk_status status = isolated ? tune_isolated(j) : trials_here(j);
+	note_put_off(j);
 	tune_record_write(j->kernel, j->bits, j->promises, j->results);
 	return status;
 }

@@ -151,7 +151,8 @@ blk_status trial_judge(trial *, tune_result *);
 /* Whether the device can hold a program of it at all. */
 blk_status trial_can_reside(blk_device *, const variant *);
 blk_status trial_grid(const tune_job *, uint32_t configuration, uint32_t grid[3]);
-/* The failure of a launch, as a verdict; what cannot be survived is returned and names the configuration. */
+/* The failure of a launch, as a verdict if it would fail again; what cannot be survived is returned and names the
+ * configuration. */
 blk_status trial_failed(trial *, uint32_t configuration, blk_status);
 
 /* tune/time.c: times those that are left and drops the slower ones; what the estimates rule out is never timed. */

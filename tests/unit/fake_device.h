@@ -31,6 +31,7 @@ typedef struct fake_driver {
 	int registers, local;
 	bool loads_ptx; /* the loader compiles what is no cubin */
 	unsigned wrong_threads, fault_threads;
+	int refuse_launch, refuse_with; /* the how manieth, and how; 0: none */
 	bool lost;
 	struct {
 		CUdeviceptr base;
@@ -411,7 +412,7 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
 {
 	(void)f, (void)by, (void)bz, (void)extra;
 	INSIDE_STEP();
-	fake.launches++;
+	if (++fake.launches == fake.refuse_launch) return fake.refuse_with;
 	fake.cluster = 0;
 	fake.grid[0] = gx, fake.grid[1] = gy, fake.grid[2] = gz;
 	fake.threads = bx;

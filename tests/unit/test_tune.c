@@ -386,6 +386,39 @@ static void test_fault(void **state)
 	blk_device_close(p.device);
 }
 
+/* What fails as memory is short has no verdict: it is tried again when the kernel is tuned next. */
+static void test_short_memory(void **state)
+{
+	(void)state;
+	place p;
+	const char *list = "configuration T=32\nconfiguration T=40\nconfiguration T=48\n";
+	times[32] = times[40] = times[48] = 1;
+	fake.refuse_launch = 2;
+	fake.refuse_with = CUDA_OUT_OF_MEMORY;
+	assert_int_equal(open_place(&p, list), BLK_OK);
+	assert_int_equal(launch(&p), BLK_OK);
+	check_result(&p);
+	assert_non_null(strstr(blk_note(), "kernel add: configuration T=40 was not tried to the end: out of device "));
+	assert_int_equal(timings[32] > 0 && timings[40] == 0 && timings[48] > 0, 1);
+	blk_device_close(p.device);
+	/* then it is; the one that it would be compared with stays as good as it was */
+	assert_int_equal(open_place(&p, list), BLK_OK);
+	fake.refuse_launch = fake.launches + 1;
+	assert_int_equal(tune(&p, 0), 1);
+	assert_string_equal(blk_note(), "");
+	for (int t = 32; t <= 48; t += 8) assert_int_equal(seen.verdicts[t], BLK_TUNE_GOOD);
+	assert_int_equal(timings[32] == 0 && timings[40] > 0 && timings[48] == 0, 1);
+	/* while it is timed: the fourth launch is the first that is */
+	p.device->tune_clock = NULL;
+	fake.refuse_launch = fake.launches + 4;
+	tune(&p, 1);
+	assert_int_equal(seen.verdicts[32], BLK_TUNE_UNKNOWN);
+	assert_non_null(strstr(seen.reasons[32], "out of device memory"));
+	assert_int_equal(seen.verdicts[40], BLK_TUNE_GOOD);
+	blk_device_close(p.device);
+	assert_null(fake_leak());
+}
+
 /* What cannot be copied cannot be tuned in another process, and a helper that is none is told from a trial. */
 static void test_isolated_errors(void **state)
 {
@@ -902,6 +935,7 @@ int main(void)
 		T(test_misfit),
 		T(test_wrong),
 		T(test_fault),
+		T(test_short_memory),
 		T(test_isolated_errors),
 		T(test_bare_pointers),
 		T(test_written_beside),
