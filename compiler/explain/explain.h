@@ -70,6 +70,7 @@ typedef struct explain_row {
 		*second; /* where the operands come from: "registers", "shared memory", "multibuffer"; null: mma.sync */
 	bool flies;      /* nobody waits for it in the loop */
 	bool producer;   /* of a multibuffer: a warp of its own fills it */
+	bool by_warps;   /* of a tensor copy: each warp makes those of its part */
 	bool shared; /* of a multibuffer: the programs of a cluster fill it together, where their blocks are the same; */
 	const char *unshared; /* or why not; or null */
 	const char

@@ -120,6 +120,7 @@ static void put_row(json *j, const explain_row *r)
 		number(j, "copies", r->accesses);
 		number(j, "copy_bytes", r->access_bytes);
 		number(j, "swizzle", r->swizzle);
+		truth(j, "by_warps", r->by_warps);
 		if (r->stages) {
 			number(j, "stages", r->stages);
 			number_if(j, "stages_asked_for", r->lowered, r->lowered);

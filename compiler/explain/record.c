@@ -261,6 +261,12 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 	row->access_bytes = s.copy_bytes;
 	row->swizzle = s.swizzle;
 	row->barriers = multibuffer ? 0 : load ? 2 : 1;
+	bulk_parts parts;
+	if (load || multibuffer || !ir_get_by_warps(o) || !bulk_parts_of(tile, &parts)) return;
+	row->by_warps = true;
+	row->accesses = parts.copies;
+	row->access_bytes = parts.copy_bytes;
+	row->barriers = 0;
 }
 
 /* ---- products ---- */

@@ -167,7 +167,9 @@ static void put_row(writer *w, const explain_row *row)
 	case EXPLAIN_BULK:
 		text_printf(w->out, ": %s by a tensor map, %u %s of %u bytes, by one thread%s", row->how, row->accesses,
 			plural(row->accesses, "copy", "copies"), row->access_bytes,
-			row->producer ? " of a producer warp" : "");
+			row->producer   ? " of a producer warp"
+			: row->by_warps ? " of each warp"
+					: "");
 		if (row->swizzle) text_printf(w->out, ", swizzled in %u bytes", row->swizzle);
 		if (row->stages) text_printf(w->out, ", into a multibuffer of %u stages", row->stages);
 		put_barriers(w, row);

@@ -84,6 +84,10 @@ status 0 "blocks ahead as JSON" "$blkc" $tensors --emit=json -o -
 says_text '"producer": false, "why_no_producer": "no loop is around this one, and'
 
 # Tiles one after the other: a warp of its own makes the copies.
+status 0 "stores by warps" "$blkc" $tensors --emit=explain -o -
+says_text "tensor copy c f16[128,128]: store by a tensor map, 2 copies of 2048 bytes, by one thread of each warp, swizzled in 128 bytes"
+status 0 "stores by warps as JSON" "$blkc" $tensors --emit=json -o -
+says_text '"how": "store", "copies": 2, "copy_bytes": 2048, "swizzle": 128, "by_warps": true'
 persistent="examples/matmul/matmul.blk --kernel=matmul_persistent --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
 status 0 "a producer" "$blkc" $persistent -D BN=128 --emit=explain -o -
 says_text "sm_90a, 8 warps and 1 of a producer"
