@@ -107,6 +107,7 @@ typedef struct cpu_watch {
 	const cpu_object *object;
 	const blk_cpu_range *ranges; /* as in blk_cpu_call */
 	void (*find)(void *context, uint64_t address, blk_cpu_range *);
+	void (*end)(void *context); /* when all programs have ended, before another launch begins */
 	void *context;
 	cpu_fault fault; /* of the first thread that has one */
 } cpu_watch;

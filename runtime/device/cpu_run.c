@@ -391,6 +391,7 @@ int cpu_pool_run(cpu_pool *p, blk_cpu_kernel *kernel, uint64_t scratch_bytes, co
 	else
 		run_with_workers(p, &l);
 	if (l.watch) cpu_traps_disarm();
+	if (watch && watch->end) watch->end(watch->context);
 	pthread_mutex_unlock(&p->turn);
 	pthread_mutex_destroy(&l.lock);
 	return atomic_load(&l.status);

@@ -179,6 +179,11 @@ typedef struct reach {
 	cpu_memory *memory;
 	blk_cpu_range ranges[SIGNATURE_PARAMETERS];
 	bool foreign; /* some of it is the caller's, so that an address from elsewhere may be */
+	const signature *sig;
+	const uint64_t *bits;
+	bool spoilt; /* what lies around a buffer was written: first that of this parameter, there */
+	uint32_t parameter;
+	uint64_t where;
 } reach;
 
 static const blk_cpu_range anything = {0, UINT64_MAX};
@@ -200,23 +205,19 @@ static void find_ranges(reach *r, const signature *s, const uint64_t *bits)
 	}
 }
 
-/* A store that missed the pages behind a buffer shows in the bytes up to them. */
-static blk_status check_around(blk_device *d, const variant *v, const uint64_t *bits)
+/* A store that missed the pages behind a buffer shows in the bytes up to them.  All of it is put right, also behind a
+ * launch that has failed: what it wrote there is not the next one's. */
+static void look_around(void *context)
 {
-	blk_status status = BLK_OK;
+	reach *r = context;
 	uint64_t where;
-	for (uint32_t i = 0; i < v->sig->nparameters; i++)
-		if (v->sig->parameters[i].written && !cpu_memory_intact(d->memory, bits[i], &where) && !status)
-			status = cpu_report_canary(d, v, bits, i, where);
-	return status;
-}
-
-/* Behind a launch that has failed already: what it wrote there is not the next one's. */
-static void repair_around(blk_device *d, const variant *v, const uint64_t *bits)
-{
-	uint64_t where;
-	for (uint32_t i = 0; i < v->sig->nparameters; i++)
-		if (v->sig->parameters[i].written) cpu_memory_intact(d->memory, bits[i], &where);
+	for (uint32_t i = 0; i < r->sig->nparameters; i++) {
+		if (!r->sig->parameters[i].written || cpu_memory_intact(r->memory, r->bits[i], &where)) continue;
+		if (r->spoilt) continue;
+		r->spoilt = true;
+		r->parameter = i;
+		r->where = where;
+	}
 }
 
 static blk_status host_launch(
@@ -229,16 +230,18 @@ static blk_status host_launch(
 	cpu_mode mode = cpu_memory_mode(d->memory);
 	reach r;
 	r.memory = d->memory;
-	r.foreign = false;
-	cpu_watch watch = {.object = v->module, .ranges = r.ranges, .find = find_buffer, .context = &r};
+	r.foreign = r.spoilt = false;
+	r.sig = s;
+	r.bits = bits;
+	cpu_watch watch = {
+		.object = v->module, .ranges = r.ranges, .find = find_buffer, .end = look_around, .context = &r};
 	if (mode == CPU_CHECKED) find_ranges(&r, s, bits);
 	int status = cpu_pool_run(d->pool, cpu_object_kernel(v->module), s->scratch, bits, grid,
 		mode == CPU_FAST ? NULL : &watch, text, sizeof text);
-	if (status && mode != CPU_FAST) repair_around(d, v, bits);
 	if (status == CPU_ASSERT_FAILED) return keep_failure(d, text);
 	if (status == CPU_FAULT) return cpu_report_fault(d, v, bits, &watch.fault);
 	if (status) return cpu_error(status, text);
-	return mode == CPU_FAST ? BLK_OK : check_around(d, v, bits);
+	return r.spoilt ? cpu_report_canary(d, v, bits, r.parameter, r.where) : BLK_OK;
 }
 
 static blk_status host_describe(blk_device *d, const variant *v, blk_info *info)

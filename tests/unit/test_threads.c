@@ -187,9 +187,65 @@ static void test_devices_of_their_own(void **state)
 	all_at_once(&(task){.name = "sim"});
 }
 
+/* ---- Whose store it was ---- */
+
+static const char stores[] = "kernel past(y: *f32, n: i32) grid(1) {\n"
+			     "  let i = arange(0, 128); store(y + i, 1.0, mask = i < n);\n"
+			     "}\n"
+			     "kernel inside(y: *f32, n: i32) grid(1) {\n"
+			     "  let i = arange(0, 128); store(y + i, 2.0, mask = i < n);\n"
+			     "}\n";
+
+enum { STORES = 3000, LENGTH = 100 };
+
+typedef struct storing {
+	blk_kernel *kernel;
+	blk_buffer *y;
+	int n;
+	blk_status wanted;
+	int others;     /* launches that ended in another way */
+	char said[256]; /* the first of these */
+} storing;
+
+static void *store_often(void *context)
+{
+	storing *s = context;
+	for (int i = 0; i < STORES; i++) {
+		blk_status status = blk_launch(s->kernel, NULL, NULL, BLK_ARGS(blk_buf(s->y), blk_i32(s->n)));
+		if (status == s->wanted) continue;
+		if (s->others++ == 0) snprintf(s->said, sizeof s->said, "%s", status ? blk_error() : "no error");
+	}
+	return NULL;
+}
+
+/* One kernel writes behind the buffer that the other one fills: its launches alone are told so, each time. */
+static void test_blame(void **state)
+{
+	(void)state;
+	blk_device *d;
+	blk_module *m;
+	pthread_t threads[THREADS];
+	storing s[THREADS];
+	blk_buffer *y;
+	assert_int_equal(blk_device_open("cpu:guarded", &d), BLK_OK);
+	assert_int_equal(blk_module_source(d, "stores.blk", stores, NULL, 0, &m), BLK_OK);
+	assert_int_equal(blk_buffer_create(d, LENGTH * 4, &y), BLK_OK);
+	for (int i = 0; i < THREADS; i++) {
+		bool past = i % 2;
+		s[i] = (storing){.y = y, .n = LENGTH + past, .wanted = past ? BLK_ERROR_KERNEL : BLK_OK};
+		assert_int_equal(blk_kernel_find(m, past ? "past" : "inside", &s[i].kernel), BLK_OK);
+	}
+	for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, store_often, &s[i]), 0);
+	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+	for (int i = 0; i < THREADS; i++)
+		if (s[i].others) fail_msg("%s: %d times %s", i % 2 ? "past" : "inside", s[i].others, s[i].said);
+	blk_device_close(d);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {T(test_one_cpu_device), T(test_one_simulator), T(test_devices_of_their_own)};
+	const struct CMUnitTest tests[] = {
+		T(test_one_cpu_device), T(test_blame), T(test_one_simulator), T(test_devices_of_their_own)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
