@@ -873,6 +873,17 @@ static void test_bytes_put_together(void **state)
 	"shl.b32 %r1, %tid, 1;\nadd.s32 %r1, %r1, %smem;\nsetp.lt.u32 %p3, %tid, 2;\n@%p3 st.shared.b8 [%r1], %h1;\n"
 #define READS(lane, at) "setp.eq.u32 %p3, %tid, " lane ";\n@%p3 ld.shared.b8 %h2, [%smem+" at "];\n"
 #define BEFORE ".reg .b16 %h<4>;\nmov.b16 %h1, 7;\n"
+#define OWN_BYTE "@%p3 ld.shared.u8 %h2, [%r1];\n"
+#define THREE "add.s32 %r1, %tid, %smem;\nsetp.lt.u32 %p3, %tid, 3;\n@%p3 st.shared.b8 [%r1], %h1;\n"
+#define OWN_HALF "@%p3 ld.shared.b16 %h2, [%r1];\n"
+#define SUMS                                                                                                           \
+	"setp.eq.u32 %p3, %tid, 0;\n@%p3 st.shared.b32 [%smem], 0;\nbar.warp.sync -1;\nshl.b32 %r1, %tid, "            \
+	"1;\nadd.s32 %r1, %r1, "                                                                                       \
+	"%smem;\nsetp.lt.u32 %p3, %tid, 2;\n@%p3 red.shared.add.noftz.f16 [%r1], %h1;\n"
+#define EVERY_SECOND                                                                                                   \
+	"shr.u32 %r1, %tid, 1;\nadd.s32 %r1, %r1, %smem;\nand.b32 %r2, %tid, 25;\nsetp.eq.u32 %p3, %r2, 0;\n@%p3 "     \
+	"st.shared.b8 "                                                                                                \
+	"[%r1], %h1;\n"
 	static const row rows[] = {
 		{BYTE("9", "1") EVEN BYTE("20", "3") READS("9", "1") READS("20", "3") READS("0", "0") READS("1", "2"),
 			NULL, 32, 1},
@@ -891,6 +902,19 @@ static void test_bytes_put_together(void **state)
 		 "[%r1], %h1;\n"
 		 "bar.warp.sync -1;\n" BYTE("9", "1") READS("8", "1"),
 			"a race on shared memory at offset 1: it is read here and was written by thread 9", 32, 1},
+		/* parts of a word by neighbouring lanes of one instruction, which is all that is kept of them */
+		{THREE OWN_BYTE, NULL, 32, 1},
+		{THREE READS("0", "2"),
+			"a race on shared memory at offset 2: it is read here and was written by thread 2", 32, 1},
+		{SUMS OWN_HALF, NULL, 32, 1},
+		{SUMS READS("0", "2"),
+			"a race on shared memory at offset 2: it is read here and was written by thread 1", 32, 1},
+		{SUMS READS("2", "1"),
+			"a race on shared memory at offset 1: it is read here and was written by thread 0", 32, 1},
+		/* the same by every second lane */
+		{EVERY_SECOND "@%p3 ld.shared.u8 %h2, [%r1];\n", NULL, 32, 1},
+		{EVERY_SECOND READS("1", "1"),
+			"a race on shared memory at offset 1: it is read here and was written by thread 2", 32, 1},
 		/* a read of one byte, forgotten by a write of another byte?  No. */
 		{BYTE("3", "0") BYTE("4", "1") "bar.warp.sync -1;\n" READS("5", "0") READS("6", "1") BYTE("6", "1")
 				BYTE("7", "0"),
