@@ -138,17 +138,47 @@ static void cuda_release(blk_device *d, uint64_t address)
 	leave(d, entered);
 }
 
-/* What the driver does not know is no failure. */
-static bool cuda_range(blk_device *d, uint64_t address, memory_span *out)
+/* An allocation of the driver's, or one that the program has mapped itself (cuMemMap). */
+static bool mapping_at(const blk_device *d, CUdeviceptr address, memory_span *out)
 {
 	CUdeviceptr base = 0;
 	size_t bytes = 0;
-	int entered = enter(d);
-	if (entered < 0) return false;
 	bool known = d->cuda->cuMemGetAddressRange_v2(&base, &bytes, address) == CUDA_OK;
-	leave(d, entered);
 	*out = (memory_span){base, bytes};
 	return known && address - base < bytes;
+}
+
+/* Mappings lie side by side in addresses that a program has reserved, and a tensor may lie over several (PyTorch's
+ * expandable segments): the range is all of them that touch.  `reserved` is the reservation, or the allocation. */
+static void add_neighbours(const blk_device *d, memory_span reserved, memory_span *out)
+{
+	memory_span next;
+	uint64_t end = out->base + out->bytes;
+	while (end - reserved.base < reserved.bytes && mapping_at(d, end, &next)) end = next.base + next.bytes;
+	while (out->base > reserved.base && mapping_at(d, out->base - 1, &next)) out->base = next.base;
+	out->bytes = end - out->base;
+}
+
+static bool range_inside(const blk_device *d, CUdeviceptr address, memory_span *out)
+{
+	CUdeviceptr base = 0;
+	size_t bytes = 0;
+	if (!mapping_at(d, address, out)) return false;
+	if (d->cuda->cuPointerGetAttribute(&base, CUDA_POINTER_RANGE_START, address) != CUDA_OK ||
+		d->cuda->cuPointerGetAttribute(&bytes, CUDA_POINTER_RANGE_SIZE, address) != CUDA_OK)
+		return false;
+	add_neighbours(d, (memory_span){base, bytes}, out);
+	return true;
+}
+
+/* What the driver does not know is no failure. */
+static bool cuda_range(blk_device *d, uint64_t address, memory_span *out)
+{
+	int entered = enter(d);
+	if (entered < 0) return false;
+	bool known = range_inside(d, address, out);
+	leave(d, entered);
+	return known;
 }
 
 /* The driver's copies wait for the default stream and what orders itself after it; a stream of the caller's need not.

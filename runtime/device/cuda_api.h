@@ -18,7 +18,7 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUlinkState_st *CUlinkState;
 typedef int CUdevice_attribute, CUfunction_attribute, CUjit_option, CUjitInputType;
-typedef int CUlaunchAttributeID;
+typedef int CUpointer_attribute, CUlaunchAttributeID;
 typedef struct CUlaunchAttribute_st {
 	CUlaunchAttributeID id;
 	uint32_t unused;
@@ -63,6 +63,7 @@ typedef struct CUtensorMap_st {
 	X(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                                                        \
 	X(cuMemFree_v2, (CUdeviceptr address))                                                                         \
 	X(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t * bytes, CUdeviceptr address))                          \
+	X(cuPointerGetAttribute, (void *value, CUpointer_attribute attribute, CUdeviceptr address))                    \
 	X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes))                                           \
 	X(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))                                                 \
 	X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                     \
@@ -126,6 +127,8 @@ typedef struct CUtensorMap_st {
 	X(CUDA_ATTRIBUTE_MAJOR, 75, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)                                      \
 	X(CUDA_ATTRIBUTE_MINOR, 76, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)                                      \
 	X(CUDA_ATTRIBUTE_SHARED, 97, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)                            \
+	X(CUDA_POINTER_RANGE_START, 11, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)                                         \
+	X(CUDA_POINTER_RANGE_SIZE, 12, CU_POINTER_ATTRIBUTE_RANGE_SIZE)                                                \
 	X(CUDA_FUNCTION_SHARED, 1, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)                                                \
 	X(CUDA_FUNCTION_LOCAL, 3, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)                                                  \
 	X(CUDA_FUNCTION_REGISTERS, 4, CU_FUNC_ATTRIBUTE_NUM_REGS)                                                      \

@@ -36,7 +36,11 @@ typedef struct fake_driver {
 	struct {
 		CUdeviceptr base;
 		size_t bytes;
-	} known[64];              /* allocations, as far as there is room */
+	} known[64]; /* allocations, as far as there is room */
+	struct {
+		CUdeviceptr base;
+		size_t bytes;
+	} reserved;               /* addresses in which several of them are mapped */
 	int encodes, refuse_maps; /* tensor maps made; refuse_maps: the driver takes no request */
 	unsigned takes_maps;      /* behind the four arguments */
 	CUtensorMap maps[4];      /* of the last launch */
@@ -213,6 +217,19 @@ static CUresult fake_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *n, CUdev
 			return 0;
 		}
 	return CUDA_INVALID_DEVICE;
+}
+static CUresult fake_cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr address)
+{
+	CUdeviceptr base;
+	size_t n;
+	CUresult r = fake_cuMemGetAddressRange_v2(&base, &n, address);
+	if (r) return r;
+	if (address - fake.reserved.base < fake.reserved.bytes) {
+		base = fake.reserved.base;
+		n = fake.reserved.bytes;
+	}
+	memcpy(value, attribute == CUDA_POINTER_RANGE_START ? (void *)&base : (void *)&n, 8);
+	return 0;
 }
 static CUresult fake_cuMemFree_v2(CUdeviceptr p)
 {

@@ -509,6 +509,54 @@ typedef struct beside {
 	CUdeviceptr at;
 	float value;
 } beside;
+/* Memory that the program has mapped in pieces: all that touch are one range, and a kernel that goes over several adds
+ * once. */
+static void test_mapped_in_pieces(void **state)
+{
+	(void)state;
+	place p;
+	enum { A = 2048, B = 512, HOLE = 256 };
+	assert_int_equal(open_place(&p, "configuration T=32\nconfiguration T=40\n"), BLK_OK);
+	CUdeviceptr one = allocate_one(&p), last = one + A + B + HOLE;
+	fake_know(one, 0, 0);
+	fake_know(0, one, A);
+	fake_know(0, one + A, B);
+	fake_know(0, last, ONE - (A + B + HOLE));
+	fake.reserved.base = one - 4096;
+	fake.reserved.bytes = 1 << 20;
+	const struct {
+		CUdeviceptr at, base;
+		size_t bytes;
+	} rows[] = {{one, one, A + B}, {one + A - 1, one, A + B}, {one + A, one, A + B}, {one + A + B - 1, one, A + B},
+		{last, last, ONE - (A + B + HOLE)}, {one + A + B, 0, 0}, {last - 1, 0, 0}, {one - 1, 0, 0}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		memory_span s = {0};
+		bool found = p.device->backend->range(p.device, rows[i].at, &s);
+		if (found != (rows[i].bytes > 0) || (found && (s.base != rows[i].base || s.bytes != rows[i].bytes)))
+			fail_msg("row %zu: %d, %llu bytes", i, found, (unsigned long long)s.bytes);
+	}
+	fake_know(0, one + A + B, HOLE);
+	assert_int_equal(launch_one(&p, one), BLK_OK);
+	assert_string_equal(blk_note(), "");
+	assert_true(added(&p, one, 1));
+	/* where the driver refuses one of its calls, the range is not known */
+	for (int at = 1; at <= 3; at++) {
+		memory_span s = {0};
+		fake.current = fake_primary;
+		fake.fail_at = fake.calls + at;
+		fake.fail_with = 1;
+		assert_false(p.device->backend->range(p.device, one, &s));
+	}
+	fake.fail_at = 0;
+	fake.current = NULL;
+	fake_know(one + A, 0, 0);
+	fake_know(one + A + B, 0, 0);
+	fake_know(last, 0, 0);
+	fake_api.cuMemFree_v2(one);
+	blk_device_close(p.device);
+	assert_null(fake_leak());
+}
+
 static void write_beside(void *context, uint32_t done, uint32_t total, double best_ms)
 {
 	beside *b = context;
@@ -938,6 +986,7 @@ int main(void)
 		T(test_short_memory),
 		T(test_isolated_errors),
 		T(test_bare_pointers),
+		T(test_mapped_in_pieces),
 		T(test_written_beside),
 		T(test_bare_faults),
 		T(test_bare_fault_in_trial),
