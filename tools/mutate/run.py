@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the tests against each drawn mutant; see docs/proof.md.
 
-usage: run.py FOLDER [--jobs=N] [--seconds=N] [--first=N] [--slow=SECONDS] [--again] [--known] [--keep] [--report]
---seconds: no new mutant is begun after so many; --first: only the first N of those drawn; --again: those that survived too, after new
-tests; --known: those that KILLERS names count as killed without a run; --keep: KILLERS is written; --report: only the report.
+usage: run.py FOLDER [--jobs=N] [--seconds=N] [--first=N] [--slow=SECONDS] [--tests=NAME,NAME] [--again] [--known] [--keep] [--report]
+--seconds: no new mutant is begun after so many; --first: only the first N of those drawn; --tests: only by these, traced anew: those that
+are new or have changed; --again: those that survived too, after new tests; --known: those that KILLERS names count as killed without a run; --keep: KILLERS is written; --report: only the report.
 
 In: what prepare.py wrote to FOLDER, built.
 Out: FOLDER/verdicts.jsonl, a line a mutant (a run goes on where an earlier one stopped), and the report on standard output.
@@ -27,7 +27,7 @@ import time
 KILLERS = "tools/mutate/killers.txt"  # which test failed on which mutant, of earlier runs: that one is tried first
 SLOW = 30  # tests of more seconds are left out, unless --slow says so
 # Scripts that judge what is compiled and run; the others run the same code through other doors, or much longer.
-SCRIPTS = ["golden/run.sh", "golden/counters.sh", "golden/ptx.sh", "run/sim.sh", "run/explain.sh", "run/cli.sh", "run/blkrun.sh", "run/tune.sh"]
+SCRIPTS = ["golden/run.sh", "golden/counters.sh", "golden/ptx.sh", "run/sim.sh", "run/passes.sh", "run/explain.sh", "run/cli.sh", "run/blkrun.sh", "run/tune.sh"]
 # These watch the clock: a failure counts when it happens twice.
 CLOCK = {"test_tune", "test_bench", "run/tune.sh"}
 MEMORY, FILE = 8 << 30, 1 << 30  # what a mutant may take
@@ -100,12 +100,10 @@ def attempt(folder, command, mutant, wall, cpu=0, trace=None):
     return how, time.time() - start
 
 
-def trace(folder, jobs):
-    """Which mutants each test reaches, and how long it takes; kept in FOLDER/reached.json."""
+def trace(folder, jobs, commands, anew):
+    """Which mutants each test reaches, and how long it takes; kept in FOLDER/reached.json, where all but `anew` are taken from."""
     kept = f"{folder}/reached.json"
-    if os.path.exists(kept):
-        return json.load(open(kept))
-    out = {}
+    out = json.load(open(kept)) if os.path.exists(kept) else {}
 
     def one(item):
         name, command = item
@@ -119,7 +117,7 @@ def trace(folder, jobs):
         return name, {"seconds": seconds, "failed": how, "reached": reached}
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for name, what in pool.map(one, tests(f"{folder}/tree").items()):
+        for name, what in pool.map(one, [c for c in commands.items() if c[0] in anew or c[0] not in out]):
             out[name] = what
             print(f"{name}: {what['seconds']:.1f} s, {len(what['reached'])} mutants{', not used: ' + what['failed'] if what['failed'] else ''}", flush=True)
     with open(kept + ".new", "w") as f:
@@ -141,11 +139,11 @@ def keep_killers(verdicts):
     os.rename(KILLERS + ".new", KILLERS)
 
 
-def judge(folder, commands, reached, slow, first, mutant):
+def judge(folder, commands, only, reached, slow, first, mutant):
     number, start = mutant["n"], time.time()
     reaching = [t for t in commands if t in reached and not reached[t]["failed"] and reached[t]["seconds"] <= slow and number in reached[t]["set"]]
     reaching.sort(key=lambda t: (t != first.get(mutant["id"]), reached[t]["seconds"]))
-    for test in reaching:
+    for test in [t for t in reaching if not only or t in only]:
         seconds = reached[test]["seconds"]
         for again in range(2 if test in CLOCK else 1):
             how, _ = attempt(folder, commands[test], number, 30 + 10 * seconds, int(3 + 4 * seconds))
@@ -165,7 +163,7 @@ def report(mutants, verdicts):
     for m in sorted(mutants, key=lambda m: (m["file"], m["line"])):
         v = verdicts.get(m["id"])
         if v and v["verdict"] != "killed":
-            print(f"{m['file']}:{m['line']}: {m['original']} -> {m['mutant']}{' (no test reaches it)' if v['verdict'] == 'not reached' else ''}")
+            print(f"{m['n']} {m['file']}:{m['line']}: {m['original']} -> {m['mutant']}{' (no test reaches it)' if v['verdict'] == 'not reached' else ''}")
     print(f"\n{'folder':<20}{'mutants':>8}{'killed':>8}{'survived':>9}{'unreached':>10}{'killed %':>9}")
     for row in sorted(count, key=lambda r: (r == "all", r)):
         c = count[row]
@@ -189,15 +187,16 @@ def main(arguments):
     if "--known" in arguments:
         verdicts = {**{m["id"]: {"id": m["id"], "verdict": "killed", "by": first[m["id"]]} for m in mutants if m["id"] in first}, **verdicts}
     if "--report" not in arguments:
-        reached = trace(folder, jobs)
+        only = options["tests"].split(",") if "tests" in options else []
+        commands, lock = tests(f"{folder}/tree"), threading.Lock()
+        reached = trace(folder, jobs, commands, only)
         for what in reached.values():
             what["set"] = set(what["reached"])
-        commands, lock = tests(f"{folder}/tree"), threading.Lock()
         with open(path, "a") as out, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
 
             def one(mutant):
                 if time.time() < end:
-                    v = judge(folder, commands, reached, slow, first, mutant)
+                    v = judge(folder, commands, only, reached, slow, first, mutant)
                     with lock:
                         verdicts[v["id"]] = v
                         print(json.dumps(v), file=out, flush=True)
