@@ -3,7 +3,8 @@
 
 usage: run.py FOLDER [--jobs=N] [--seconds=N] [--first=N] [--slow=SECONDS] [--tests=NAME,NAME] [--again] [--known] [--keep] [--report]
 --seconds: no new mutant is begun after so many; --first: only the first N of those drawn; --tests: only by these, traced anew: those that
-are new or have changed; --again: those that survived too, after new tests; --known: those that KILLERS names count as killed without a run; --keep: KILLERS is written; --report: only the report.
+are new or have changed; --again: those that survived too, after new tests; --known: those that KILLERS names count as killed without a run;
+--keep: KILLERS is written; --report: only the report.
 
 In: what prepare.py wrote to FOLDER, built.
 Out: FOLDER/verdicts.jsonl, a line a mutant (a run goes on where an earlier one stopped), and the report on standard output.
@@ -100,7 +101,7 @@ def attempt(folder, command, mutant, wall, cpu=0, trace=None):
     return how, time.time() - start
 
 
-def trace(folder, jobs, commands, anew):
+def trace(folder, jobs, commands, anew, slow):
     """Which mutants each test reaches, and how long it takes; kept in FOLDER/reached.json, where all but `anew` are taken from."""
     kept = f"{folder}/reached.json"
     out = json.load(open(kept)) if os.path.exists(kept) else {}
@@ -108,9 +109,10 @@ def trace(folder, jobs, commands, anew):
     def one(item):
         name, command = item
         notes = f"{folder}/trace.{name.replace('/', '-')}"
-        how, seconds = attempt(folder, command, "trace", 600, trace=notes)
-        if how:  # tracing opens a file and takes its time: that a test notices it does not make it useless
-            how, seconds = attempt(folder, command, 0, 600)
+        most = 30 + 4 * slow
+        how, seconds = attempt(folder, command, "trace", most, trace=notes)
+        if how and how != "time":  # tracing opens a file and takes its time: that a test notices it does not make it useless
+            how, seconds = attempt(folder, command, 0, most)
         reached = sorted({int(n) for n in open(notes)}) if os.path.exists(notes) else []
         if os.path.exists(notes):
             os.remove(notes)
@@ -189,7 +191,7 @@ def main(arguments):
     if "--report" not in arguments:
         only = options["tests"].split(",") if "tests" in options else []
         commands, lock = tests(f"{folder}/tree"), threading.Lock()
-        reached = trace(folder, jobs, commands, only)
+        reached = trace(folder, jobs, commands, only, slow)
         for what in reached.values():
             what["set"] = set(what["reached"])
         with open(path, "a") as out, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
