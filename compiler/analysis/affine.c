@@ -181,7 +181,7 @@ static bool carried(affine_context *c, ir_value *v, affine *s)
 		s->root = v;
 		return true;
 	}
-	if (!loop || loop->kind != IR_FOR || !ir_is_const_int(ir_arg(loop, 2), &by) || by <= 0) return false;
+	if (loop->kind != IR_FOR || !ir_is_const_int(ir_arg(loop, 2), &by) || by <= 0) return false;
 	if (!step_of(c, v, loop, &step) || !affine_of(c, ir_arg(loop, 2u + v->index), s)) return false;
 	for (unsigned i = 0; i < step.n; i++) {
 		if (step.term[i].factor % by) return false;

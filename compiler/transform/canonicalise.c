@@ -330,7 +330,7 @@ static ir_value *through_splats(canon *c, const ir_op *o)
 	ir_value *args[3];
 	bool any = false;
 	uint64_t bits;
-	if (t.rank == 0 || o->nargs == 0 || o->nargs > 3) return NULL;
+	if (o->nargs > 3) return NULL;
 	for (unsigned i = 0; i < o->nargs; i++) {
 		args[i] = NULL;
 		if (is_splat_of(ir_arg(o, i), &args[i]))

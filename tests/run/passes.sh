@@ -28,6 +28,8 @@ refused() { # words, options
 	result $? "blkc $*: $words"
 }
 refused "no pass 'nothing'" --passes=nothing
+refused "no pass 'dse'" --passes=dse
+refused "no pass 'cs'" --passes=cs
 refused "'barriers' does not take IR of the tile level" --passes=cse,barriers
 refused "no other --emit" --passes=cse --emit=ptx
 "$build/bin/blkc" --list-passes | grep -q '^barriers ' && ok || bad "--list-passes"

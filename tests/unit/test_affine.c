@@ -104,6 +104,8 @@ static void sums(void **state)
 		{"%w = mul %n, %m : i32 %v = mul %w, %w : i32", "m*m*n*n*1"},
 		{"%w = mul %n, %m : i32 %t = mul %w, %w : i32 %v = mul %t, %n : i32", NULL},
 		/* i32 products: of numbers that fit, or do not, and of what only the device knows */
+		/* 2^32 n: the host sees whether that fits */
+		{"%k = const {value=65536} : i32 %w = mul %n, %k : i32 %v = mul %w, %k : i32", "n*4294967296"},
 		{"%k = const {value=268435456} : i32[8] %v = mul %r, %k : i32[8]", "#0*268435456 + 1342177280 narrow"},
 		{"%w = arange {lo=0} : i32[8] %k = const {value=268435456} : i32[8] %v = mul %w, %k : i32[8]",
 			"#0*268435456"},
@@ -167,6 +169,8 @@ static void carried_sums(void **state)
 		 ": i32[8] (%k: i32, %v: i32[8]) { %q = add %v, %r : i32[8] yield %q }",
 			NULL}, /* each element by a step of its own */
 		{"%s = while %n : i32 (%v: i32) { condition %b, %v } do (%w: i32) { yield %w }", "v*1"},
+		{"%s = while %r : i32[8] (%v: i32[8]) { condition %b, %v } do (%w: i32[8]) { yield %w }",
+			NULL}, /* each element something else */
 		{"%s = while %a : *f32 (%v: *f32) { condition %b, %v } do (%w: *f32) { yield %w }", NULL},
 	};
 	unsigned wrong = 0;
@@ -425,6 +429,9 @@ static void guards(void **state)
 	assert_true(affine_add_number(&more, MOST_GUARDS + 1));
 	assert_false(int_range_guard(&s, &more));
 	assert_int_equal(s.nguards, MOST_GUARDS);
+	ir_value *v = value_of("%w = add %n, %zero : i32 %v = add %pid, %n : i32", &s.context);
+	s.at = s.context.func->body->last;
+	assert_false(int_range_never_negative(&s, v));
 }
 
 int main(void)

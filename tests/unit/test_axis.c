@@ -266,6 +266,89 @@ static void is_reused(void **state)
 	assert_ptr_not_equal(p.axis, first);
 }
 
+/* Additions whose old values nobody reads, of floats: 16 bytes from sm_90 on, pairs of f16 before; nothing else. */
+static void atomics(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *target, *type, *rmw, *use;
+		unsigned width;
+	} rows[] = {
+		{"sm_90", "f32", "add", "", 4},
+		{"sm_90", "f16", "add", "", 8},
+		{"sm_90", "f64", "add", "", 1},
+		{"sm_90", "i32", "add", "", 1},
+		{"sm_90", "f32", "max", "", 1},
+		{"sm_90", "f32", "add", "print %v {text=\"\"}", 1},
+		{"sm_80", "f16", "add", "", 2},
+		{"sm_80", "f32", "add", "", 1},
+		{"sm_80", "bf16", "add", "", 1},
+		{"cpu", "f16", "add", "", 1},
+		{NULL, "f16", "add", "", 1},
+	};
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const char *t = rows[i].type;
+		ir_func *f = read_text(arena_printf(&memory,
+			"func @f(%%p: *%s {align=16}, %%x: %s) { %%r = arange {lo=0} : i32[64] "
+			"%%b = splat %%p : (*%s)[64] %%q = ptr_add %%b, %%r : (*%s)[64] %%y = splat %%x : %s[64] "
+			"%%v = atomic_rmw %%q, %%y {rmw=%s sem=relaxed scope=gpu} : %s[64] %s return }",
+			t, t, t, t, t, rows[i].rmw, t, rows[i].use));
+		pass_context p = {.arena = &memory, .diags = &messages};
+		if (rows[i].target) p.target = target_find(rows[i].target);
+		assert_true(pass_axis(&p, f));
+		unsigned width = axis_access_width(&p, find(f->body, IR_ATOMIC_RMW), 0, NULL);
+		if (width != rows[i].width) fail_msg("%s of %s: %u", rows[i].target, t, width);
+	}
+}
+
+/* What is known of %v along one dimension: runs, what divides their first elements, and equal elements. */
+static void facts(void **state)
+{
+	(void)state;
+#define FOUR "%k = const {value=4} : i32 %f = splat %k : i32[8] "
+	static const struct {
+		const char *body;
+		unsigned dim, contiguity, divisibility, constancy;
+	} rows[] = {
+		/* runs of 8 from multiples of 8, modulo 4: runs of 4, where nothing is below 0 */
+		{FOUR "%k8 = const {value=8} : i32[8] %a = add %r, %k8 : i32[8] %v = rem %a, %f : i32[8]", 0, 4, 4, 1},
+		{"%s = bitcast %r : u32[8] %h = hint %s {kind=max_contiguous values=[8]} : u32[8] "
+		 "%g = hint %h {kind=multiple_of values=[8]} : u32[8] %f = const {value=4} : u32[8] "
+		 "%v = rem %g, %f : u32[8]",
+			0, 4, 4, 1},
+		/* -8 ... -1 modulo 4 is 0 -3 -2 -1 ... */
+		{FOUR "%h = hint %i {kind=multiple_of values=[8]} : i32 %s = splat %h : i32[8] "
+		      "%a = add %r, %s : i32[8] %v = rem %a, %f : i32[8]",
+			0, 1, 1, 1},
+		/* 0 0 0 0 1 1 1 1 */
+		{FOUR "%v = div %r, %f : i32[8]", 0, 1, 1, 4},
+		{FOUR "%e = expand_dims %f {axis=0} : i32[1,8] %s = expand_dims %r {axis=0} : i32[1,8] "
+		      "%v = div %s, %e : i32[1,8]",
+			1, 1, 1, 4},
+		/* shifts by a number */
+		{"%s = splat %i : i32[8] %k = const {value=2} : i32[8] %v = shl %s, %k : i32[8]", 0, 1, 4, 8},
+		{"%l = arange {lo=4} : i32[8] %k = const {value=0} : i32[8] %v = shl %l, %k : i32[8]", 0, 8, 4, 1},
+		{"%k = const {value=-1} : i32[8] %v = shl %r, %k : i32[8]", 0, 1, 1, 1},
+		/* each row of a reshaped tile starts at a multiple as well */
+		{"%h = hint %i {kind=multiple_of values=[8]} : i32 %s = splat %h : i32[8] %v = reshape %s : i32[2,4]",
+			0, 1, 8, 2},
+		/* the bits of 1.0 have zeros below */
+		{"%v = const {value=1.0} : f32", 0, 1, 1, 1},
+	};
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+		ir_func *f = read_text(arena_printf(
+			&memory, "func @f(%%i: i32) { %%r = arange {lo=0} : i32[8] %s return }", rows[i].body));
+		pass_context p = analyse(f);
+		const axis_info *a = axis_get(&p, f->body->last->prev->results[0]);
+		unsigned d = rows[i].dim;
+		if (a->contiguity[d] != rows[i].contiguity || a->divisibility[d] != rows[i].divisibility ||
+			a->constancy[d] != rows[i].constancy)
+			fail_msg("`%s`: runs of %u, by %llu, equal %u", rows[i].body, a->contiguity[d],
+				(unsigned long long)a->divisibility[d], a->constancy[d]);
+	}
+#undef FOUR
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +358,8 @@ int main(void)
 		TEST(matrices),
 		TEST(loops),
 		TEST(hints),
+		TEST(atomics),
+		TEST(facts),
 		TEST(is_reused),
 		TEST(claims_hold_for_every_element),
 	};

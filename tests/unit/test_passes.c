@@ -88,6 +88,8 @@ static void integers_fold(void **state)
 	check_fold("max", "bool", "false", "true", "bool", "true");
 	check_fold("shl", "i32", "1", "31", "i32", "-2147483648");
 	check_fold("shl", "i32", "1", "32", "i32", "0");
+	check_fold("shl", "i32", "3", "64", "i32", "0");
+	check_fold("shl", "i64", "1", "64", "i64", "0");
 	check_fold("shl", "i32", "1", "-1", "i32", "0"); /* the count is taken unsigned */
 	check_fold("shl", "u8", "1", "8", "u8", "0");
 	check_fold("shr", "i32", "-8", "1", "i32", "-4");
@@ -305,6 +307,9 @@ static void identities(void **state)
 	check_simple(I("5") "%r = lt %c, %i : bool\n", I("5") "%r = gt %i, %c : bool\n");
 	check_simple(F("8.0") "%r = div %x, %c : f32\n", "%c = const {value=0.125} : f32\n%r = mul %x, %c : f32\n");
 	check_simple(F("2.0") "%r = pow %x, %c : f32\n", "%r = mul %x, %x : f32\n");
+	/* every f8e4m3 is an f16: 3 bits of fraction and 4 of exponent, against 10 and 5 */
+	check_simple("%w = convert %x : f8e4m3\n%v = convert %w : f16\n%r = convert %v : f32\n",
+		"%w = convert %x : f8e4m3\n%r = convert %w : f32\n");
 	check_simple("%w = convert %i : i64\n%v = convert %w : f32\n%r = convert %v : f64\n",
 		"%v = convert %i : f32\n%r = convert %v : f64\n");
 	/* what must stay */
