@@ -81,12 +81,9 @@ static void test_what_takes_maps(void **state)
 	      "C.store([0, 0], A.load([1, 2, 8], [1, 16, 32]).reshape([16, 32]));",
 		1, 1);
 	assert_int_equal(count(sig, "\nmap f16 64 32 16 1 ; p1 ; p3 ; p2 ; p2 ; "), 1);
-	assert_int_equal(count(ir, "reshape"), 0);
 	takes("let A = tensor(a, [m, m, n]); let C = tensor(c, [m, m, m, n]);\n"
 	      "C.store([1, 2, 3, 0], A.load([1, 2, 8], [16, 1, 32]).reshape([16, 1, 1, 32]));",
 		1, 1);
-	assert_int_equal(count(ir, " = bulk_load %"), 1);
-	assert_int_equal(count(ir, ": f16[16,32]"), 1);
 	assert_int_equal(count(sig, "\nmap f16 64 32 16 1 ; p1 ; p3 ; p2 ; p2 ; 1 p3 * 2 * ; "), 0);
 	/* the base moves by what the host knows, or does not */
 	takes("let A = tensor(a + 64 * n, [m, n]); let C = tensor(c, [m, n]);\nC.store([0, 0], A.load([0, 0], [64, "
@@ -165,9 +162,6 @@ static void test_maps_are_merged(void **state)
 		"let x = A.load([0, 0], [64, 64]); let y = A.load([64, 0], [64, 64]); let z = A.load([0, 0], [32, "
 		"64]);\n"
 		"C.store([0, 0], x + y); C.store([64, 0], x); C.store([0, 64], x + sum(z));");
-	assert_int_equal(count(ir, "bulk_load"), 3);
-	assert_int_equal(count(ir, " = tensor_map %a"), 2); /* two boxes */
-	assert_int_equal(count(ir, " = tensor_map %c"), 1);
 	assert_int_equal(count(sig, "\nmap f16 128 64 64 ; p1 ; p3 ; p2 ; "), 1);
 	assert_int_equal(count(sig, "\nmap f16 128 64 32 ; p1 ; p3 ; p2 ; "), 1);
 	assert_int_equal(count(sig, "\nwritten 0\n"), 1);
