@@ -229,6 +229,21 @@ static void test_kept_modes(void **state)
 	assert_int_equal(status_of(path).st_mode & 07777, 0644);
 }
 
+/* In a child: what `act` says as another user.  As itself again at the end, so that what it reached is counted. */
+static void end_as_another(int (*act)(void))
+{
+	bool root = geteuid() == 0;
+	if (root && (setgroups(0, NULL) || setegid(12345) || seteuid(12345))) _exit(9);
+	int said = act();
+	if (root && (seteuid(0) || setegid(0))) _exit(10);
+	_exit(said);
+}
+
+static int output_new(void)
+{
+	return output_text(path, "new") ? 0 : 1;
+}
+
 /* Only root may give files away; everybody else's group loses what it had not. */
 static void test_kept_owners(void **state)
 {
@@ -248,10 +263,7 @@ static void test_kept_owners(void **state)
 		put(path, "old");
 		assert_int_equal(chmod(path, modes[i][0]), 0);
 		pid_t child = fork();
-		if (child == 0) {
-			if (setgroups(0, NULL) || setgid(12345) || setuid(12345)) _exit(2);
-			_exit(output_text(path, "new") ? 0 : 1);
-		}
+		if (child == 0) end_as_another(output_new);
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
 		st = status_of(path);
@@ -343,10 +355,7 @@ static void test_closed_folder(void **state)
 	assert_int_equal(link(victim, second), 0);
 	assert_int_equal(chmod(path, 0666) | chmod(victim, 0666) | chmod(folder, 0555), 0);
 	pid_t child = fork();
-	if (child == 0) {
-		if (geteuid() == 0 && (setgroups(0, NULL) || setgid(12345) || setuid(12345))) _exit(9);
-		_exit(in_closed_folder());
-	}
+	if (child == 0) end_as_another(in_closed_folder);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(chmod(folder, 0755), 0);
 	assert_true(WIFEXITED(status));
