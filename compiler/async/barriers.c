@@ -275,7 +275,7 @@ static void add_multibuffer_reads(pending *set, const ir_op *o)
 
 static void transfer(placer *p, pending *set, ir_op *o)
 {
-	if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER || o->kind == IR_ASYNC_WAIT) {
+	if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER) {
 		clear(set);
 		return;
 	}

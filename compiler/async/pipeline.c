@@ -104,12 +104,12 @@ static void copy_iteration(
 	if (p->nbulk < p->nloads) ir_build(b, IR_ASYNC_COMMIT, 0, NULL, 0, NULL, 0);
 }
 
-/* `proxy`: what has arrived is read by wgmma. */
+/* Until the copies of all threads are there; `proxy`: they are read by wgmma. */
 static void wait(ir_builder *b, unsigned pending, bool proxy)
 {
-	ir_op *o = ir_build(b, IR_ASYNC_WAIT, 0, NULL, 0, NULL, 0);
-	ir_set_pending(o, pending);
-	ir_set_proxy(o, proxy);
+	ir_set_pending(ir_build(b, IR_ASYNC_WAIT, 0, NULL, 0, NULL, 0), pending);
+	if (proxy) ir_set_proxy(ir_build(b, IR_PROXY_FENCE, 0, NULL, 0, NULL, 0), IR_PROXY_SHARED);
+	ir_build(b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 }
 
 ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)

@@ -166,6 +166,14 @@ static void record_reduction(recorder *r, const ir_op *o, explain_row *row)
 
 /* ---- the walk ---- */
 
+/* The barrier behind a wait for copies, which makes them everybody's. */
+static bool of_wait(const ir_op *o)
+{
+	const ir_op *before = o->prev;
+	if (before && before->kind == IR_PROXY_FENCE) before = before->prev;
+	return before && before->kind == IR_ASYNC_WAIT;
+}
+
 static explain_kind kind_of(const ir_op *o)
 {
 	switch (o->kind) {
@@ -180,7 +188,6 @@ static explain_kind kind_of(const ir_op *o)
 	case IR_BULK_STORE: return EXPLAIN_BULK;
 	case IR_DOT:
 	case IR_WGMMA: return EXPLAIN_PRODUCT;
-	case IR_ASYNC_WAIT:
 	case IR_MBARRIERS_END:
 	case IR_PARTITIONS:
 	case IR_CTA_BARRIER:
@@ -331,7 +338,7 @@ static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 	case EXPLAIN_BARRIER:
 		row.barriers = 1;
 		if (o->kind == IR_PARTITIONS) row.how = explain_kind_names[EXPLAIN_BULK];
-		if (o->kind == IR_CTA_BARRIER && o->next &&
+		if (o->kind == IR_CTA_BARRIER && !of_wait(o) && o->next &&
 			(kind_of(o->next) != EXPLAIN_EXCHANGE || o->next->shared_bytes))
 			row.how = explain_kind_names[kind_of(o->next)];
 		break;

@@ -229,7 +229,7 @@ static void test_multibuffers(void **state)
 	(void)state;
 	product(ROWS, "A.load([i, t], [128, 64])", "B.load([t, j], [64, 128])", "0, k, 64, num_stages = 4");
 	assert_int_equal(count(ir, "multibuffer {stages=4 swizzle=128 fast=1}"), 2);
-	assert_int_equal(count(ir, "mbarriers {count=4 arrivals=1}"), 1);
+	assert_int_equal(count(ir, "mbarriers {count=4 arrivals=1 proxy=shared}"), 1);
 	assert_int_equal(count(ir, "mbarrier_expect"), 4); /* three iterations in front, one inside */
 	assert_int_equal(count(ir, "{bytes=32768}"), 4);
 	assert_int_equal(count(ir, "bulk_copy"), 8);
@@ -489,10 +489,10 @@ static void test_partitions(void **state)
 	(void)state;
 	persistent("grid(2) options(num_warps = 8)", ALL, DOT);
 	const char *const order[] = {"producer_warps=1", "multibuffer {stages=3", "multibuffer {stages=3",
-		"mbarriers {count=3 arrivals=1}", "mbarriers {count=3 arrivals=8}", "partitions {", " = for ",
-		" = for ", "mbarrier_wait", " = wgmma ", "wgmma_wait {pending=1}", "mbarrier_arrive", "yield",
-		" = wgmma_wait ", "mbarrier_arrive", "bulk_store", "} do {", " = for ", " = for ", "mbarrier_wait",
-		"mbarrier_expect", "bulk_copy", "bulk_copy"};
+		"mbarriers {count=3 arrivals=1 proxy=shared}", "mbarriers {count=3 arrivals=8}", "partitions {",
+		" = for ", " = for ", "mbarrier_wait", " = wgmma ", "wgmma_wait {pending=1}", "mbarrier_arrive",
+		"yield", " = wgmma_wait ", "mbarrier_arrive", "bulk_store", "} do {", " = for ", " = for ",
+		"mbarrier_wait", "mbarrier_expect", "bulk_copy", "bulk_copy"};
 	in_order(ir, order, sizeof order / sizeof order[0]);
 	check_producer(1);
 	/* where the tile lies, only its store asks: behind the loop, while its last products run, where it is held */

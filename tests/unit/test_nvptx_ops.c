@@ -207,8 +207,8 @@ static unsigned times(const char *s, const char *what)
 	return n;
 }
 
-static bool (*const passes[])(pass_context *, ir_func *) = {
-	pass_axis, pass_assign_layouts, pass_cse, pass_licm, pass_dce, pass_allocate_shared, pass_barriers};
+static bool (*const passes[])(pass_context *, ir_func *) = {pass_axis, pass_assign_layouts, pass_cse, pass_licm,
+	pass_dce, pass_allocate_shared, pass_barriers, pass_synchronise};
 
 static void report_and_fail(const char *what)
 {

@@ -42,7 +42,7 @@ static void loads_become_copies(void **state)
 	assert_int_equal(count(s, "multibuffer_end"), 1);
 	assert_int_equal(count(s, "multibuffer_read"), 2);
 	assert_int_equal(count(s, " = load "), 0);
-	assert_int_equal(count(s, "cta_barrier"), 0);
+	assert_int_equal(count(s, "cta_barrier"), 1); /* behind the wait */
 	/* the pointer that the load used is gone: what is carried runs ahead */
 	const char *loop = strstr(s, " = for ");
 	assert_non_null(loop);
@@ -163,7 +163,7 @@ static void shared_memory(void **state)
 		const char *reduce = strstr(s, "reduce");
 		assert_non_null(reduce);
 		assert_non_null(strstr(reduce, "shared(0, "));
-		assert_int_equal(count(s, "cta_barrier"), 1 + again);
+		assert_int_equal(count(s, "cta_barrier"), 2 + again); /* one of them behind the wait */
 		if (again) assert_true(strstr(s, "cta_barrier") < strstr(s, "multibuffer {"));
 	}
 }

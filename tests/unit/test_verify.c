@@ -312,9 +312,8 @@ static void multibuffers(void **state)
 		{"%g = bitcast %q : *const f16 %w = splat %g : (*const f16)[8,64] " THERE " " RING
 		 "async_copy %r, %i, %w {width=8}",
 			"must share a layout"},
-		{"async_wait {pending=-1 proxy=0}", "pending=-1"},
-		{"async_wait {pending=0 proxy=2}", "proxy=2"},
-		{"async_wait {pending=0 proxy=-1}", "proxy=-1"},
+		{"async_wait {pending=-1}", "pending=-1"},
+		{"async_wait {pending=0} proxy_fence {proxy=all} cta_barrier", NULL},
 		{RING "%t = multibuffer_read %r, %i : f16[64,8] "
 		      "<reg (1,0)(2,0)(4,0)(0,4) lane (8,0)(16,0)(32,0)(0,1)(0,2) warp ()>",
 			"result: f16[64,8] and f16[8,64]"},

@@ -275,6 +275,7 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_ASYNC_COPY] = lower_async_copy,
 	[IR_ASYNC_COMMIT] = lower_async_commit,
 	[IR_ASYNC_WAIT] = lower_async_wait,
+	[IR_PROXY_FENCE] = lower_proxy_fence_op,
 	[IR_MULTIBUFFER_READ] = lower_multibuffer_read,
 	[IR_WGMMA] = lower_wgmma,
 	[IR_WGMMA_WAIT] = lower_wgmma_wait,

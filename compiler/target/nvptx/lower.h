@@ -255,6 +255,8 @@ void lower_wgmma_wait(lower *, ir_op *);
 void lower_sched_barrier(lower *, ir_op *);
 /* What this thread wrote to shared memory, also for those who read it the other way: wgmma and bulk copies. */
 void lower_proxy_fence(lower *);
+void lower_fence_of(lower *, ir_proxy); /* what it wrote there, or to all memory */
+void lower_proxy_fence_op(lower *, ir_op *);
 
 /* ---- scan.c, sort.c, convert_layout.c, debug.c ---- */
 void lower_scan(lower *, ir_op *);

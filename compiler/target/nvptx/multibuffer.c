@@ -66,8 +66,6 @@ void lower_async_wait(lower *l, ir_op *o)
 {
 	lower_asm(l, arena_printf(l->arena, "cp.async.wait_group %u;", ir_get_pending(o)), "", l->none, 0, NULL,
 		LOWER_ASM_EFFECT);
-	if (ir_get_proxy(o)) lower_proxy_fence(l);
-	lower_barrier(l);
 }
 
 late_tile lower_late(const lower *l, const ir_value *v)

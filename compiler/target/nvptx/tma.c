@@ -44,25 +44,6 @@ static void plain(lower *l, const char *code)
 	lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT);
 }
 
-static void find_accesses(ir_op *o, void *context)
-{
-	bool *found = context;
-	bool accesses = o->kind == IR_LOAD || o->kind == IR_STORE || is_atomic(o);
-	*found |= accesses && ir_arg(o, 0)->type.pointer == IR_POINTER;
-}
-
-/* Of shared memory; and where threads themselves access memory that changes, of that, which takes the time of a fence
- * of the whole GPU. */
-static void fence_stores(lower *l)
-{
-	bool found = false;
-	ir_walk(l->func->body, find_accesses, &found);
-	if (found)
-		plain(l, "fence.proxy.async;");
-	else
-		lower_proxy_fence(l);
-}
-
 /* One copy between shared memory at byte `base` (i32) and a box of the map at these indices, slowest first; a load
  * tells the barrier, and with `programs` (a mask, i16) it goes to the same place in each of them. */
 static void copy(lower *l, unsigned rank, LLVMValueRef base, LLVMValueRef map, const LLVMValueRef *index,
@@ -213,23 +194,6 @@ static void put(lower *l, const layout *from, const layout *shared, ir_type elem
 	lower_plan_store(l, plan, base, element, in);
 }
 
-static bool in_loop(const ir_op *o)
-{
-	while (o && o->kind != IR_FOR && o->kind != IR_WHILE) o = o->block->parent;
-	return o != NULL;
-}
-
-/* In an iteration before this one its copies have begun, and nothing in this iteration waits for them all
- * (barriers.c). */
-static bool takes_again(const ir_op *o)
-{
-	if (!in_loop(o)) return false;
-	for (const ir_op *barrier = o->prev; barrier; barrier = barrier->prev)
-		if (barrier->kind == IR_CTA_BARRIER && barrier->prev && barrier->prev->kind == IR_BULK_WAIT)
-			return false;
-	return true;
-}
-
 /* Where this warp's part begins along a dimension, added to `first`. */
 static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValueRef first)
 {
@@ -245,16 +209,6 @@ static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValu
 		first = LLVMBuildAdd(l->builder, first, v, "");
 	}
 	return first;
-}
-
-/* Another store follows before anybody waits: its first commit is for both. */
-static bool commits_later(const ir_op *o)
-{
-	const ir_op *next = o->next;
-	bulk_parts p;
-	while (next && next->kind != IR_BULK_WAIT && next->kind != IR_BULK_STORE && !next->nregions) next = next->next;
-	if (!next || next->kind != IR_BULK_STORE || takes_again(next)) return false;
-	return ir_get_by_warps(next) ? bulk_parts_of(ir_arg(next, 1), &p) : !ir_get_by_warps(o);
 }
 
 /* Each warp for itself.  A buffer is taken again when the copy from it, one of the last `buffers` that the warp's first
@@ -283,7 +237,7 @@ static void store_by_warps(lower *l, ir_op *o)
 	LLVMValueRef lane = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, 31), "");
 	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, lane, lower_i32(l, 0), "");
 	tile all = lower_arg(l, o, 1), in = {ARENA_ARRAY(l->arena, LLVMValueRef, 1u << p.ninside), 1u << p.ninside};
-	bool taken = takes_again(o), counts = taken || p.copies > p.buffers; /* copies, one by one */
+	bool taken = ir_get_reuses(o), counts = taken || p.copies > p.buffers; /* copies, one by one */
 	for (unsigned n = 0; n < p.copies; n++) {
 		uint32_t outside = layout_spread(p.outside, p.noutside, n);
 		for (uint32_t k = 0; k < in.n; k++) in.at[k] = all.at[outside | layout_spread(p.inside, p.ninside, k)];
@@ -294,7 +248,7 @@ static void store_by_warps(lower *l, ir_op *o)
 		LLVMValueRef buffer =
 			LLVMBuildAdd(l->builder, base, lower_i32(l, (int64_t)(n % p.buffers) * p.copy_bytes), "");
 		put(l, &p.piece, &shared, ir_element(box), buffer, in);
-		fence_stores(l);
+		lower_fence_of(l, ir_get_proxy(o));
 		lower_warp_barrier(l);
 		LLVMBasicBlockRef after = branch(l, first);
 		LLVMValueRef at[IR_MAX_RANK];
@@ -303,7 +257,7 @@ static void store_by_warps(lower *l, ir_op *o)
 			at[d] = LLVMBuildAdd(l->builder, index[d], lower_i32(l, step), "");
 		}
 		copy(l, rank, buffer, lower_arg(l, o, 0).at[0], at, NULL, NULL);
-		if (n + 1 < p.copies ? counts : !commits_later(o)) plain(l, "cp.async.bulk.commit_group;");
+		if (n + 1 < p.copies ? counts : ir_get_commit(o)) plain(l, "cp.async.bulk.commit_group;");
 		branch_end(l, after);
 	}
 }
@@ -327,12 +281,12 @@ void lower_bulk_store(lower *l, ir_op *o)
 	}
 	put(l, v->layout, &shared, ir_element(v->type), base, lower_arg(l, o, 1));
 	if (after) branch_end(l, after);
-	fence_stores(l);
+	lower_fence_of(l, ir_get_proxy(o));
 	lower_barrier(l);
 	travel t = travel_of(l, o, 0, 2, o->nargs - 2u, v->type, 1, base, NULL);
 	after = thread_0_begin(l);
 	all_copies(l, o, &t);
-	if (!commits_later(o)) plain(l, "cp.async.bulk.commit_group;");
+	if (ir_get_commit(o)) plain(l, "cp.async.bulk.commit_group;");
 	branch_end(l, after);
 }
 
@@ -383,36 +337,8 @@ static LLVMValueRef slot_barrier(lower *l, const ir_op *o, unsigned barriers, un
 	return LLVMBuildAdd(l->builder, lower_arg(l, o, barriers).at[0], far, "");
 }
 
-static bool copies_tell(const ir_value *barriers)
-{
-	for (const ir_use *u = barriers->uses; u; u = u->next)
-		if (u->user->kind == IR_BULK_COPY) return true;
-	return false;
-}
-
-typedef struct before {
-	const ir_op *end;
-	bool ended, used;
-} before;
-
-static void find_use(ir_op *o, void *context)
-{
-	before *b = context;
-	b->ended |= o == b->end;
-	b->used |= !b->ended && o->shared_bytes && o->kind != IR_MULTIBUFFER && o->kind != IR_MBARRIERS;
-}
-
-/* Threads may have kept something of their own in the bytes of the multibuffers that copies fill from here on. */
-static bool shared_was_used(const lower *l, const ir_op *o)
-{
-	before b = {.end = o};
-	ir_walk(l->func->body, find_use, &b);
-	return b.used || o->block != l->func->body;
-}
-
 void lower_mbarriers(lower *l, ir_op *o)
 {
-	bool cluster = l->func->num_ctas > 1;
 	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
 	enter_thread_0(l, o);
 	for (unsigned i = 0; i < ir_get_count(o); i++) {
@@ -420,11 +346,8 @@ void lower_mbarriers(lower *l, ir_op *o)
 		lower_asm(l, arena_printf(l->arena, "mbarrier.init.shared::cta.b64 [$0], %u;", ir_get_arrivals(o)), "r",
 			l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
-	/* Copies, those of other programs too, tell them from the other side; threads that do meet this one before. */
-	if (copies_tell(ir_result(o))) {
-		if (cluster) plain(l, "fence.mbarrier_init.release.cluster;");
-		if (!cluster || shared_was_used(l, o)) lower_proxy_fence(l);
-	}
+	if (ir_get_cluster(o)) plain(l, "fence.mbarrier_init.release.cluster;");
+	lower_fence_of(l, ir_get_proxy(o));
 	leave_thread_0(l, o);
 	tile out = lower_new_tile(l, ir_result(o));
 	out.at[0] = address(l, lower_i32(l, o->shared_offset));
@@ -502,31 +425,6 @@ void lower_mbarrier_wait(lower *l, ir_op *o)
 	wait(l, slot_barrier(l, o, 0, 1), lower_arg(l, o, 2).at[0]);
 }
 
-static void find_reads(ir_op *o, void *context)
-{
-	*(bool *)context |= o->kind == IR_MULTIBUFFER_READ;
-}
-
-/* Lanes may have read a multibuffer since all threads met last. */
-static bool follows_reads(const lower *l, const ir_op *o)
-{
-	bool reads = false;
-	for (;;) {
-		if (!o->prev) {
-			o = o->block->parent;
-			if (!o || o->kind != IR_IF) break;
-			continue;
-		}
-		o = o->prev;
-		if (o->kind == IR_MULTIBUFFER_READ || multibuffer_read_by_dot(o, 0) || multibuffer_read_by_dot(o, 1) ||
-			o->nregions)
-			break;
-		if (o->kind == IR_CTA_BARRIER || (o->kind == IR_WGMMA && o->shared_bytes)) return false;
-	}
-	ir_walk(l->func->body, find_reads, &reads);
-	return reads;
-}
-
 /* What all lanes did, lane 0 says (what they read themselves, behind a barrier of theirs; products they have waited for
  * together); or to each program of a cluster another lane.  That is to be no release at the cluster's scope, which
  * ptxas makes a fence of the whole GPU: what was read of the slot, wgmma has read, and waited for. */
@@ -542,7 +440,7 @@ void lower_mbarrier_arrive(lower *l, ir_op *o)
 		LLVMValueRef each = LLVMBuildAnd(m, lane, lower_i32(l, programs - 1), "");
 		args[2] = LLVMBuildSelect(m, lower_arg(l, o, 3).at[0], each, cluster_rank(l), "");
 	}
-	if (follows_reads(l, o)) lower_warp_barrier(l);
+	if (ir_get_meet(o)) lower_warp_barrier(l);
 	if (programs > 1)
 		lower_asm(l,
 			"{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, $0, $2;\n\t"

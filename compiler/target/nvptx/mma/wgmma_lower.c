@@ -6,8 +6,7 @@
  * the sum it takes and what is added to each operand's descriptor.  Which warpgroup a thread belongs to is asked of
  * lane 0, so that the assembler sees that descriptors are the same in a warp.
  *
- * What an operation emits is one piece of inline asm, from the fence (if one in front is not for it, too) to the
- * commit.  A sum that is in flight round a loop has registers by name, which are set in front of the loop and read
+ * What an operation emits is one piece of inline asm, from the fence, if it says so (synchronise.c), to the commit.  A sum that is in flight round a loop has registers by name, which are set in front of the loop and read
  * behind the wait that makes it everybody's: LLVM sees neither phis nor operands, of which there would be hundreds, and
  * nobody can use it before.  Any other goes in and out, and through its wait, as tied registers.  What a thread wrote
  * to shared memory itself needs a fence between the two ways into it, and a barrier, before the instruction reads it.
@@ -63,7 +62,19 @@ static void barrier_of_proxies(lower *l)
 
 void lower_proxy_fence(lower *l)
 {
-	lower_asm(l, "fence.proxy.async.shared::cta;", "", l->none, 0, NULL, LOWER_ASM_EFFECT);
+	lower_fence_of(l, IR_PROXY_SHARED);
+}
+
+void lower_fence_of(lower *l, ir_proxy proxy)
+{
+	if (proxy == IR_PROXY_NONE) return;
+	lower_asm(l, proxy == IR_PROXY_ALL ? "fence.proxy.async;" : "fence.proxy.async.shared::cta;", "", l->none, 0,
+		NULL, LOWER_ASM_EFFECT);
+}
+
+void lower_proxy_fence_op(lower *l, ir_op *o)
+{
+	lower_fence_of(l, ir_get_proxy(o));
 }
 
 /* ---- operands ---- */
@@ -307,22 +318,6 @@ tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
 	return sum;
 }
 
-/* The operation of this kind that `o` follows with nothing but arithmetic between; null: there is none. */
-static const ir_op *follows(const ir_op *o, ir_kind kind)
-{
-	for (o = o->prev; o && o->kind != kind; o = o->prev)
-		if (!ir_has(o, IR_PURE) && o->kind != IR_SCHED_BARRIER) return NULL;
-	return o;
-}
-
-/* Of the registers that the product takes nobody has written one since the last fence, in front of the product before:
- * those of a sum with names only products write in a loop, and this is the iteration's first of this sum. */
-static bool is_fenced(const product *p, const ir_op *o)
-{
-	return follows(o, IR_WGMMA) && p->sum.sum && !p->plan.sum->def && p->a.o->place != WGMMA_REGISTERS &&
-	       p->b.o->place != WGMMA_REGISTERS;
-}
-
 /* Whether the sum is one that a loop carries, and this its first product of an iteration. */
 static void open_sum(product *p)
 {
@@ -370,7 +365,7 @@ void lower_wgmma(lower *l, ir_op *o)
 		if (s[i]->o->place != WGMMA_REGISTERS) open_shared(p, s[i], o, i);
 	if (p->plan.sum) open_sum(p);
 	text_printf(&p->code, "{\n\t.reg .b32 low;\n\t.reg .b64 first, second;\n\t%s",
-		is_fenced(p, o) ? "" : "wgmma.fence.sync.aligned;\n\t");
+		ir_get_fence(o) ? "wgmma.fence.sync.aligned;\n\t" : "");
 	multiply_all(p, &result->type);
 	text_puts(&p->code, "wgmma.commit_group.sync.aligned;\n\t}");
 	uint32_t n = operands_of(&p->sum);
@@ -378,14 +373,6 @@ void lower_wgmma(lower *l, ir_op *o)
 	memcpy(args + n, p->inputs.at, p->inputs.n * sizeof *args);
 	tied(l, p->code.at, n, p->sum.at, p->inputs.n, args, p->constraints.at);
 	lower_set(l, result, p->sum);
-}
-
-/* A wait for as much has just been: in front, or at the end of every iteration of the loop whose sum this is. */
-static bool is_waited_for(const ir_op *o)
-{
-	const ir_op *before = follows(o, IR_WGMMA_WAIT), *loop = before ? NULL : follows(o, IR_FOR);
-	if (loop && loop == ir_arg(o, 0)->def) before = follows(loop->regions[0]->last, IR_WGMMA_WAIT);
-	return before && ir_get_pending(before) <= ir_get_pending(o);
 }
 
 /* What stands in registers of its own, after `code`, if that is some. */
@@ -412,8 +399,7 @@ void lower_wgmma_wait(lower *l, ir_op *o)
 		tile in = lower_arg(l, o, i), out = lower_new_tile(l, o->results[i]);
 		memcpy(out.at, in.at, in.n * sizeof in.at[0]);
 		if (in.sum)
-			release(l, i || is_waited_for(o) ? NULL : code, in.sum, lower_type(l, o->results[i]->type),
-				out);
+			release(l, i || ir_get_done(o) ? NULL : code, in.sum, lower_type(l, o->results[i]->type), out);
 		else
 			tied(l, code, out.n, out.at, 0, ARENA_ARRAY(l->arena, LLVMValueRef, out.n), "");
 		lower_set(l, o->results[i], out);

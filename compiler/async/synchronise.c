@@ -1,0 +1,190 @@
+/* Which fences, commits and waits go with products and with stores of blocks: each is said on its operation.
+ *
+ * In: a scheduled function; its barriers stand.  Out: the same, with the attributes that the lowering emits by:
+ *
+ *     wgmma            fence    wgmma.fence in front: registers of the sum or of an operand were written since the last
+ *     wgmma_wait       done     an earlier wait was for as much: it only hands over the sum
+ *     bulk_store       reuses   a copy that an earlier iteration began may still read the scratch: wait for it first
+ *                      commit   the copies that the thread has begun become a group
+ *                      proxy    what the copy engine has to see: what threads wrote to shared memory, or to all memory
+ *     mbarriers        cluster  copies of other programs of the cluster see that they are set up
+ *                      proxy    copies see it, and what threads kept in the multibuffers before
+ *     mbarrier_arrive  meet     the lanes of the warp meet first: some may have read the slot by themselves
+ *
+ * The one idea: each is needed unless what stands in front of the operation, in program order, makes it needless.  The
+ * questions go backwards from the operation, past nothing but arithmetic. */
+#include "passes/passes.h"
+#include "bulk.h"
+#include "scratch.h"
+#include "target/nvptx/mma/wgmma.h"
+
+/* The operation of this kind that `o` follows with nothing but arithmetic between; null: there is none. */
+static const ir_op *follows(const ir_op *o, ir_kind kind)
+{
+	for (o = o->prev; o && o->kind != kind; o = o->prev)
+		if (!ir_has(o, IR_PURE) && o->kind != IR_SCHED_BARRIER) return NULL;
+	return o;
+}
+
+/* ---- products ---- */
+
+/* A sum that stays in flight round a loop: the lowering keeps it in registers that only products write. */
+static bool is_in_flight(const ir_value *v)
+{
+	wgmma_plan plan;
+	while (v && v->def && v->def->kind == IR_WGMMA) v = wgmma_parts(v->def, &plan) ? plan.sum : NULL;
+	if (!v) return false;
+	const ir_op *loop = v->def ? v->def : v->block->parent;
+	unsigned k = v->def ? v->index : v->index - 1u;
+	if (!loop || loop->kind != IR_FOR || (!v->def && !v->index)) return false;
+	const ir_op *last = ir_arg(loop->regions[0]->last, k)->def;
+	return last && last->kind == IR_WGMMA;
+}
+
+/* Of the registers that the product takes nobody has written one since the last fence, in front of the product before:
+ * those of a sum in flight only products write, and this is the iteration's first of this sum. */
+static bool is_fenced(const ir_op *o, const wgmma_plan *plan)
+{
+	return follows(o, IR_WGMMA) && plan->sum && !plan->sum->def && is_in_flight(plan->sum) &&
+	       plan->operand[0].place != WGMMA_REGISTERS && plan->operand[1].place != WGMMA_REGISTERS;
+}
+
+/* A wait for as much has just been: in front, or at the end of every iteration of the loop whose sum this is. */
+static bool is_waited_for(const ir_op *o)
+{
+	const ir_op *before = follows(o, IR_WGMMA_WAIT), *loop = before ? NULL : follows(o, IR_FOR);
+	if (loop && loop == ir_arg(o, 0)->def) before = follows(loop->regions[0]->last, IR_WGMMA_WAIT);
+	return before && ir_get_pending(before) <= ir_get_pending(o);
+}
+
+/* ---- stores of blocks ---- */
+
+static bool in_loop(const ir_op *o)
+{
+	while (o && o->kind != IR_FOR && o->kind != IR_WHILE) o = o->block->parent;
+	return o != NULL;
+}
+
+/* In an iteration before this one its copies have begun, and nothing in this iteration waits for them all
+ * (barriers.c). */
+static bool reuses_scratch(const ir_op *o)
+{
+	if (!in_loop(o)) return false;
+	for (const ir_op *barrier = o->prev; barrier; barrier = barrier->prev)
+		if (barrier->kind == IR_CTA_BARRIER && barrier->prev && barrier->prev->kind == IR_BULK_WAIT)
+			return false;
+	return true;
+}
+
+/* Another store follows before anybody waits: its first commit is for both. */
+static bool is_committed_later(const ir_op *o)
+{
+	const ir_op *next = o->next;
+	bulk_parts p;
+	while (next && next->kind != IR_BULK_WAIT && next->kind != IR_BULK_STORE && !next->nregions) next = next->next;
+	if (!next || next->kind != IR_BULK_STORE || reuses_scratch(next)) return false;
+	return ir_get_by_warps(next) ? bulk_parts_of(ir_arg(next, 1), &p) : !ir_get_by_warps(o);
+}
+
+static void find_accesses(ir_op *o, void *context)
+{
+	bool *found = context;
+	bool accesses = o->kind == IR_LOAD || o->kind == IR_STORE || is_atomic(o);
+	*found |= accesses && ir_arg(o, 0)->type.pointer == IR_POINTER;
+}
+
+/* Where threads themselves access memory that changes, a copy is fenced from that too, which takes the time of a fence
+ * of the whole GPU. */
+static ir_proxy proxy_of_stores(const ir_func *f)
+{
+	bool found = false;
+	ir_walk(f->body, find_accesses, &found);
+	return found ? IR_PROXY_ALL : IR_PROXY_SHARED;
+}
+
+/* ---- barriers in memory ---- */
+
+static bool copies_arrive(const ir_value *barriers)
+{
+	for (const ir_use *u = barriers->uses; u; u = u->next)
+		if (u->user->kind == IR_BULK_COPY) return true;
+	return false;
+}
+
+typedef struct use_before {
+	const ir_op *end;
+	bool ended, used;
+} use_before;
+
+static void find_use(ir_op *o, void *context)
+{
+	use_before *b = context;
+	b->ended |= o == b->end;
+	b->used |= !b->ended && o->shared_bytes && o->kind != IR_MULTIBUFFER && o->kind != IR_MBARRIERS;
+}
+
+/* Threads may have kept something of their own in the bytes of the multibuffers that copies fill from here on. */
+static bool shared_was_used(const ir_func *f, const ir_op *o)
+{
+	use_before b = {.end = o};
+	ir_walk(f->body, find_use, &b);
+	return b.used || o->block != f->body;
+}
+
+/* Copies, those of other programs too, arrive from the other side; threads meet before they do. */
+static void see_barriers(const ir_func *f, ir_op *o)
+{
+	bool copies = copies_arrive(o->results[0]), cluster = copies && f->num_ctas > 1;
+	ir_set_cluster(o, cluster);
+	ir_set_proxy(o, copies && (!cluster || shared_was_used(f, o)) ? IR_PROXY_SHARED : IR_PROXY_NONE);
+}
+
+static void find_reads(ir_op *o, void *context)
+{
+	*(bool *)context |= o->kind == IR_MULTIBUFFER_READ;
+}
+
+/* Lanes may have read a multibuffer since all threads met last. */
+static bool follows_reads(const ir_func *f, const ir_op *o)
+{
+	bool reads = false;
+	for (;;) {
+		if (!o->prev) {
+			o = o->block->parent;
+			if (!o || o->kind != IR_IF) break;
+			continue;
+		}
+		o = o->prev;
+		if (o->kind == IR_MULTIBUFFER_READ || multibuffer_read_by_dot(o, 0) || multibuffer_read_by_dot(o, 1) ||
+			o->nregions)
+			break;
+		if (o->kind == IR_CTA_BARRIER || (o->kind == IR_WGMMA && o->shared_bytes)) return false;
+	}
+	ir_walk(f->body, find_reads, &reads);
+	return reads;
+}
+
+static void synchronise(ir_op *o, void *context)
+{
+	const ir_func *f = context;
+	wgmma_plan plan;
+	switch (o->kind) {
+	case IR_WGMMA: ir_set_fence(o, !wgmma_plan_make(o, f->num_warps, &plan) || !is_fenced(o, &plan)); break;
+	case IR_WGMMA_WAIT: ir_set_done(o, o->nargs && is_in_flight(ir_arg(o, 0)) && is_waited_for(o)); break;
+	case IR_BULK_STORE:
+		ir_set_reuses(o, reuses_scratch(o));
+		ir_set_commit(o, !is_committed_later(o));
+		ir_set_proxy(o, proxy_of_stores(f));
+		break;
+	case IR_MBARRIERS: see_barriers(f, o); break;
+	case IR_MBARRIER_ARRIVE: ir_set_meet(o, follows_reads(f, o)); break;
+	default: break;
+	}
+}
+
+bool pass_synchronise(pass_context *c, ir_func *f)
+{
+	(void)c;
+	ir_walk(f->body, synchronise, f);
+	return true;
+}
