@@ -484,6 +484,7 @@ static void test_signals(void **state)
 		put(path, "old");
 		pid_t child = fork();
 		if (child == 0) {
+			signal(ends[i], SIG_DFL); /* nohup ignores SIGHUP */
 			if (!whole_open(path) || !whole_write("half", 4)) _exit(3);
 			raise(ends[i]);
 			_exit(4);
