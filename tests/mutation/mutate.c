@@ -33,6 +33,7 @@ typedef struct subject {
 	size_t n;
 	char *ptx;
 	char path[64];                                 /* of a file with it */
+	const char *unfit;                             /* why it cannot be tried; null: it is not known */
 	unsigned mutants, survivors, redundant, wrong; /* the last two: excused */
 } subject;
 
@@ -376,9 +377,11 @@ static bool prepare(subject *s, char *words)
 		if (!f || fputs(s->ptx, f) < 0 || fclose(f)) return false;
 	}
 	s->right = open_kernel(s->device, s->ptx, &s->module);
-	bool good = true;
-	for (size_t i = 0; i < s->n; i++) good = good && bears(s, i, AS_GIVEN) && same_outputs(s, i);
-	return good;
+	for (size_t i = 0; i < s->n; i++) {
+		if (!bears(s, i, AS_GIVEN)) return s->unfit = blk_error(), false;
+		if (!same_outputs(s, i)) return s->unfit = "its results depend on the order", false;
+	}
+	return true;
 }
 
 static void forget(subject *s)
@@ -418,7 +421,7 @@ static void take_apart(const char *words, totals *t, bool if_new)
 	snprintf(copy, sizeof copy, "%s", words);
 	snprintf(s->path, sizeof s->path, "kernel%u.ptx", t->part);
 	if (!prepare(s, copy)) {
-		printf("FAILED: %.200s does not run as compiled, or its results depend on the order\n", words);
+		printf("FAILED: %.200s does not run as compiled: %s\n", words, s->unfit ? s->unfit : "see above");
 		t->failed++;
 	} else if (!if_new || strcmp(code_of(s->ptx), t->code) != 0) {
 		unsigned line = 1;
