@@ -6,10 +6,10 @@
  *     wgmma_wait       done     an earlier wait was for as much: it only hands over the sum
  *     bulk_store       reuses   a copy that an earlier iteration began may still read the scratch: wait for it first
  *                      commit   the copies that the thread has begun become a group
- *                      proxy    what the copy engine has to see: what threads wrote to shared memory, or to all memory
+ *                      proxy    what TMA has to see: what threads wrote to shared memory, or to all memory
  *     mbarriers        cluster  copies of other programs of the cluster see that they are set up
  *                      proxy    copies see it, and what threads kept in the multibuffers before
- *     mbarrier_arrive  meet     the lanes of the warp meet first: some may have read the slot by themselves
+ *     mbarrier_arrive  syncwarp bar.warp.sync in front: some lanes may have read the slot by themselves
  *
  * The one idea: each is needed unless what stands in front of the operation, in program order, makes it needless.  The
  * questions go backwards from the operation, past nothing but arithmetic. */
@@ -177,7 +177,7 @@ static void synchronise(ir_op *o, void *context)
 		ir_set_proxy(o, proxy_of_stores(f));
 		break;
 	case IR_MBARRIERS: see_barriers(f, o); break;
-	case IR_MBARRIER_ARRIVE: ir_set_meet(o, follows_reads(f, o)); break;
+	case IR_MBARRIER_ARRIVE: ir_set_syncwarp(o, follows_reads(f, o)); break;
 	default: break;
 	}
 }

@@ -440,7 +440,7 @@ void lower_mbarrier_arrive(lower *l, ir_op *o)
 		LLVMValueRef each = LLVMBuildAnd(m, lane, lower_i32(l, programs - 1), "");
 		args[2] = LLVMBuildSelect(m, lower_arg(l, o, 3).at[0], each, cluster_rank(l), "");
 	}
-	if (ir_get_meet(o)) lower_warp_barrier(l);
+	if (ir_get_syncwarp(o)) lower_warp_barrier(l);
 	if (programs > 1)
 		lower_asm(l,
 			"{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, $0, $2;\n\t"
