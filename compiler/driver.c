@@ -378,12 +378,10 @@ static int check_request(compile *c)
 	return 0;
 }
 
-/* blkc --passes: the text is tile IR of one kernel, these passes run on it, and what they leave is the artifact. */
-static int compile_ir(compile *c, source_file *file)
+/* The passes that were asked for, in turn, on one function. */
+static int run_wanted(compile *c, ir_func *f)
 {
 	pass_context p = {.arena = &c->arena, .diags = &c->diags, .target = c->target};
-	ir_func *f = ir_read(&c->arena, &c->diags, file);
-	if (!f || !verified(c, f, "reading")) return 1;
 	for (const char *s = c->request->passes; *s;) {
 		size_t n = strcspn(s, ",");
 		const pass_row *row = pass_find(s, n);
@@ -397,9 +395,24 @@ static int compile_ir(compile *c, source_file *file)
 		if (!run_pass(c, &p, f, row) || !verified(c, f, row->name)) return 1;
 		s += n + (s[n] == ',');
 	}
+	return 0;
+}
+
+/* blkc --passes: the text is tile IR, and what the passes leave of its functions is the artifact. */
+static int compile_ir(compile *c, source_file *file)
+{
 	text out = {.arena = &c->arena};
-	ir_print(&out, f);
-	add_artifact(c, f->name, BLKC_EMIT_TILE, out.at, out.n);
+	const char *first = NULL;
+	size_t at = 0;
+	do {
+		ir_func *f = ir_read_next(&c->arena, &c->diags, file, &at);
+		if (!f || !verified(c, f, "reading")) return 1;
+		int status = run_wanted(c, f);
+		if (status) return status;
+		if (!first) first = f->name;
+		ir_print(&out, f);
+	} while (at < file->size);
+	add_artifact(c, first, BLKC_EMIT_TILE, out.at, out.n);
 	return 0;
 }
 

@@ -335,6 +335,8 @@ void ir_walk(ir_block *, void (*visit)(ir_op *, void *), void *context);
 /* print.c: at the mapped level each tile result is followed by its layout. read.c: the inverse; verify.c. */
 void ir_print(text *, const ir_func *);
 ir_func *ir_read(arena *, diags *, source_file *); /* null after a diagnostic */
+/* Of several the one that begins at byte *at; *at goes on to where the next one would, or to the end. */
+ir_func *ir_read_next(arena *, diags *, source_file *, size_t *at);
 /* Types, operand counts, dominance, terminators, regions, level (layouts present and of the right shape). False: *why
  * says what. */
 bool ir_verify(const ir_func *, text *why);

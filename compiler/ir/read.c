@@ -601,14 +601,26 @@ static bool take_func(reader *r)
 	}
 	if (!take_block(r, r->func->body)) return false;
 	skip_space(r);
-	return r->at == r->end || fail(r, r->at, "text after the function");
+	return true;
+}
+
+ir_func *ir_read_next(arena *a, diags *ds, source_file *file, size_t *at)
+{
+	reader r = {.arena = a, .diags = ds, .file = file, .at = file->text + *at, .end = file->text + file->size};
+	r.kinds.arena = r.values.arena = a;
+	for (unsigned k = 0; k < IR_KIND_COUNT; k++)
+		*ir_names_slot(&r.kinds, ir_ops[k].name, strlen(ir_ops[k].name)) = k + 1;
+	if (!take_func(&r)) return NULL;
+	*at = (size_t)(r.at - file->text);
+	return r.func;
 }
 
 ir_func *ir_read(arena *a, diags *ds, source_file *file)
 {
-	reader r = {.arena = a, .diags = ds, .file = file, .at = file->text, .end = file->text + file->size};
-	r.kinds.arena = r.values.arena = a;
-	for (unsigned k = 0; k < IR_KIND_COUNT; k++)
-		*ir_names_slot(&r.kinds, ir_ops[k].name, strlen(ir_ops[k].name)) = k + 1;
-	return take_func(&r) ? r.func : NULL;
+	size_t at = 0;
+	ir_func *f = ir_read_next(a, ds, file, &at);
+	if (!f || at == file->size) return f;
+	reader r = {.arena = a, .diags = ds, .file = file, .end = file->text + file->size};
+	fail(&r, file->text + at, "text after the function");
+	return NULL;
 }
