@@ -117,6 +117,10 @@ RUN_CALLS := blk_bench blk_buffer_create blk_buffer_read blk_buffer_write blk_ca
 	posix_spawnp read rename setenv tmpfile waitpid write
 $(BUILD)/tests/test_run_faults: WRAP = $(RUN_CALLS:%=-Wl,--wrap=%)
 $(BUILD)/tests/test_sim_memory: WRAP = -Wl,--wrap=pthread_create
+# What the cpu device asks of the system, and how a process takes its faults.
+CPU_CALLS := fopen getrlimit pthread_cond_destroy pthread_cond_init pthread_mutex_destroy pthread_mutex_init raise sched_getaffinity sigaction \
+	sysconf uname
+$(BUILD)/tests/test_cpu_faults: WRAP = $(CPU_CALLS:%=-Wl,--wrap=%)
 LOAD_CALLS := open fstat read realpath stat
 $(BUILD)/tests/test_load: WRAP = $(LOAD_CALLS:%=-Wl,--wrap=%)
 

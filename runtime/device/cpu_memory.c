@@ -284,12 +284,12 @@ bool cpu_memory_find(cpu_memory *m, uint64_t address, blk_cpu_range *out)
 	return r != NULL;
 }
 
-/* The first byte of [from, to) that is no canary; `to`: there is none. */
+/* The first byte of [from, to) that is no canary; `to`, which is a whole word's begin: there is none. */
 static uint64_t first_other(const region *r, uint64_t from, uint64_t to)
 {
 	uint64_t at = from, word;
 	while (at < to) {
-		if (at % WORD == 0 && to - at >= WORD) {
+		if (at % WORD == 0) {
 			memcpy(&word, (const void *)(uintptr_t)at, WORD);
 			if (word == r->canary) {
 				at += WORD;

@@ -25,7 +25,7 @@ typedef struct layer {
 	bool covered;       /* some other handler may call it */
 } layer;
 static layer layers[SIGNALS][LAYERS];
-static unsigned top[SIGNALS]; /* the layer that was installed last */
+static unsigned top[SIGNALS]; /* the layer that the launches that run installed; LAYERS: none */
 static unsigned running;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of `running` and of changes to `layers` */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -156,19 +156,20 @@ static bool install_one(int i)
 	unsigned which = ours_in(&was);
 	if (which < LAYERS) return top[i] = which, true;
 	if ((which = choose_layer(layers[i], &was)) == LAYERS) return true;
-	top[i] = which;
 	layer *l = &layers[i][which];
 	l->before = was;
 	atomic_store(&l->spent, false);
 	ours.sa_sigaction = handlers[which];
 	sigemptyset(&ours.sa_mask);
 	if (sigaction(numbers[i], &ours, &was) != 0) return false;
+	top[i] = which;
 	if (ours_in(&was) == LAYERS) l->before = was; /* the host was quicker */
 	return true;
 }
 
 static bool install(void)
 {
+	for (int i = 0; i < SIGNALS; i++) top[i] = LAYERS;
 	for (int i = 0; i < SIGNALS; i++)
 		if (!install_one(i)) return false;
 	return true;
@@ -181,7 +182,7 @@ static void remove_ours(void)
 	for (int i = 0; i < SIGNALS; i++) {
 		if (sigaction(numbers[i], NULL, &was) != 0) continue;
 		unsigned which = ours_in(&was);
-		if (which != top[i]) layers[i][top[i]].covered = true;
+		if (which != top[i] && top[i] != LAYERS) layers[i][top[i]].covered = true;
 		if (which == LAYERS) continue;
 		struct sigaction plain = {.sa_handler = SIG_DFL};
 		layer *l = &layers[i][which];
