@@ -142,7 +142,7 @@ static bool read_header(program *p, bytes *unit)
 	p->folders = head;
 	while (*string(&head)) {}
 	p->files = head;
-	return version >= 2 && version <= 4 && p->line_range && p->opcode_base && !head.bad && !p->code.bad;
+	return version >= 2 && version <= 4 && p->line_range && p->opcode_base && !head.bad;
 }
 
 /* A row begins.  True: the one before held the address. */
@@ -194,27 +194,25 @@ static bool step(program *p, uint64_t pc)
 	return false;
 }
 
-/* The folder of that number, from 1; "" for others. */
+/* The folder of that number, from 1; "" for others: an empty name ends the list, and is what a bad string is. */
 static const char *folder_name(bytes folders, uint64_t number)
 {
-	for (uint64_t i = 1; !folders.bad; i++) {
+	for (uint64_t i = 1;; i++) {
 		const char *name = string(&folders);
 		if (!*name || i == number) return name;
 	}
-	return "";
 }
 
 static bool name_file(const program *p, uint64_t number, cpu_line *line)
 {
 	bytes files = p->files;
-	for (uint64_t i = 1; !files.bad; i++) {
+	for (uint64_t i = 1;; i++) {
 		line->file = string(&files);
-		if (!*line->file) break;
+		if (!*line->file) return false;
 		line->folder = folder_name(p->folders, leb(&files, false));
 		for (int k = 0; k < 2; k++) leb(&files, false); /* time, size */
 		if (i == number) return !files.bad;
 	}
-	return false;
 }
 
 static bool find_in(program *p, bytes *unit, uint64_t pc, cpu_line *line)
@@ -239,7 +237,7 @@ bool cpu_line_find(const void *elf, size_t n, uint64_t pc, cpu_line *line)
 		if (!section(&o, i, &s) || !has_name(&o, &s, ".debug_line")) continue;
 		const unsigned char *start = o.file + s.sh_offset;
 		bytes all = {start, start + s.sh_size, false};
-		while (!all.bad && all.at < all.end) {
+		while (all.at < all.end) {
 			program p = {.object = &o, .section = i, .start = start};
 			bytes unit = sub(&all, take(&all, 4));
 			if (unit.bad) break;

@@ -297,10 +297,185 @@ static void relocations(void **state)
 	}
 }
 
+/* ---- what no compiler makes, by hand ---- */
+
+enum { MORE_TABLE = TABLE_AT + 5 * sizeof(Elf64_Shdr), BY_HAND_MORE = MORE_TABLE + 2 * sizeof(Elf64_Shdr) };
+
+typedef struct handmade { /* by_hand()'s, with two sections more */
+	_Alignas(8) unsigned char bytes[BY_HAND_MORE];
+	Elf64_Ehdr *head;
+	Elf64_Shdr *sections; /* 1: f's code, 2: its relocation, 3: symbols, 4: names */
+	Elf64_Sym *f;
+	Elf64_Rela *rela;
+} handmade;
+
+static void without_trouble(handmade *o)
+{
+	(void)o;
+}
+static void many_sections(handmade *o)
+{
+	o->head->e_shnum = 65281;
+}
+static void no_sections(handmade *o)
+{
+	o->head->e_shnum = 0;
+}
+static void other_entries(handmade *o)
+{
+	o->head->e_shentsize = 40;
+}
+static void zeroed(handmade *o, int i, uint64_t bytes)
+{
+	o->sections[i] = (Elf64_Shdr){
+		.sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC | SHF_WRITE, .sh_size = bytes, .sh_addralign = 0};
+}
+static void zeroed_data(handmade *o)
+{
+	zeroed(o, 5, 4096);
+}
+static void relocated_zeroes(handmade *o)
+{
+	zeroed(o, 5, 4096);
+	o->sections[2].sh_info = 5;
+}
+static void vast(handmade *o)
+{
+	zeroed(o, 5, (UINT64_C(1) << 30) + 1);
+}
+static void vast_together(handmade *o)
+{
+	zeroed(o, 5, UINT64_C(1) << 30);
+}
+static void misaligned(handmade *o)
+{
+	o->sections[1].sh_addralign = 8192;
+}
+static void two_symbol_tables(handmade *o)
+{
+	o->sections[5] = o->sections[3];
+}
+static void names_nowhere(handmade *o)
+{
+	o->sections[3].sh_link = 7;
+}
+static void no_names(handmade *o)
+{
+	o->sections[4].sh_size = 0;
+}
+static void names_that_are_none(handmade *o)
+{
+	o->sections[4].sh_type = SHT_PROGBITS;
+}
+static void no_symbols(handmade *o)
+{
+	o->sections[3].sh_type = SHT_NULL;
+}
+static void slot_of_nothing(handmade *o)
+{
+	o->rela->r_info = ELF64_R_INFO(77, R_X86_64_GOTPCREL);
+}
+static void no_addends(handmade *o)
+{
+	o->sections[2].sh_type = SHT_REL;
+}
+static void relocations_of_nothing(handmade *o)
+{
+	o->sections[2].sh_info = 7;
+}
+static void short_relocations(handmade *o)
+{
+	o->sections[2].sh_entsize = 8;
+}
+static void of_the_unloaded(handmade *o)
+{
+	o->sections[2].sh_info = 4; /* the names: nothing is done */
+	o->rela->r_offset = 1000;
+}
+static void elsewhere(handmade *o)
+{
+	o->rela->r_info = ELF64_R_INFO(0, R_X86_64_NONE);
+	o->f->st_shndx = SHN_UNDEF;
+}
+static void local(handmade *o)
+{
+	o->f->st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+}
+static void a_number(handmade *o)
+{
+	o->f->st_shndx = SHN_ABS;
+}
+static void data(handmade *o)
+{
+	o->sections[1].sh_flags = SHF_ALLOC;
+}
+static void behind_the_code(handmade *o)
+{
+	o->f->st_value = 16;
+}
+static void far_behind_the_code(handmade *o)
+{
+	o->rela->r_info = ELF64_R_INFO(0, R_X86_64_NONE);
+	o->f->st_value = 17;
+}
+
+static void handmade_lies(void **state)
+{
+	(void)state;
+	static const unsigned char zero[16] = {0x31, 0xc0, 0xc3};
+	static const struct {
+		void (*change)(handmade *);
+		int status;
+		const char *says;
+	} rows[] = {{without_trouble, CPU_OK, ""}, {zeroed_data, CPU_OK, ""}, {of_the_unloaded, CPU_OK, ""},
+		{many_sections, CPU_BAD_OBJECT, "the section table lies outside the file"},
+		{no_sections, CPU_BAD_OBJECT, "the section table lies outside the file"},
+		{other_entries, CPU_BAD_OBJECT, "the section table lies outside the file"},
+		{relocated_zeroes, CPU_BAD_OBJECT, "a relocation lies outside section 5"},
+		{vast, CPU_BAD_OBJECT, "section 5 has an impossible size or alignment"},
+		{vast_together, CPU_BAD_OBJECT, "more than 1 GiB of code and data"},
+		{misaligned, CPU_BAD_OBJECT, "section 1 has an impossible size or alignment"},
+		{two_symbol_tables, CPU_BAD_OBJECT, "malformed symbol table"},
+		{names_nowhere, CPU_BAD_OBJECT, "malformed symbol table"},
+		{no_names, CPU_BAD_OBJECT, "malformed symbol names"},
+		{names_that_are_none, CPU_BAD_OBJECT, "malformed symbol names"},
+		{no_symbols, CPU_BAD_OBJECT, "no symbol table"},
+		{slot_of_nothing, CPU_BAD_OBJECT, "a relocation names symbol 77, there is no such"},
+		{no_addends, CPU_UNSUPPORTED, "relocations without addends"},
+		{relocations_of_nothing, CPU_BAD_OBJECT, "relocations of no section"},
+		{short_relocations, CPU_BAD_OBJECT, "malformed relocations"},
+		{elsewhere, CPU_NO_SYMBOL, "the object has no function `f`"},
+		{local, CPU_NO_SYMBOL, "the object has no function `f`"}, {a_number, CPU_BAD_OBJECT, "`f` is not code"},
+		{data, CPU_BAD_OBJECT, "`f` is not code"}, {behind_the_code, CPU_BAD_OBJECT, "`f` is not code"},
+		{far_behind_the_code, CPU_BAD_OBJECT, "symbol `f` lies outside its section"}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		handmade o = {.bytes = {0}};
+		char error[120] = "as it was";
+		cpu_object *loaded;
+		by_hand(o.bytes, zero, R_X86_64_64, 8, 0);
+		o.head = (Elf64_Ehdr *)o.bytes;
+		o.sections = (Elf64_Shdr *)(o.bytes + TABLE_AT);
+		o.f = (Elf64_Sym *)(o.bytes + SYMBOLS_AT) + 1;
+		o.rela = (Elf64_Rela *)(o.bytes + RELA_AT);
+		o.head->e_shnum = 7;
+		rows[i].change(&o);
+		int status = cpu_object_load(o.bytes, sizeof o.bytes, "f", &loaded, error, 0);
+		assert_string_equal(error, "as it was"); /* there is no room for a sentence */
+		cpu_object_free(loaded);
+		assert_int_equal(cpu_object_load(o.bytes, sizeof o.bytes, "f", &loaded, error, sizeof error), status);
+		if (status != rows[i].status || strcmp(error, rows[i].says) != 0)
+			fail_msg("row %zu: status %d: %s", i, status, error);
+		if (status) continue;
+		int (*f)(void) = (int (*)(void))(uintptr_t)cpu_object_kernel(loaded);
+		assert_int_equal(f(), 0);
+		cpu_object_free(loaded);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(loads_and_runs), cmocka_unit_test(name_of_a_function),
 		cmocka_unit_test(no_writable_code), cmocka_unit_test(every_prefix), cmocka_unit_test(every_byte),
-		cmocka_unit_test(chosen_lies), cmocka_unit_test(relocations)};
+		cmocka_unit_test(chosen_lies), cmocka_unit_test(relocations), cmocka_unit_test(handmade_lies)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
