@@ -109,6 +109,10 @@ $(BUILD)/tests/test_npy: WRAP = -Wl,--wrap=read
 $(BUILD)/tests/test_whole: WRAP = -Wl,--wrap=raise
 PLOT_CALLS := open_memstream tmpfile waitpid
 $(BUILD)/tests/test_plot: WRAP = $(PLOT_CALLS:%=-Wl,--wrap=%)
+OUTPUT_CALLS := fcntl fstat ftruncate lstat open pread write
+$(BUILD)/tests/test_new_file: WRAP = $(OUTPUT_CALLS:%=-Wl,--wrap=%)
+IMAGE_CALLS := dlinfo dlopen fopen pread
+$(BUILD)/tests/test_image: WRAP = $(IMAGE_CALLS:%=-Wl,--wrap=%)
 # What fails in turn of a whole blkrun.
 RUN_CALLS := blk_bench blk_buffer_create blk_buffer_read blk_buffer_write blk_cache_clear blk_cache_list blk_device_bandwidth blk_device_open \
 	blk_device_query blk_device_sync blk_event_create blk_event_elapsed blk_event_record blk_kernel_cost blk_kernel_find blk_kernel_grid \

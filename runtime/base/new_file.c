@@ -94,7 +94,8 @@ bool write_whole(const cache_files *f, int fd, const void *from, size_t n)
 
 bool new_file_write(new_file *f, const void *bytes, size_t n)
 {
-	return write_whole(f->files, f->fd, bytes, n) || abandoned(f);
+	if (write_whole(f->files, f->fd, bytes, n)) return true;
+	return abandoned(f);
 }
 
 bool new_file_commit(new_file *f)

@@ -121,7 +121,7 @@ static bool read_open(const cache_files *f, int fd, size_t limit, char **bytes, 
 {
 	if (f->fstat(fd, st) != 0) return false;
 	if (!S_ISREG(st->st_mode)) return errno = S_ISDIR(st->st_mode) ? EISDIR : EINVAL, false;
-	if (st->st_size < 0 || (uint64_t)st->st_size > limit) return errno = EFBIG, false;
+	if ((uint64_t)st->st_size > limit) return errno = EFBIG, false;
 	char *to = malloc((size_t)st->st_size + 1);
 	if (!to) return errno = ENOMEM, false;
 	if (!read_all(f, fd, to, (size_t)st->st_size)) {

@@ -75,7 +75,7 @@ bool image_beside(const char *name, char *path, size_t room)
 	if (!image_path((const void *)(uintptr_t)image_beside, path, room)) return false;
 	size_t folder = (size_t)(strrchr(path, '/') - path) + 1;
 	int n = snprintf(path + folder, room - folder, "%s", name);
-	return n >= 0 && (size_t)n < room - folder;
+	return (size_t)n < room - folder;
 }
 
 char *image_relative_search(void)
@@ -148,7 +148,8 @@ static bool digest_all(int fd, cache_key *out)
 	bool good = false;
 	XXH3_state_t *state = XXH3_createState();
 	char *part = malloc(PART);
-	if (state && part && XXH3_128bits_reset(state) == XXH_OK)
+	if (state && part) {
+		XXH3_128bits_reset(state);
 		for (uint64_t at = 0;;) {
 			ssize_t got = pread(fd, part, PART, (off_t)at);
 			if (got < 0 && errno == EINTR) continue;
@@ -157,6 +158,7 @@ static bool digest_all(int fd, cache_key *out)
 			XXH3_128bits_update(state, part, (size_t)got);
 			at += (uint64_t)got;
 		}
+	}
 	if (good) {
 		XXH128_canonical_t c;
 		XXH128_canonicalFromHash(&c, XXH3_128bits_digest(state));

@@ -180,11 +180,10 @@ int main(void)
 	setrlimit(RLIMIT_CORE, &no_core);
 	blk_device *d = NULL;
 	bool again = false;
-	blk_status status = BLK_OK;
-	if (strcmp(s->magic, TUNE_SHARE_MAGIC) != 0)
-		status =
-			error_set(BLK_ERROR_UNSUPPORTED, "blk-trial is version " BLK_VERSION ", but libblk is another");
-	if (!status) status = blk_device_open(at(s, s->device), &d);
+	blk_status status = strcmp(s->magic, TUNE_SHARE_MAGIC) == 0
+				    ? blk_device_open(at(s, s->device), &d)
+				    : error_set(BLK_ERROR_UNSUPPORTED,
+					      "blk-trial is version " BLK_VERSION ", but libblk is another");
 	if (!status) status = work(s, d, &again);
 	if (again)
 		atomic_store(&s->state, TUNE_AGAIN);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "fake_device.h"
+#include "faulty_malloc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -353,6 +354,37 @@ static void test_hostile_insides(void **state)
 	cache_close(&c);
 }
 
+/* An entry whose digest is right and whose sections do not end where it does. */
+static void test_odd_ends(void **state)
+{
+	(void)state;
+	cache c;
+	size_t n;
+	cache_open(&c, NULL);
+	assert_true(store(&c, "a", "some text"));
+	char *bytes = slurp(entry_file("a"), &n), *copy = calloc(1, n + 8);
+	for (int by = -7; by <= 8; by++) { /* bytes more than there are sections for, or fewer */
+		uint64_t size = n + (uint64_t)by;
+		memset(copy, 0, n + 8);
+		memcpy(copy, bytes, by < 0 ? size : n);
+		memcpy(copy + 32, &size, 8);
+		memset(copy + 40, 0, 16);
+		cache_key sum = cache_digest(copy, size);
+		memcpy(copy + 40, &sum, 16);
+		spill(entry_file("a"), copy, size);
+		note_clear();
+		if (by == 0) {
+			assert_true(fetch(&c, "a", "some text"));
+			continue;
+		}
+		assert_false(fetch(&c, "a", ""));
+		assert_non_null(strstr(blk_note(), "damaged"));
+	}
+	free(bytes);
+	free(copy);
+	cache_close(&c);
+}
+
 static void test_foreign_files(void **state)
 {
 	(void)state;
@@ -435,6 +467,35 @@ static void test_who_may_write(void **state)
 	}
 	cache_close(&beside);
 	cache_close(&c);
+}
+
+static void as_another(void)
+{
+	cache c;
+	if (setegid(12345) || seteuid(12345)) _exit(9);
+	cache_open(&c, NULL);
+	bool found = fetch(&c, "a", "some text");
+	cache_close(&c);
+	if (seteuid(0)) _exit(10); /* so that what it reached is counted */
+	_exit(found ? 0 : 1);
+}
+/* What the system's owner has put there is trusted, by whomever. */
+static void test_roots_cache(void **state)
+{
+	(void)state;
+	if (geteuid() != 0) skip();
+	cache c;
+	int status;
+	char code[128];
+	snprintf(code, sizeof code, "%s/code", folder);
+	cache_open(&c, NULL);
+	assert_true(store(&c, "a", "some text"));
+	cache_close(&c);
+	assert_int_equal(chmod(folder, 0755) | chmod(code, 0755) | chmod(entry_file("a"), 0644), 0);
+	pid_t child = fork();
+	if (child == 0) as_another();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 static void test_no_folder_to_write(void **state)
@@ -529,14 +590,15 @@ static int f_mkdir(const char *p, unsigned mode)
 {
 	return faulted("mkdir") ? -1 : mkdir(p, (mode_t)mode);
 }
-static const cache_files faulty = {f_open, f_read, f_write, f_fsync, f_close, f_fstat, f_rename, f_unlink, f_mkdir};
+static const cache_files faulty_files = {
+	f_open, f_read, f_write, f_fsync, f_close, f_fstat, f_rename, f_unlink, f_mkdir};
 
 static void test_call_faults(void **state)
 {
 	(void)state;
 	static const int errors[] = {EIO, ENOSPC, EACCES, EMFILE, EINTR, 0};
 	cache c;
-	cache_open(&c, &faulty);
+	cache_open(&c, &faulty_files);
 	for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++)
 		for (int at = 1;; at++) {
 			empty_folder(folder);
@@ -562,7 +624,7 @@ static void test_synced_before_named(void **state)
 {
 	(void)state;
 	cache c;
-	cache_open(&c, &faulty);
+	cache_open(&c, &faulty_files);
 	assert_true(store(&c, "a", "some text")); /* makes the folder */
 	memset(&fault, 0, sizeof fault);
 	assert_true(store(&c, "a", "another text"));
@@ -581,7 +643,7 @@ static void test_kills(void **state)
 {
 	(void)state;
 	cache c;
-	cache_open(&c, &faulty);
+	cache_open(&c, &faulty_files);
 	for (int at = 1;; at++) {
 		empty_folder(folder);
 		memset(&fault, 0, sizeof fault);
@@ -699,6 +761,35 @@ static uint64_t entry_bytes(cache *c, size_t n)
 	return (uint64_t)st.st_size;
 }
 
+static char stays[256];
+static int unlink_others(const char *path)
+{
+	return strcmp(path, stays) == 0 ? (errno = EPERM, -1) : unlink(path);
+}
+/* What cannot be removed makes no room, so that the next one goes. */
+static void test_one_that_stays(void **state)
+{
+	(void)state;
+	cache c;
+	char text[1001], key[8];
+	cache_files files = cache_system_files;
+	memset(text, 'x', 1000);
+	text[1000] = 0;
+	files.unlink = unlink_others;
+	cache_open(&c, &files);
+	c.limit = 4 * entry_bytes(&c, 1000) - 1;
+	for (int i = 0; i < 3; i++) {
+		snprintf(key, sizeof key, "%d", i);
+		assert_true(store(&c, key, text));
+		age(entry_file(key), 300 - 100 * i);
+	}
+	strcpy(stays, entry_file("0"));
+	assert_true(store(&c, "3", text));
+	assert_true(fetch(&c, "0", text) && fetch(&c, "2", text) && fetch(&c, "3", text));
+	assert_false(fetch(&c, "1", text));
+	cache_close(&c);
+}
+
 /* At the limit nothing goes; one byte over it the oldest go, down to nine tenths, but never what was just stored. */
 static void test_limit_to_the_byte(void **state)
 {
@@ -783,6 +874,49 @@ static void test_list_and_clear(void **state)
 	assert_int_equal(count_files(), 0);
 	assert_int_equal(blk_cache_list(NULL, NULL), BLK_ERROR_ARGUMENT);
 	cache_close(&c);
+}
+
+static int visit_unlabelled(void *context, const blk_cache_entry *e)
+{
+	assert_true(e->valid);
+	assert_string_equal(e->kernel, "");
+	assert_string_equal(e->target, "");
+	++*(int *)context;
+	return 0;
+}
+/* Entries of no label, or of half of one; no cache at all; no memory for a name. */
+static void test_odd_lists(void **state)
+{
+	(void)state;
+	cache c;
+	int seen = 0;
+	uint64_t removed = 99;
+	const cache_section half = {CACHE_LABEL, "add", 3}, none = {CACHE_SIGNATURE, "x", 1};
+	cache_key a = key_of("a"), b = key_of("b");
+	cache_open(&c, NULL);
+	assert_true(cache_put(&c, &a, &half, 1) && cache_put(&c, &b, &none, 1));
+	assert_int_equal(blk_cache_list(visit_unlabelled, &seen), BLK_OK);
+	assert_int_equal(seen, 2);
+	if (FAULTY_MALLOC) {
+		const char *name = strrchr(entry_file("a"), '/') + 1;
+		faulty.calls = 0;
+		faulty.fail_at = 1;
+		faulty.armed = true;
+		bool gone = cache_remove(&c, name);
+		faulty.armed = false;
+		assert_false(gone);
+		assert_int_equal(access(entry_file("a"), F_OK), 0);
+		assert_true(cache_remove(&c, name));
+		assert_int_equal(access(entry_file("a"), F_OK), -1);
+	}
+	cache_close(&c);
+	setenv("BLK_CACHE", "off", 1);
+	seen = 0;
+	assert_int_equal(blk_cache_list(visit_unlabelled, &seen), BLK_OK);
+	assert_int_equal(seen, 0);
+	assert_int_equal(blk_cache_clear(&removed), BLK_OK);
+	assert_int_equal(removed, 0);
+	assert_int_equal(access(entry_file("b"), F_OK), 0);
 }
 
 /* ---- In the runtime ---- */
@@ -955,6 +1089,10 @@ int main(void)
 		T(test_imports),
 		T(test_shared_llvm),
 		T(test_refused_cubin),
+		T(test_odd_ends),
+		T(test_roots_cache),
+		T(test_one_that_stays),
+		T(test_odd_lists),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include "blk.h"
 #include "cache/image.h"
+#include "faulty_malloc.h"
+#include "wrapped.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -24,6 +26,53 @@
 #include <cmocka.h>
 
 static char folder[64], here[PATH_MAX], libraries[PATH_MAX + 16], self[PATH_MAX];
+
+/* ---- What the system says, by the linker's --wrap (Makefile: IMAGE_CALLS) ---- */
+
+static struct {
+	const char *name; /* of the call that fails, at the at-th */
+	int at, calls, error;
+	const char *maps; /* instead of /proc/self/maps; null: that */
+} seam;
+
+static bool refused(const char *name)
+{
+	if (!seam.name || strcmp(seam.name, name) != 0 || ++seam.calls != seam.at) return false;
+	errno = seam.error;
+	return true;
+}
+static void refuse(const char *name, int at, int error)
+{
+	seam.name = name;
+	seam.at = at;
+	seam.calls = 0;
+	seam.error = error;
+}
+void *__real_dlopen(const char *, int);
+void *__wrap_dlopen(const char *, int);
+void *__wrap_dlopen(const char *name, int flags)
+{
+	return refused("dlopen") ? NULL : __real_dlopen(name, flags);
+}
+int __real_dlinfo(void *, int, void *);
+int __wrap_dlinfo(void *, int, void *);
+int __wrap_dlinfo(void *image, int what, void *out)
+{
+	return refused("dlinfo") ? -1 : __real_dlinfo(image, what, out);
+}
+ssize_t __real_pread(int, void *, size_t, off_t);
+ssize_t __wrap_pread(int, void *, size_t, off_t);
+ssize_t __wrap_pread(int fd, void *to, size_t n, off_t at)
+{
+	return refused("pread") ? -1 : __real_pread(fd, to, n, at);
+}
+FILE *__real_fopen(const char *, const char *);
+FILE *__wrap_fopen(const char *, const char *);
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	if (!seam.maps || strcmp(path, "/proc/self/maps") != 0) return __real_fopen(path, mode);
+	return fmemopen((void *)(uintptr_t)seam.maps, strlen(seam.maps), "r");
+}
 
 static const char *in(const char *name)
 {
@@ -54,6 +103,7 @@ static void shell(const char *format, ...)
 static int setup(void **state)
 {
 	(void)state;
+	memset(&seam, 0, sizeof seam);
 	strcpy(folder, "/tmp/blk_image_XXXXXX");
 	if (!mkdtemp(folder) || mkdir(in("app"), 0755) || mkdir(in("evil"), 0755) || mkdir(in("evil/app"), 0755))
 		return -1;
@@ -294,6 +344,73 @@ static void test_removed_file(void **state)
 	if (room - 1 > strlen(self)) assert_false(image_beside(name, path, room - 1));
 }
 
+/* Lines of the system's list as it might write them too: each says what is at address 0x1800. */
+static void test_lists_of_mappings(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *maps, *path; /* null: none */
+	} rows[] = {{"1000-2000 r-xp 00000000 08:01 17 /usr/lib/a.so\n", "/usr/lib/a.so"},
+		{"1000-2000 r-xp 00000000 08:01 17 /usr/lib/a.so (deleted)\n", "/usr/lib/a.so"},
+		{"1000-2000 r-xp 00000000 08:01 17 /short\n", "/short"},
+		{"1000-2000 r-xp 00000000 08:01 17 /longer than eleven\n", "/longer than eleven"},
+		{"1000-1800 r-xp 00000000 08:01 17 /before\n1800-2000 r--p 0 08:01 17 /it\n", "/it"},
+		{"nothing of that form\n1000-2000 r-xp 0 08:01 17 /second\n", "/second"},
+		{"1000 r-xp 0 08:01 17 /first\n1000-2000 r-xp 0 08:01 17 /second\n", "/second"},
+		{"1000-2000 r-xp\n1000-2000 r-xp 0 08:01 17 /second\n", "/second"},
+		{"1000-2000 rw-p 00000000 00:00 0 [heap]\n", NULL}, {"1000-2000 rw-p 00000000 00:00 0 \n", NULL},
+		{"2000-3000 r-xp 00000000 08:01 17 /behind\n", NULL}};
+	if (!wraps((void *)image_path)) skip();
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char path[PATH_MAX];
+		seam.maps = rows[i].maps;
+		bool found = image_path((void *)(uintptr_t)0x1800, path, sizeof path);
+		seam.maps = NULL;
+		if (found != (rows[i].path != NULL)) fail_msg("row %zu: %d", i, found);
+		if (found) assert_string_equal(path, rows[i].path);
+	}
+}
+
+/* Where the loader does not tell its folders none is known to be relative. */
+static void told_nothing(void)
+{
+	char *found = image_relative_search();
+	if (!found || strcmp(found, "app") != 0) _exit(1); /* of LD_LIBRARY_PATH */
+	free(found);
+	refuse("dlopen", 1, 0);
+	if (image_relative_search()) _exit(2);
+	for (int at = 1; at <= 3; at++) {
+		refuse("dlinfo", at, 0);
+		if (image_relative_search() || seam.calls != at) _exit(3);
+	}
+	if (FAULTY_MALLOC) {
+		seam.name = NULL;
+		faulty.fail_at = 1; /* what dlopen() and dlinfo() do with theirs is not ours */
+		for (bool all = false; !all; faulty.fail_at++) {
+			faulty.calls = 0;
+			faulty.armed = true;
+			found = image_relative_search();
+			faulty.armed = false;
+			all = faulty.calls < faulty.fail_at;
+			if (all != (found != NULL)) _exit(4);
+			free(found);
+		}
+	}
+	_exit(0);
+}
+static void relative_folders(void)
+{
+	setenv("LD_LIBRARY_PATH", "/usr/lib:app", 1);
+	execl(self, self, "--told", NULL);
+}
+static void test_loader_tells_nothing(void **state)
+{
+	(void)state;
+	char said[4096];
+	if (!wraps((void *)image_path)) skip();
+	assert_int_equal(child(relative_folders, said, sizeof said), 0);
+}
+
 /* ---- Builds ---- */
 
 static bool same(const char *a, const char *b)
@@ -401,6 +518,45 @@ static void test_notes(void **state)
 		}
 }
 
+/* A signal while a file is read is no end of it; an error is, and a file without memory to read it has no identity. */
+static void test_reading_fails(void **state)
+{
+	(void)state;
+	char bytes[300];
+	cache_key whole, k;
+	if (!wraps((void *)image_path)) skip();
+	for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (char)i;
+	put(in("plain"), bytes, sizeof bytes);
+	whole = cache_digest(bytes, sizeof bytes);
+	for (int at = 1; at <= 4; at++) { /* the head; what there is; the end */
+		refuse("pread", at, EINTR);
+		assert_true(image_identity(in("plain"), &k));
+		assert_memory_equal(&k, &whole, sizeof k);
+		assert_true(seam.calls >= 3);
+	}
+	refuse("pread", 1, EIO); /* no ELF file then, but bytes */
+	assert_true(image_identity(in("plain"), &k));
+	assert_memory_equal(&k, &whole, sizeof k);
+	for (int at = 2; at <= 3; at++) {
+		refuse("pread", at, EIO);
+		assert_false(image_identity(in("plain"), &k));
+	}
+	if (FAULTY_MALLOC) {
+		seam.name = NULL;
+		faulty.fail_at = 1;
+		for (bool all = false; !all; faulty.fail_at++) {
+			faulty.calls = 0;
+			faulty.armed = true;
+			bool good = image_identity(in("plain"), &k);
+			faulty.armed = false;
+			all = faulty.calls < faulty.fail_at;
+			assert_int_equal(good, all);
+		}
+		assert_true(faulty.fail_at > 3); /* both were asked for */
+		assert_memory_equal(&k, &whole, sizeof k);
+	}
+}
+
 static void with_cache(void)
 {
 	bool cached = false;
@@ -439,6 +595,7 @@ int main(int argc, char **argv)
 	if (n <= 0 || !getcwd(here, sizeof here)) return 1;
 	self[n] = 0;
 	if (argc == 2 && strcmp(argv[1], "--objects") == 0) return (int)use(&ours, NULL);
+	if (argc == 2 && strcmp(argv[1], "--told") == 0) told_nothing();
 	if (argc == 4 && strcmp(argv[1], "--library") == 0) {
 		api a = of_library(argv[2]);
 		return chdir(argv[3]) ? 91 : (int)use(&a, NULL);
@@ -447,6 +604,7 @@ int main(int argc, char **argv)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {T(test_paths), T(test_removed_file), T(test_relative_library_after_chdir),
 		T(test_relative_search), T(test_program_without_folder), T(test_helper), T(test_builds), T(test_notes),
-		T(test_hostile_heads), T(test_cache_knows_the_build)};
+		T(test_hostile_heads), T(test_cache_knows_the_build), T(test_lists_of_mappings),
+		T(test_loader_tells_nothing), T(test_reading_fails)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,51 @@
 
 static char folder[64], path[128], victim[128];
 
+/* ---- What the system refuses, by the linker's --wrap (Makefile: OUTPUT_CALLS) ---- */
+
+static struct {
+	const char *name;        /* of the call that fails */
+	int error, times;        /* so often */
+	void (*meanwhile)(void); /* between a look at a path and what follows it; null: nothing */
+} seam;
+
+static bool refused(const char *name)
+{
+	if (!seam.name || seam.times == 0 || strcmp(seam.name, name) != 0) return false;
+	seam.times--;
+	errno = seam.error;
+	return true;
+}
+static void refuse(const char *name, int error, int times)
+{
+	seam.name = name;
+	seam.error = error;
+	seam.times = times;
+}
+#define WRAP(type, name, parameters, arguments)                                                                        \
+	type __real_##name parameters;                                                                                 \
+	type __wrap_##name parameters;                                                                                 \
+	type __wrap_##name parameters                                                                                  \
+	{                                                                                                              \
+		return refused(#name) ? -1 : __real_##name arguments;                                                  \
+	}
+WRAP(int, open, (const char *a, int b, mode_t c), (a, b, c))
+WRAP(ssize_t, write, (int a, const void *b, size_t c), (a, b, c))
+WRAP(ssize_t, pread, (int a, void *b, size_t c, off_t d), (a, b, c, d))
+WRAP(int, fcntl, (int a, int b, long c), (a, b, c))
+WRAP(int, fstat, (int a, struct stat *b), (a, b))
+WRAP(int, ftruncate, (int a, off_t b), (a, b))
+int __real_lstat(const char *, struct stat *);
+int __wrap_lstat(const char *, struct stat *);
+int __wrap_lstat(const char *p, struct stat *st)
+{
+	int result = __real_lstat(p, st);
+	void (*meanwhile)(void) = seam.meanwhile;
+	seam.meanwhile = NULL;
+	if (meanwhile) meanwhile();
+	return result;
+}
+
 static void put(const char *at, const char *text)
 {
 	int fd = open(at, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -60,6 +105,7 @@ static mode_t type(const char *at)
 static int setup(void **state)
 {
 	(void)state;
+	memset(&seam, 0, sizeof seam);
 	strcpy(folder, "/tmp/blk_new_file_XXXXXX");
 	if (!mkdtemp(folder)) return -1;
 	snprintf(path, sizeof path, "%s/x.npy", folder);
@@ -379,6 +425,154 @@ static void test_overwrite(void **state)
 	assert_int_equal(errno, EEXIST);
 }
 
+/* Nothing is written where the file that is there cannot be looked at, or cut; what is read or written in part fails. */
+static void test_overwrite_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *call;
+		int error, times;
+		bool good;
+		const char *left;
+	} rows[] = {{"ftruncate", EPERM, 1, false, "old"}, {"pread", EIO, 1, false, ""},
+		{"pread", EINTR, 2, true, "new"}, {"write", ENOSPC, 1, false, ""}, {"write", EINTR, 2, true, "new"}};
+	put(victim, "new");
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		put(path, "old");
+		int to = overwrite_open(path), from = open(victim, O_RDONLY);
+		assert_true(to >= 0 && from >= 0);
+		refuse(rows[i].call, rows[i].error, rows[i].times);
+		bool good = overwrite(to, from);
+		int why = errno, left = seam.times;
+		seam.name = NULL;
+		assert_int_equal(good, rows[i].good);
+		assert_int_equal(left, 0);
+		if (!good) assert_int_equal(why, rows[i].error);
+		assert_string_equal(get(path), rows[i].left);
+		close(to);
+		close(from);
+	}
+	int to = overwrite_open(path);
+	assert_true(overwrite_only_name(to));
+	refuse("fstat", EIO, 1);
+	assert_false(overwrite_only_name(to));
+	refuse("fstat", EIO, 1);
+	assert_int_equal(overwrite_open(path), -1);
+	seam.name = NULL;
+	close(to);
+}
+
+/* A folder where nothing can be made, by each of the reasons that say so, and by one that does not. */
+static void test_folder_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		int error;
+		bool good;
+	} rows[] = {{EACCES, true}, {EPERM, true}, {EROFS, true}, {ENOSPC, false}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		put(path, "old");
+		ino_t was = status_of(path).st_ino;
+		refuse("open", rows[i].error, 1);
+		bool good = output_text(path, "new");
+		int why = errno;
+		seam.name = NULL;
+		assert_int_equal(good, rows[i].good);
+		if (!good) assert_int_equal(why, rows[i].error);
+		assert_string_equal(get(path), good ? "new" : "old");
+		assert_int_equal(status_of(path).st_ino, was);
+		assert_int_equal(files(), 1);
+	}
+}
+
+/* What is mounted by itself is written only where the bytes can be kept, and cut. */
+static void test_mounted_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *call;
+		int error, why;
+	} rows[] = {{"fcntl", EMFILE, EBUSY}, {"ftruncate", EPERM, EPERM}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		put(path, "old");
+		refuse(rows[i].call, rows[i].error, 1);
+		assert_false(output_mounted(busy, "new"));
+		assert_int_equal(errno, rows[i].why);
+		assert_int_equal(seam.times, 0);
+		seam.name = NULL;
+		assert_string_equal(get(path), "old");
+		assert_int_equal(files(), 1);
+	}
+}
+
+static void becomes_a_file(void)
+{
+	unlink(path);
+	put(path, "precious");
+}
+static void goes(void)
+{
+	unlink(path);
+}
+/* A pipe that is something else by the time that it is opened. */
+static void test_changed_in_between(void **state)
+{
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	seam.meanwhile = becomes_a_file;
+	assert_false(output_text(path, "x"));
+	assert_int_equal(errno, EEXIST);
+	assert_string_equal(get(path), "precious");
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	seam.meanwhile = goes;
+	assert_false(output_text(path, "x"));
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(files(), 0);
+	refuse("fstat", EIO, 1); /* what cannot be looked at was no file a moment ago */
+	assert_true(output_text("/dev/null", "x"));
+	assert_int_equal(seam.times, 0);
+}
+
+static int tried;
+static int always_there(const char *p, int flags, unsigned mode)
+{
+	(void)p, (void)flags, (void)mode;
+	tried++;
+	return errno = EEXIST, -1;
+}
+static ssize_t nothing(int fd, const void *from, size_t n)
+{
+	(void)fd, (void)from, (void)n;
+	return 0;
+}
+/* No end of tries, no room for a name, and a disk that takes nothing and says nothing. */
+static void test_no_name(void **state)
+{
+	(void)state;
+	new_file f;
+	cache_files files_of = cache_system_files;
+	files_of.open = always_there;
+	tried = 0;
+	assert_false(new_file_open(&f, &files_of, path, 0666));
+	assert_int_equal(errno, EEXIST);
+	assert_true(tried > 1 && tried < 1000);
+	char *far = malloc(8192);
+	memset(far, '/', 8191);
+	far[8190] = 'x';
+	far[8191] = 0;
+	tried = 0;
+	assert_false(new_file_open(&f, &files_of, far, 0666));
+	assert_int_equal(errno, ENAMETOOLONG);
+	assert_int_equal(tried, 0);
+	free(far);
+	files_of = cache_system_files;
+	files_of.write = nothing;
+	assert_false(write_two(&files_of));
+	assert_int_equal(errno, EIO);
+	assert_int_equal(files(), 0);
+}
+
 static void test_links(void **state)
 {
 	(void)state;
@@ -501,6 +695,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {T(test_each_call_fails), T(test_goes_on), T(test_modes), T(test_kept_modes),
 		T(test_kept_owners), T(test_mounted), T(test_closed_folder), T(test_overwrite), T(test_links),
-		T(test_devices), T(test_pipe), T(test_descriptors), T(test_long_names), T(test_signals)};
+		T(test_devices), T(test_pipe), T(test_descriptors), T(test_long_names), T(test_signals),
+		T(test_overwrite_refused), T(test_folder_refused), T(test_mounted_refused), T(test_changed_in_between),
+		T(test_no_name)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include <cmocka.h>
 
@@ -63,6 +64,19 @@ static void parts(void **state)
 	free(said.at);
 }
 
+/* A line that quotes the source has its number, and a bar or nothing more; one that is set in belongs to the one above. */
+static void lines_of_a_message(void **state)
+{
+	(void)state;
+	growing said = {0};
+	says(&said, "a\n   12 |\n   \n   c\n12 apples\n7\nd\n   ",
+		"<a\n   12 |\n   \n   c>"
+		"<12 apples\n7>"
+		"<d\n   >");
+	says(&said, "\n", ""); /* nothing is told of nothing */
+	free(said.at);
+}
+
 /* Without memory to remember, a message is told again. */
 static void without_memory(void **state)
 {
@@ -73,9 +87,22 @@ static void without_memory(void **state)
 	free(said.at);
 }
 
+/* What cannot be said in this locale fails, and with it all that follows. */
+static void no_text(void **state)
+{
+	(void)state;
+	growing t = {0};
+	grow_format(&t, "%d", 5);
+	grow_format(&t, "%lc", (wint_t)0x4e00);
+	assert_true(t.failed);
+	grow_format(&t, "%d", 6);
+	assert_string_equal(t.at, "5");
+	free(t.at);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_once), cmocka_unit_test(parts), cmocka_unit_test(without_memory)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(each_once), cmocka_unit_test(parts),
+		cmocka_unit_test(without_memory), cmocka_unit_test(lines_of_a_message), cmocka_unit_test(no_text)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,6 +144,15 @@ static void test_no_job(void **state)
 	fd = open("/dev/zero", O_RDWR);
 	assert_int_equal(run_trial(fd), 2);
 	close(fd);
+	job unwritable = make_job(); /* a block that cannot be mapped as it must be */
+	char name[64];
+	snprintf(name, sizeof name, "/proc/self/fd/%d", unwritable.fd);
+	fd = open(name, O_RDONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(run_trial(fd), 2);
+	assert_int_equal(unwritable.share->state, TUNE_STARTING);
+	close(fd);
+	end_job(&unwritable);
 	static const struct {
 		const char *magic;
 		uint64_t bytes;
@@ -200,6 +209,10 @@ static void fewer_arguments(job *j)
 static void too_large(job *j)
 {
 	j->buffers[0].bytes = UINT64_MAX;
+}
+static void too_long(job *j)
+{
+	j->share->text_bytes = UINT64_MAX - 16;
 }
 static void other_promises(job *j)
 {
@@ -259,6 +272,7 @@ static void test_jobs(void **state)
 		{"a type", null_argument, BLK_ERROR_TYPE, "none that blk_buf"},
 		{"addresses", addresses, BLK_ERROR_ARGUMENT, "scale cannot be tuned in isolation"},
 		{"a buffer", too_large, BLK_ERROR_MEMORY, "more than memory can hold"},
+		{"a text", too_long, BLK_ERROR_MEMORY, "out of memory"},
 		{"promises", other_promises, BLK_ERROR_INTERNAL, "copies of the arguments keep other promises"},
 		{"a define", bad_define, BLK_ERROR_COMPILE, "NOTHING"}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
