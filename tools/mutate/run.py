@@ -34,8 +34,8 @@ CLOCK = {"test_tune", "test_bench", "run/tune.sh"}
 MEMORY, FILE = 8 << 30, 1 << 30  # what a mutant may take
 # A mutant that replaces files may replace the machine's devices, where it runs as root: it gets devices of its own.
 DEVICES = """mount -t tmpfs none /mnt && cd /mnt && mknod -m 666 null c 1 3 && mknod -m 666 zero c 1 5 && mknod -m 666 full c 1 7 &&
-mknod -m 666 random c 1 8 && mknod -m 666 urandom c 1 9 && mkdir shm && ln -s /proc/self/fd fd && cd "$OLDPWD" && mount --move /mnt /dev &&
-exec "$@" """
+mknod -m 666 random c 1 8 && mknod -m 666 urandom c 1 9 && mkdir shm && ln -s /proc/self/fd fd && ln -s fd/0 stdin && ln -s fd/1 stdout &&
+ln -s fd/2 stderr && mkdir pts && mount --bind /dev/pts pts && ln -s pts/ptmx ptmx && mknod -m 666 tty c 5 0 && cd "$OLDPWD" && mount --move /mnt /dev && exec "$@" """
 
 
 def confined():
@@ -78,7 +78,7 @@ def attempt(folder, command, mutant, wall, cpu=0, trace=None):
         environment["BLK_MUTANT_TRACE"] = trace
 
     def limits():
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))  # guards are addresses only
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if cpu:
