@@ -142,7 +142,7 @@ static bool read_header(program *p, bytes *unit)
 	p->folders = head;
 	while (*string(&head)) {}
 	p->files = head;
-	return version >= 2 && version <= 4 && p->line_range && p->opcode_base && !head.bad;
+	return version >= 2 && version <= 4 && p->line_range && p->opcode_base; /* what was cut off has no files */
 }
 
 /* A row begins.  True: the one before held the address. */
@@ -237,7 +237,7 @@ bool cpu_line_find(const void *elf, size_t n, uint64_t pc, cpu_line *line)
 		if (!section(&o, i, &s) || !has_name(&o, &s, ".debug_line")) continue;
 		const unsigned char *start = o.file + s.sh_offset;
 		bytes all = {start, start + s.sh_size, false};
-		while (all.at < all.end) {
+		for (;;) {
 			program p = {.object = &o, .section = i, .start = start};
 			bytes unit = sub(&all, take(&all, 4));
 			if (unit.bad) break;

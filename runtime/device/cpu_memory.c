@@ -75,11 +75,10 @@ static void watch_forks(void)
 static uint64_t mappings(const char *limit)
 {
 	enum { USUAL = 65530 };
-	char line[32] = "";
+	char line[32];
 	FILE *f = fopen(limit, "re");
-	if (f && !fgets(line, sizeof line, f)) line[0] = 0;
+	unsigned long long n = f && fgets(line, sizeof line, f) ? strtoull(line, NULL, 10) : 0;
 	if (f) fclose(f);
-	unsigned long long n = strtoull(line, NULL, 10);
 	return n ? n : USUAL;
 }
 

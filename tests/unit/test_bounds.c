@@ -248,6 +248,55 @@ static void chosen_pointers(void **state)
 	blk_device_close(d);
 }
 
+/* Beyond all guards an address is told by the buffer that is nearest, on either side, and no index is called negative. */
+static void far_from_all(void **state)
+{
+	(void)state;
+	enum { MIB = 1 << 20, SIZE = 64 * MIB };
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, poke);
+	blk_buffer *buffers[3], *low, *high;
+	for (int i = 0; i < 3; i++) OK(blk_buffer_create(d, SIZE, &buffers[i]));
+	char *hole = blk_buffer_pointer(buffers[1]);
+	low = blk_buffer_pointer(buffers[0]) < blk_buffer_pointer(buffers[2]) ? buffers[0] : buffers[2];
+	high = low == buffers[0] ? buffers[2] : buffers[0];
+	char *below = blk_buffer_pointer(low), *above = blk_buffer_pointer(high);
+	bool between = below < hole && hole < above; /* else the system chose other places */
+	blk_buffer_free(buffers[1]);
+	for (int i = 0; between && i < 4; i++) {
+		blk_buffer *y = i % 2 ? high : low, *x = i % 2 ? low : high, *nearest = i < 2 ? high : low;
+		char *address = i < 2 ? above - 8 * MIB : below + SIZE + 8 * MIB, text[200];
+		snprintf(text, sizeof text,
+			"k.blk:3: memory is written outside all buffers: at offset %ld of %s, which has %d bytes and "
+			"is the nearest\n",
+			(long)(address - (char *)blk_buffer_pointer(nearest)), nearest == y ? "y" : "x", SIZE);
+		FAULTS(blk_launch(k, NULL, NULL,
+			       BLK_ARGS(
+				       blk_buf(y), blk_buf(x), blk_i64((address - (char *)blk_buffer_pointer(y)) / 4))),
+			text, "hint: compare the mask with the number of elements");
+	}
+	blk_device_close(d);
+	if (!between) skip();
+}
+
+/* Two parameters with one buffer: what was written is told by the one that is written, what was read by the first. */
+static void shared_buffer(void **state)
+{
+	(void)state;
+	static const char peek[] = "kernel peek(x: *const f32, y: *f32, i: i64, k: i64) grid(1)\n"
+				   "{\n"
+				   "    store(y + k, load(x + i));\n"
+				   "}\n";
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, peek);
+	blk_buffer *b = zeros(d, 400);
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(b), blk_buf(b), blk_i64(100000), blk_i64(0))),
+		"k.blk:3: memory is read outside x, which has 400 bytes: at offset 400000\n");
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(b), blk_buf(b), blk_i64(0), blk_i64(100000))),
+		"k.blk:3: memory is written outside y, which has 400 bytes: at offset 400000\n");
+	blk_device_close(d);
+}
+
 /* A mask is spoken of where one would have helped. */
 static void hints(void **state)
 {
@@ -337,22 +386,22 @@ static void pointers(void **state)
 	}
 	/* An address out of a table: of a buffer, of none, and of none where the caller's memory takes part. */
 	blk_device *d = open_device("cpu:checked");
-	blk_kernel *k = make(d, "kernel k(t: *const i64, y: *f32) grid(1) {\n"
-				" let p = load(t).to(*f32);\n store(p + arange(0, 16), 1.0);\n store(y, 0.0); }");
+	blk_kernel *k = make(d, "kernel k(t: *const i64, y: *f32, v: f32) grid(1) {\n"
+				" let p = load(t).to(*f32);\n store(p + arange(0, 16), v);\n store(y, 0.0); }");
 	blk_buffer *t = zeros(d, 8), *a = zeros(d, 64), *b = zeros(d, 60), *y = zeros(d, 4);
 	float room[16];
 	int64_t address = (int64_t)(uintptr_t)blk_buffer_pointer(a);
 	OK(blk_buffer_write(t, 0, &address, 8));
-	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_buf(y))));
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_buf(y), blk_f32(1))));
 	address = (int64_t)(uintptr_t)blk_buffer_pointer(b);
 	OK(blk_buffer_write(t, 0, &address, 8));
-	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_buf(y))),
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_buf(y), blk_f32(1))),
 		"k.blk:3: 4 bytes are written outside a buffer that is no argument, which has 60 bytes: at offset 60");
 	address = (int64_t)(uintptr_t)room;
 	OK(blk_buffer_write(t, 0, &address, 8));
-	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_buf(y))),
+	FAULTS(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_buf(y), blk_f32(1))),
 		"k.blk:3: 4 bytes are written outside all buffers");
-	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_ptr(own))));
+	OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(t), blk_ptr(own), blk_f32(1))));
 	assert_true(room[15] == 1);
 	blk_device_close(d);
 }
@@ -592,6 +641,18 @@ static void fast_fault(void)
 	blk_launch(k, NULL, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(INT64_C(1) << 60)));
 }
 
+/* A fault that the host ignores is no signal that somebody sent: the system ends the process. */
+static void ignored_fault(void)
+{
+	volatile char *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	signal(SIGSEGV, SIG_IGN);
+	alarm(20);
+	if (page == MAP_FAILED || !cpu_traps_arm()) _exit(1);
+	kill(getpid(), SIGSEGV);
+	*page = 1;
+	_exit(2);
+}
+
 /* What is not a kernel's fault ends the process as it did. */
 static void deaths(void **state)
 {
@@ -602,6 +663,26 @@ static void deaths(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 	status = in_child(fast_fault);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	status = in_child(ignored_fault);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+/* Launches of several devices run at once: the last one that ends takes the handler away. */
+static void nested_launches(void **state)
+{
+	(void)state;
+	struct sigaction before, now;
+	sigaction(SIGSEGV, NULL, &before);
+	static const bool armed[] = {true, true, false};
+	for (int i = 0; i < 3; i++) {
+		if (i == 0) assert_true(cpu_traps_arm() && cpu_traps_arm());
+		if (i) cpu_traps_disarm();
+		sigaction(SIGSEGV, NULL, &now);
+		assert_int_equal(now.sa_sigaction != before.sa_sigaction, armed[i]);
+	}
+	cpu_traps_disarm(); /* one too many: nothing is there */
+	sigaction(SIGSEGV, NULL, &now);
+	assert_ptr_equal(now.sa_sigaction, before.sa_sigaction);
 }
 
 /* ---- handlers that follow ours ---- */
@@ -963,6 +1044,45 @@ static size_t guards_by(const char *text)
 	return n;
 }
 
+/* Where pages cannot be had the buffer cannot, and nothing is touched. */
+static void without_pages(void)
+{
+	struct rlimit limit = {1 << 28, 1 << 28};
+	cpu_memory *m;
+	uint64_t at;
+	if (setrlimit(RLIMIT_DATA, &limit) || cpu_memory_create(CPU_GUARDED, 3, &m)) _exit(1);
+	_exit(cpu_memory_allocate(m, 1 << 30, &at) ? 2 : 0);
+}
+
+/* Large buffers are as the system gives them, zero, but under checks; small ones are not. */
+static void large_memory(void **state)
+{
+	(void)state;
+	static const struct {
+		cpu_mode mode;
+		size_t bytes;
+		unsigned char fresh;
+	} rows[] = {{CPU_GUARDED, 64 << 10, 0xff}, {CPU_GUARDED, (64 << 10) + 1, 0}, {CPU_GUARDED, 1 << 20, 0},
+		{CPU_CHECKED, 64 << 10, 0xff}, {CPU_CHECKED, (64 << 10) + 1, 0xff}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		cpu_memory *m;
+		uint64_t at;
+		assert_int_equal(cpu_memory_create(rows[i].mode, 3, &m), CPU_OK);
+		assert_true(cpu_memory_allocate(m, rows[i].bytes, &at));
+		for (size_t k = 0; k < rows[i].bytes; k++)
+			assert_int_equal(((const unsigned char *)(uintptr_t)at)[k], rows[i].fresh);
+		cpu_memory_release(m, at);
+		cpu_memory_destroy(m);
+	}
+#ifndef __SANITIZE_ADDRESS__
+	int status = in_child(without_pages);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+#else
+	(void)without_pages;
+#endif
+}
+
 static void how_many_guards(void **state)
 {
 	(void)state;
@@ -971,6 +1091,7 @@ static void how_many_guards(void **state)
 	assert_int_equal(guards_by("8"), 2);
 	assert_int_equal(guards_by(""), 16382);
 	assert_int_equal(guards_by("none\n"), 16382);
+	assert_int_equal(cpu_memory_guards("/"), 16382); /* which can be opened, and not read */
 	assert_int_equal(cpu_memory_guards("/nowhere/at/all"), 16382);
 	getrlimit(RLIMIT_AS, &before);
 	now = before;
@@ -1230,10 +1351,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup(name, setup)
 		T(missing_mask), T(everywhere_around), T(copied_pattern), T(kinds_of_access), T(over_the_end),
-		T(chosen_pointers), T(hints), T(masked), T(pointers), T(asserts_and_prints), T(names_of_modes),
-		T(from_the_cache), T(faults_of_the_host), T(deaths), T(other_handlers), T(blocked_signals),
-		T(launch_after_a_fault), T(forks), T(forks_beside_buffers), T(several_devices), T(many_buffers),
-		T(how_many_guards), T(guards_are_shared), T(advice), T(mappings_are_left), T(fresh_memory),
-		T(no_guards), T(lines), T(lines_of_anything), T(scratch)};
+		T(chosen_pointers), T(far_from_all), T(shared_buffer), T(hints), T(masked), T(pointers),
+		T(asserts_and_prints), T(names_of_modes), T(from_the_cache), T(faults_of_the_host), T(deaths),
+		T(nested_launches), T(other_handlers), T(blocked_signals), T(launch_after_a_fault), T(forks),
+		T(forks_beside_buffers), T(several_devices), T(many_buffers), T(how_many_guards), T(guards_are_shared),
+		T(advice), T(mappings_are_left), T(fresh_memory), T(large_memory), T(no_guards), T(lines),
+		T(lines_of_anything), T(scratch)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,6 +137,7 @@ static void opcodes(void **state)
 		{CODE("\3\6\1\2\4\3\x82\x7f\1\2\4" END), 7, 7 - 126},
 		{CODE("\3\6\1\32\2\4" END), 7, 6},              /* special 26: (26 - 10) / 4 bytes, lines -1 + 0 */
 		{CODE("\3\6\13\35\2\4" END), 7, 9},             /* 11: no bytes, line + 0; 29: 4 bytes, lines -1 + 3 */
+		{CODE("\3\6\12\2\4" END), 6, 0},                /* 10, the first: no bytes, line - 1 */
 		{CODE("\1\11\4\0\3\1\1\2\4" END), 1, 2},        /* 4 bytes more, as two bytes say */
 		{CODE("\1\10\3\1\1" END), 1, 1},                /* as special 255 has them: 61 */
 		{CODE("\1\5\7\6\7\2\4\3\1\1\2\4" END), 1, 2},   /* columns, statements, blocks: skipped */

@@ -2,6 +2,10 @@
 #include "cpu_fixture.h"
 
 #include <elf.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char source[] = "func @f(%y: *f32, %x: f32) {\n"
 			     "  %c = const {value=0.1} : f32\n  %a = mul %x, %c : f32\n"
@@ -160,7 +164,7 @@ static void chosen_lies(void **state)
 	size_t n;
 	unsigned char *object = sample(&t, &n), *copy = malloc(n);
 	Elf64_Ehdr *h = (Elf64_Ehdr *)copy;
-	for (int lie = 0; lie < 10; lie++) {
+	for (int lie = 0; lie < 13; lie++) {
 		memcpy(copy, object, n);
 		int want = CPU_BAD_OBJECT;
 		Elf64_Shdr *code = NULL, *names = section_of_type(copy, SHT_STRTAB),
@@ -181,6 +185,9 @@ static void chosen_lies(void **state)
 		case 6: r->r_info = ELF64_R_INFO(123456, R_X86_64_PLT32); break;
 		case 7: r->r_info = ELF64_R_INFO(ELF64_R_SYM(r->r_info), 200), want = CPU_UNSUPPORTED; break;
 		case 8: copy[names->sh_offset + names->sh_size - 1] = 'x'; break;
+		case 9: h->e_ident[EI_CLASS] = ELFCLASS32; break;
+		case 10: h->e_ident[EI_DATA] = ELFDATA2MSB; break;
+		case 11: h->e_type = ET_EXEC; break;
 		default: /* a function that nobody has */
 			for (char *p = (char *)copy; p < (char *)copy + n - 6; p++)
 				if (memcmp(p, "expm1f", 7) == 0) memcpy(p, "expm1g", 7);
@@ -472,10 +479,104 @@ static void handmade_lies(void **state)
 	}
 }
 
+/* ---- sections, by hand ---- */
+
+/* The object with one section more, and its relocation to that section's symbol, 2; `memory` bytes of it. */
+static void with_data(unsigned char *object, const unsigned char *code, uint64_t memory, uint64_t flags)
+{
+	enum { MORE_SYMBOLS = TABLE_AT + 6 * 64, DATA_AT = MORE_SYMBOLS + 3 * sizeof(Elf64_Sym) };
+	by_hand(object, code, R_X86_64_64, 2, 0);
+	Elf64_Ehdr *h = (Elf64_Ehdr *)object;
+	Elf64_Shdr *table = (Elf64_Shdr *)(object + TABLE_AT);
+	Elf64_Sym *symbols = (Elf64_Sym *)(object + MORE_SYMBOLS);
+	memcpy(symbols, object + SYMBOLS_AT, 2 * sizeof *symbols);
+	symbols[2] = (Elf64_Sym){.st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT), .st_shndx = 5};
+	((Elf64_Rela *)(object + RELA_AT))->r_info = ELF64_R_INFO(2, R_X86_64_64);
+	h->e_shnum = 6;
+	table[3].sh_offset = MORE_SYMBOLS;
+	table[3].sh_size = 3 * sizeof *symbols;
+	table[5] = (Elf64_Shdr){.sh_type = memory > 8 ? SHT_NOBITS : SHT_PROGBITS,
+		.sh_flags = SHF_ALLOC | flags,
+		.sh_offset = DATA_AT,
+		.sh_size = memory,
+		.sh_addralign = 8};
+	memcpy(object + DATA_AT, "\x29\0\0\0\0\0\0", 8);
+}
+enum { WITH_DATA = BY_HAND + 64 + 3 * sizeof(Elf64_Sym) + 8 };
+
+/* How the system lets that address be used. */
+static void access_of(const void *at, char access[5])
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512], now[5];
+	unsigned long from, to;
+	strcpy(access, "none");
+	while (maps && fgets(line, sizeof line, maps))
+		if (sscanf(line, "%lx-%lx %4s", &from, &to, now) == 3 && address(at) >= from && address(at) < to)
+			memcpy(access, now, 5);
+	fclose(maps);
+}
+
+/* Code is executed, variables are written, constants are neither. */
+static void parts(void **state)
+{
+	(void)state;
+	/* movabs $data, %rax; incl (%rax); mov (%rax), %eax; ret */
+	static const unsigned char count[16] = {0x48, 0xb8, [10] = 0xff, 0, 0x8b, 0, 0xc3},
+				   where[16] = {0x48, 0xb8, [10] = 0xc3};
+	unsigned char object[WITH_DATA];
+	char access[5];
+	cpu_object *o;
+	with_data(object, count, 8, SHF_WRITE);
+	assert_int_equal(cpu_object_load(object, sizeof object, "f", &o, NULL, 0), CPU_OK);
+	int (*f)(void) = (int (*)(void))(uintptr_t)cpu_object_kernel(o);
+	assert_int_equal(f(), 0x2a);
+	assert_int_equal(f(), 0x2b);
+	cpu_object_free(o);
+	for (int i = 0; i < 2; i++) {
+		with_data(object, where, 8, i ? SHF_WRITE : 0);
+		assert_int_equal(cpu_object_load(object, sizeof object, "f", &o, NULL, 0), CPU_OK);
+		int *(*data)(void) = (int *(*)(void))(uintptr_t)cpu_object_kernel(o);
+		assert_int_equal(*data(), 0x29);
+		access_of(data(), access);
+		assert_string_equal(access, i ? "rw-p" : "r--p");
+		cpu_object_free(o);
+	}
+}
+
+/* Where there is no memory for the code, nothing of the process's own is given back: 0 if so. */
+static int refused_memory(void)
+{
+	static const unsigned char where[16] = {0x48, 0xb8, [10] = 0xc3};
+	unsigned char object[WITH_DATA];
+	struct rlimit limit = {1 << 28, 1 << 28};
+	cpu_object *o;
+	char *low = mmap((void *)(1 << 20), 4096, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (low == MAP_FAILED) return 2;
+	with_data(object, where, 1 << 29, SHF_WRITE);
+	if (setrlimit(RLIMIT_AS, &limit)) return 2;
+	if (cpu_object_load(object, sizeof object, "f", &o, NULL, 0) != CPU_NO_MEMORY) return 1;
+	*(volatile char *)low = 1;
+	return 0;
+}
+static void no_memory(void **state)
+{
+	(void)state;
+	int status;
+	pid_t child = fork();
+	if (child == 0) _exit(refused_memory());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 2) skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(loads_and_runs), cmocka_unit_test(name_of_a_function),
 		cmocka_unit_test(no_writable_code), cmocka_unit_test(every_prefix), cmocka_unit_test(every_byte),
-		cmocka_unit_test(chosen_lies), cmocka_unit_test(relocations), cmocka_unit_test(handmade_lies)};
+		cmocka_unit_test(chosen_lies), cmocka_unit_test(relocations), cmocka_unit_test(handmade_lies),
+		cmocka_unit_test(parts), cmocka_unit_test(no_memory)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
