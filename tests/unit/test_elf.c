@@ -536,9 +536,9 @@ static void parts(void **state)
 	for (int i = 0; i < 2; i++) {
 		with_data(object, where, 8, i ? SHF_WRITE : 0);
 		assert_int_equal(cpu_object_load(object, sizeof object, "f", &o, NULL, 0), CPU_OK);
-		int *(*data)(void) = (int *(*)(void))(uintptr_t)cpu_object_kernel(o);
-		assert_int_equal(*data(), 0x29);
-		access_of(data(), access);
+		int *(*where_from)(void) = (int *(*)(void))(uintptr_t)cpu_object_kernel(o);
+		assert_int_equal(*where_from(), 0x29);
+		access_of(where_from(), access);
 		assert_string_equal(access, i ? "rw-p" : "r--p");
 		cpu_object_free(o);
 	}

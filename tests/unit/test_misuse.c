@@ -452,6 +452,14 @@ static CUresult no_time(float *ms, CUevent a, CUevent b)
 	*ms = 0;
 	return 0;
 }
+/* The first two copies, which here end too soon, are not counted. */
+static int copies;
+static CUresult uneven(float *ms, CUevent a, CUevent b)
+{
+	(void)a, (void)b;
+	*ms = ++copies <= 2 ? 0.125f : copies == 7 ? 0.25f : 0.5f;
+	return 0;
+}
 static void test_bandwidth(void **state)
 {
 	(void)state;
@@ -471,6 +479,13 @@ static void test_bandwidth(void **state)
 	d->info.total_memory = 1 << 16;
 	OK(blk_device_bandwidth(d, &rate));
 	assert_true(rate == 0);
+	blk_device_close(d);
+	api.cuEventElapsedTime = uneven;
+	OK(device_open_with("cuda", &still, &d));
+	copies = 0;
+	OK(blk_device_bandwidth(d, &rate));
+	assert_true(rate == 2.0 * (1 << 27) / 0.25e-3);
+	assert_int_equal(copies, 12);
 	blk_device_close(d);
 }
 

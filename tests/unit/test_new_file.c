@@ -226,6 +226,26 @@ static void test_goes_on(void **state)
 	assert_int_equal(taken, 2);
 }
 
+/* A write of interrupted_nothing is the device's fault, whatever went wrong before it. */
+static int empty_writes;
+static ssize_t interrupted_nothing(int fd, const void *from, size_t n)
+{
+	(void)fd, (void)from, (void)n;
+	if (++empty_writes > 3) return errno = EBADF, -1; /* it goes on and on */
+	return errno = EINTR, 0;
+}
+static void test_empty_write(void **state)
+{
+	(void)state;
+	cache_files f = cache_system_files;
+	f.write = interrupted_nothing;
+	empty_writes = 0;
+	assert_false(write_two(&f));
+	assert_int_equal(errno, EIO);
+	assert_int_equal(empty_writes, 1);
+	assert_int_equal(files(), 0);
+}
+
 /* ---- What stands at the path ---- */
 
 static bool output_text(const char *at, const char *text)
@@ -647,6 +667,23 @@ static void test_descriptors(void **state)
 	assert_int_equal(type("/dev/stdout"), S_IFLNK);
 }
 
+/* Also the first of them, whose name is not its own. */
+static void test_descriptor_zero(void **state)
+{
+	(void)state;
+	static const char *const paths[] = {"/dev/fd/0", "/dev/stdin"};
+	put(victim, "first ");
+	int saved = dup(0), fd = open(victim, O_WRONLY | O_APPEND);
+	assert_int_equal(dup2(fd, 0), 0);
+	close(fd);
+	for (int i = 0; i < 2; i++) assert_true(output_text(paths[i], "more "));
+	if (saved >= 0)
+		dup2(saved, 0), close(saved);
+	else
+		close(0);
+	assert_string_equal(get(victim), "first more more ");
+}
+
 static void test_long_names(void **state)
 {
 	(void)state;
@@ -693,10 +730,10 @@ static void test_signals(void **state)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {T(test_each_call_fails), T(test_goes_on), T(test_modes), T(test_kept_modes),
-		T(test_kept_owners), T(test_mounted), T(test_closed_folder), T(test_overwrite), T(test_links),
-		T(test_devices), T(test_pipe), T(test_descriptors), T(test_long_names), T(test_signals),
-		T(test_overwrite_refused), T(test_folder_refused), T(test_mounted_refused), T(test_changed_in_between),
-		T(test_no_name)};
+	const struct CMUnitTest tests[] = {T(test_each_call_fails), T(test_goes_on), T(test_empty_write), T(test_modes),
+		T(test_kept_modes), T(test_kept_owners), T(test_mounted), T(test_closed_folder), T(test_overwrite),
+		T(test_links), T(test_devices), T(test_pipe), T(test_descriptors), T(test_descriptor_zero),
+		T(test_long_names), T(test_signals), T(test_overwrite_refused), T(test_folder_refused),
+		T(test_mounted_refused), T(test_changed_in_between), T(test_no_name)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,6 +55,7 @@ static void test_device_names(void **state)
 	FAILS(BLK_ERROR_ARGUMENT, "no device is called", device_open_with("gpu", &fake_seams, &d));
 	assert_null(d);
 	FAILS(BLK_ERROR_ARGUMENT, "no device is called", device_open_with("cuda:", &fake_seams, &d));
+	FAILS(BLK_ERROR_ARGUMENT, "no device is called", device_open_with("metal0", &fake_seams, &d));
 	FAILS(BLK_ERROR_ARGUMENT, "no device is called", device_open_with("cuda:x", &fake_seams, &d));
 	FAILS(BLK_ERROR_ARGUMENT, "no device is called", device_open_with("cuda:99999999999", &fake_seams, &d));
 	FAILS(BLK_ERROR_NOT_FOUND, "no cuda:1; the driver sees 1 device", device_open_with("cuda:1", &fake_seams, &d));
@@ -72,6 +73,7 @@ static void test_device_names(void **state)
 	assert_string_equal(info.name, "Fake GPU");
 	assert_string_equal(info.target, "sm_90a");
 	assert_int_equal(info.num_sms, 132);
+	assert_true(info.theoretical_bytes_per_s == 2.5e8); /* 1000 kHz, 1000 bits, two transfers a clock */
 	assert_int_equal(blk_device_num_sms(d), 132);
 	assert_string_equal(blk_device_name(d), "Fake GPU");
 	assert_ptr_equal(blk_device_context(d), fake_primary);
@@ -184,6 +186,7 @@ static void test_buffers(void **state)
 	FAILS(BLK_ERROR_RANGE, "buffer of 16", blk_buffer_fill(a, 8, 0, 9));
 	FAILS(BLK_ERROR_RANGE, "overlap", blk_buffer_copy(a, 0, a, 4, 8));
 	OK(blk_buffer_copy(a, 0, a, 8, 8));
+	OK(blk_buffer_copy(a, 8, a, 0, 8));
 	FAILS(BLK_ERROR_HANDLE, "different devices", blk_buffer_copy(a, 0, other, 0, 8));
 	FAILS(BLK_ERROR_ARGUMENT, "null", blk_buffer_write(a, 0, NULL, 4));
 	FAILS(BLK_ERROR_ARGUMENT, "null", blk_buffer_read(a, 0, NULL, 4));
@@ -198,6 +201,46 @@ static void test_buffers(void **state)
 	blk_buffer_free(b); /* a second time: nothing */
 	blk_buffer_free(NULL);
 	blk_device_close(cpu);
+	close_fake(d);
+}
+
+/* An address is of the buffer that it lies in; of one without bytes, of its first. */
+static void test_behind(void **state)
+{
+	(void)state;
+	blk_device *d;
+	blk_buffer *b[2];
+	memory_span span;
+	OK(device_open_with("cpu", &fake_seams, &d));
+	for (size_t i = 0; i < 2; i++) {
+		OK(blk_buffer_create(d, i ? 0 : 16, &b[i]));
+		char *p = blk_buffer_pointer(b[i]);
+		const size_t rows[][2] = {{0, 1}, {15, i == 0}, {16, 0}, {1, i == 0}, {(size_t)-1, 0}};
+		for (int k = 0; k < 5; k++) {
+			blk_arg a = blk_ptr((void *)((uintptr_t)p + rows[k][0]));
+			assert_int_equal(memory_behind(d, &a, &span), rows[k][1]);
+			assert_int_equal(span.base, rows[k][1] ? (uintptr_t)p : 0);
+			assert_int_equal(span.bytes, rows[k][1] && !i ? 16 : 0);
+		}
+	}
+	blk_device_close(d);
+}
+
+/* What has no kind's number is no handle. */
+static void test_no_handle(void **state)
+{
+	(void)state;
+	blk_device *d = open_fake();
+	handle *h = handle_new(d, HANDLE_STREAM, sizeof(blk_stream));
+	assert_non_null(h);
+	const uint32_t magic = h->magic, others[] = {HANDLE_MAGIC - 1, HANDLE_MAGIC + HANDLE_KINDS, HANDLE_FREED, 0};
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+		h->magic = others[i];
+		assert_false(handle_retire(h));
+	}
+	h->magic = magic;
+	assert_true(handle_retire(h));
+	handle_bury(h, HANDLE_STREAM);
 	close_fake(d);
 }
 
@@ -797,6 +840,8 @@ int main(void)
 		T(test_targets),
 		T(test_foreign_context),
 		T(test_buffers),
+		T(test_behind),
+		T(test_no_handle),
 		T(test_many_handles),
 		T(test_launch),
 		T(test_clusters),

@@ -61,6 +61,8 @@ static void parts(void **state)
 	says(&said, "kernel add is not used: damaged\n", "");
 	says(&said, "a.blk:1:1: note: x\n   1 | y\n", "<a.blk:1:1: note: x\n   1 | y>");
 	says(&said, "a.blk:1:1: note: x\n", "<a.blk:1:1: note: x>");
+	/* a bar without a number, and a number without a bar, quote nothing */
+	says(&said, "before\n|x\n12 apples\n12\n7 | y\n", "<before><|x><12 apples\n12\n7 | y>");
 	free(said.at);
 }
 
