@@ -75,7 +75,7 @@ static uint64_t of_convert(const counter *c, const ir_op *o)
 	uint64_t hard = scalar_is_fp8(from) || scalar_is_fp8(to)
 				? (target_can(c->target, TARGET_CONVERTS_FP8) ? 6 : FP8_BY_HAND)
 				: 3;
-	if (is_half(from) || is_half(to)) hard += from == SCALAR_BF16 || to == SCALAR_BF16 ? 2 : 0;
+	if (from == SCALAR_BF16 || to == SCALAR_BF16) hard += 2;
 	if (!scalar_is_float(from) && !scalar_is_float(to)) hard = 1;
 	return hard * registers(o->results[0]);
 }
