@@ -33,6 +33,7 @@ typedef struct kernel_run {
 typedef struct variant_run {
 	blk_device *device;
 	const variant *variant;
+	void *on;
 	const uint32_t *grid;
 	uint64_t *bits;
 } variant_run;
@@ -46,7 +47,7 @@ static blk_status run_kernel(void *context)
 static blk_status run_variant(void *context)
 {
 	const variant_run *r = context;
-	return launch_variant(r->device, r->variant, NULL, r->grid, r->bits);
+	return launch_variant(r->device, r->variant, r->on, r->grid, r->bits);
 }
 
 static size_t flush_bytes(const blk_device *d)
@@ -221,10 +222,10 @@ blk_status blk_bench(blk_kernel *k, const blk_grid *grid, const blk_arg *args, s
 	return run_bench(&b, given, out);
 }
 
-blk_status bench_variant(blk_device *d, const variant *v, const uint32_t grid[3], uint64_t *bits,
+blk_status bench_variant(blk_device *d, const variant *v, void *on, const uint32_t grid[3], uint64_t *bits,
 	const memory_span *touched, uint32_t ntouched, uint32_t n, double *whole_ms, blk_timing *out)
 {
-	variant_run r = {d, v, grid, bits};
+	variant_run r = {d, v, on, grid, bits};
 	bench b = {.device = d, .call = run_variant, .context = &r, .touched = touched, .ntouched = ntouched};
 	blk_status status = prepare_flush(&b);
 	double start = now_ms();

@@ -77,6 +77,8 @@ blk_status handle_error(const void *h, const char *what); /* says "null" or "fre
 /* ---- The handles ---- */
 typedef struct backend backend;
 
+typedef _Atomic(char *) failed_assert; /* what is said of it, malloc'ed; null: none */
+
 struct blk_device {
 	uint32_t magic;
 	const backend *backend;
@@ -98,8 +100,8 @@ struct blk_device {
 	struct cpu_pool *pool;
 	struct cpu_memory *memory;                       /* host.c alone */
 	double (*tune_clock)(const char *configuration); /* tests: milliseconds of a run, instead of a measurement */
-	_Atomic(char *) failure; /* first failed assert since the last synchronisation; malloc'ed */
-	sim_device *sim;         /* sim/device.c */
+	failed_assert failure;                           /* first one since the last synchronisation */
+	sim_device *sim;                                 /* sim/device.c */
 };
 
 struct blk_buffer {
@@ -240,6 +242,10 @@ const char *host_mode(const blk_device *); /* of a cpu device: "fast", "guarded"
 /* host.c: what any device does that has ended a launch when the call returns. */
 void host_close(blk_device *);
 blk_status host_sync(blk_device *); /* a failed assert, if there was one since */
+/* These devices have no streams: a failed_assert in place of one gets that of the launch, of which nobody else then
+ * learns. */
+blk_status host_asserted(failed_assert *);        /* it is taken, and told */
+void host_assert_failed(failed_assert *, char *); /* keeps a malloc'ed text, if it is the first */
 blk_status host_stream_create(blk_device *, void **);
 blk_status host_stream_sync(blk_device *, void *);
 void host_stream_free(blk_device *, void *);
@@ -306,7 +312,7 @@ blk_status packaged_find(const blk_kernel *, uint64_t key, const char *configura
 
 /* bench.c: `n` runs of one variant, each with the data flushed from the cache; *whole_ms: what one took in all.
  * `touched`: all memory behind the arguments; null: not known. */
-blk_status bench_variant(blk_device *, const variant *, const uint32_t grid[3], uint64_t *bits,
+blk_status bench_variant(blk_device *, const variant *, void *stream, const uint32_t grid[3], uint64_t *bits,
 	const memory_span *touched, uint32_t ntouched, uint32_t n, double *whole_ms, blk_timing *);
 
 void bench_summarise(double *ms, uint32_t n, blk_timing *); /* sorts `ms` */

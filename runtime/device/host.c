@@ -20,13 +20,24 @@ void host_close(blk_device *d)
 	free(atomic_exchange(&d->failure, NULL));
 }
 
-blk_status host_sync(blk_device *d)
+blk_status host_asserted(failed_assert *from)
 {
-	char *failure = atomic_exchange(&d->failure, NULL);
+	char *failure = atomic_exchange(from, NULL);
 	if (!failure) return BLK_OK;
 	blk_status status = error_set(BLK_ERROR_ASSERT, "%s", failure);
 	free(failure);
 	return status;
+}
+
+void host_assert_failed(failed_assert *to, char *text)
+{
+	char *none = NULL;
+	if (!atomic_compare_exchange_strong(to, &none, text)) free(text);
+}
+
+blk_status host_sync(blk_device *d)
+{
+	return host_asserted(&d->failure);
 }
 
 /* ---- Memory ---- */
@@ -165,11 +176,11 @@ static void host_unload(blk_device *d, variant *v)
 }
 
 /* A failed device_assert is kept for the next call that waits; the first one counts. */
-static blk_status keep_failure(blk_device *d, const char *text)
+static blk_status keep_failure(failed_assert *to, const char *text)
 {
-	char *copy = strdup(text), *none = NULL;
+	char *copy = strdup(text);
 	if (!copy) return error_memory();
-	if (!atomic_compare_exchange_strong(&d->failure, &none, copy)) free(copy);
+	host_assert_failed(to, copy);
 	return BLK_OK;
 }
 
@@ -225,7 +236,6 @@ static blk_status host_launch(
 {
 	(void)maps;
 	char text[1024] = "";
-	(void)stream;
 	const signature *s = v->sig;
 	cpu_mode mode = cpu_memory_mode(d->memory);
 	reach r;
@@ -238,7 +248,7 @@ static blk_status host_launch(
 	if (mode == CPU_CHECKED) find_ranges(&r, s, bits);
 	int status = cpu_pool_run(d->pool, cpu_object_kernel(v->module), s->scratch, bits, grid,
 		mode == CPU_FAST ? NULL : &watch, text, sizeof text);
-	if (status == CPU_ASSERT_FAILED) return keep_failure(d, text);
+	if (status == CPU_ASSERT_FAILED) return keep_failure(stream ? stream : &d->failure, text);
 	if (status == CPU_FAULT) return cpu_report_fault(d, v, bits, &watch.fault);
 	if (status) return cpu_error(status, text);
 	return r.spoilt ? cpu_report_canary(d, v, bits, r.parameter, r.where) : BLK_OK;

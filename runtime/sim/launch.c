@@ -189,9 +189,9 @@ static void run_clusters(blk_cpu_call *call, uint64_t first, uint64_t last, void
 }
 
 /* The launch's first problem as the launch's status; a failed assert is kept for the next call that waits. */
-static blk_status outcome(blk_device *d, sim_launch *l)
+static blk_status outcome(failed_assert *failure, sim_launch *l)
 {
-	char *text = l->text, *none = NULL;
+	char *text = l->text;
 	blk_status status = BLK_OK;
 	if (l->problem == PROBLEM_MEMORY) status = error_memory();
 	if (l->problem == PROBLEM_BUDGET)
@@ -200,13 +200,15 @@ static blk_status outcome(blk_device *d, sim_launch *l)
 			" instructions of all its programs: the simulation is given up",
 			l->kernel, l->budget);
 	if (l->problem == PROBLEM_REPORT) status = error_set(BLK_ERROR_KERNEL, "%s", text);
-	if (l->problem == PROBLEM_ASSERT && atomic_compare_exchange_strong(&d->failure, &none, text)) return BLK_OK;
-	free(text);
+	if (l->problem == PROBLEM_ASSERT)
+		host_assert_failed(failure, text);
+	else
+		free(text);
 	return status;
 }
 
 /* Every program once, in one order. */
-static blk_status run_once(blk_device *d, const variant *v, sim_launch *l)
+static blk_status run_once(blk_device *d, const variant *v, failed_assert *failure, sim_launch *l)
 {
 	const uint64_t args[2] = {(uint64_t)(uintptr_t)l, v->threads};
 	char text[256] = "";
@@ -226,7 +228,7 @@ static blk_status run_once(blk_device *d, const variant *v, sim_launch *l)
 		if (failed == CPU_NO_MEMORY)
 			status = error_memory();
 		else
-			status = failed ? error_set(BLK_ERROR_UNSUPPORTED, "%s", text) : outcome(d, l);
+			status = failed ? error_set(BLK_ERROR_UNSUPPORTED, "%s", text) : outcome(failure, l);
 	}
 	sim_races_end(l);
 	pthread_mutex_destroy(&l->lock);
@@ -276,7 +278,6 @@ blk_status sim_launch_kernel(
 {
 	const signature *s = v->sig;
 	const char *names[SIGNATURE_PARAMETERS];
-	(void)stream;
 	for (uint32_t i = 0; i < s->nparameters; i++) names[i] = s->parameters[i].name;
 	pthread_mutex_lock(&d->sim->lock);
 	const blk_sim_options options = d->sim->options;
@@ -308,7 +309,7 @@ blk_status sim_launch_kernel(
 		l.ranges = ranges;
 		l.nranges = n;
 		l.seed = options.seed + i;
-		status = run_once(d, v, &l);
+		status = run_once(d, v, stream ? stream : &d->failure, &l);
 	}
 	if (!status && l.counts) {
 		l.counters.shared_bytes = l.shared_bytes;

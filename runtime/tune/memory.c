@@ -293,7 +293,7 @@ static blk_status make_copies(trial *t)
 		if (j->kernel->tuner->reset[i]) choose_zeroed(t, i);
 	if (!status) redirect(t);
 	if (status || !t->ncopies) return status;
-	if (!(status = keep_all(t)) && !(status = trial_refresh(t))) status = t->device->backend->sync(t->device);
+	if (!(status = keep_all(t)) && !(status = trial_refresh(t))) status = trial_wait(t);
 	return status ? give_up(t, status) : BLK_OK;
 }
 
@@ -330,4 +330,5 @@ void trial_memory_free(trial *t)
 	free(t->sections);
 	free(t->got);
 	free(t->before);
+	free(atomic_exchange(&t->failure, NULL));
 }

@@ -90,8 +90,7 @@ static double changed_square_sum(scalar s, const uint8_t *before, const uint8_t 
 static blk_status read_before(trial *t, const trial_section *s)
 {
 	memset(t->before, 0, s->bytes);
-	return s->copy->zeroed ? BLK_OK
-			       : t->device->backend->read(t->device, t->before, s->copy->kept + s->from, s->bytes);
+	return s->copy->zeroed ? BLK_OK : trial_read(t, t->before, s->copy->kept + s->from, s->bytes);
 }
 
 /* Relative Frobenius distance of what is in t->got from the first configuration's results. */
@@ -127,7 +126,7 @@ blk_status trial_judge(trial *t, tune_result *r)
 		trial_section *s = &t->sections[i];
 		const signature_parameter *p = &k->sig->parameters[s->parameter];
 		void *to = t->has_reference ? t->got : s->reference;
-		blk_status status = t->device->backend->read(t->device, to, s->copy->at + s->from, s->bytes);
+		blk_status status = trial_read(t, to, s->copy->at + s->from, s->bytes);
 		if (status) return status;
 		if (!t->has_reference) continue;
 		double limit = allowed(k->tuner, (scalar)p->element), far;

@@ -111,9 +111,10 @@ static blk_status time_one(trial *t, uint32_t i, uint32_t runs)
 	if (t->device->tune_clock)
 		told_time(t->device, j->kernel->sig->configurations[i], runs, &timing);
 	else
-		status = bench_variant(t->device, j->variants[i], grid, t->bits, t->all_known ? t->touched : NULL,
-			t->ntouched, runs, &j->results[i].whole_ms, &timing);
+		status = bench_variant(t->device, j->variants[i], trial_stream(t), grid, t->bits,
+			t->all_known ? t->touched : NULL, t->ntouched, runs, &j->results[i].whole_ms, &timing);
 	tune_running(j, TUNE_NONE, 0);
+	if (!status) status = host_asserted(&t->failure);
 	if (status) return trial_failed(t, i, status);
 	if (*ms <= 0 || timing.p20_ms < *ms) *ms = timing.p20_ms;
 	tune_step(j);

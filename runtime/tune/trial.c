@@ -65,6 +65,27 @@ blk_status trial_can_reside(blk_device *d, const variant *v)
 	return status;
 }
 
+void *trial_stream(trial *t)
+{
+	return t->device->info.kind == BLK_DEVICE_CUDA ? NULL : (void *)&t->failure;
+}
+
+blk_status trial_wait(trial *t)
+{
+	if (t->device->info.kind == BLK_DEVICE_CUDA) return t->device->backend->sync(t->device);
+	return host_asserted(&t->failure);
+}
+
+blk_status trial_read(const trial *t, void *to, uint64_t from, size_t bytes)
+{
+	blk_status status = t->device->backend->read(t->device, to, from, bytes);
+	if (status != BLK_ERROR_ASSERT || t->device->info.kind == BLK_DEVICE_CUDA) return status;
+	char *text = error_take(); /* the bytes are there */
+	if (!text) return error_memory();
+	host_assert_failed(&t->device->failure, text);
+	return BLK_OK;
+}
+
 static blk_status run_once(trial *t, uint32_t i)
 {
 	tune_job *j = t->job;
@@ -77,8 +98,8 @@ static blk_status run_once(trial *t, uint32_t i)
 		return error_status(BLK_ERROR_RESOURCES);
 	tune_running(j, i, tune_best_ms(j));
 	uint64_t start = tune_now_ns();
-	status = launch_variant(t->device, j->variants[i], NULL, grid, t->bits);
-	if (!status) status = t->device->backend->sync(t->device);
+	status = launch_variant(t->device, j->variants[i], trial_stream(t), grid, t->bits);
+	if (!status) status = trial_wait(t);
 	j->results[i].whole_ms = (double)(tune_now_ns() - start) * 1e-6;
 	tune_running(j, TUNE_NONE, 0);
 	return status;

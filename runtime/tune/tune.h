@@ -132,6 +132,7 @@ typedef struct trial {
 	uint64_t most;                             /* bytes of a section */
 	void *got, *before;                        /* room for a section's results; before: null where all are whole */
 	bool has_reference;
+	failed_assert failure; /* of its own launches, where the device has ended them when they return */
 } trial;
 
 /* tune/memory.c: the device has done all that was asked of it before.  An error with job->untried: no trial can be
@@ -147,6 +148,12 @@ blk_status trial_addresses_known(tune_job *);
 
 /* tune/results.c */
 blk_status trial_judge(trial *, tune_result *);
+
+/* What the launches of trials are made on.  Beside them others' asserts may fail: a configuration answers for its own,
+ * and what is found of theirs is left to them. */
+void *trial_stream(trial *);
+blk_status trial_wait(trial *); /* until what was launched there has ended */
+blk_status trial_read(const trial *, void *to, uint64_t from, size_t bytes);
 
 /* Whether the device can hold a program of it at all. */
 blk_status trial_can_reside(blk_device *, const variant *);

@@ -6,6 +6,7 @@
 
 #include "runtime/blk.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,8 +96,93 @@ static void test_types(void **state)
 	}
 }
 
+/* ---- asserts of others ---- */
+
+/* Launches, from another thread, a kernel whose assert fails: while trials are made, each time that one gets on. */
+static blk_kernel *bad;
+static int launched;
+static void *launch_bad(void *unused)
+{
+	(void)unused;
+	return blk_launch(bad, NULL, NULL, BLK_ARGS(blk_i32(1))) ? &launched : NULL;
+}
+static void fail_beside(void *context, uint32_t done, uint32_t total, double best_ms)
+{
+	(void)context, (void)done, (void)total, (void)best_ms;
+	pthread_t other;
+	void *failed;
+	launched++;
+	assert_int_equal(pthread_create(&other, NULL, launch_bad, NULL), 0);
+	assert_int_equal(pthread_join(other, &failed), 0);
+	assert_null(failed); /* told to who waits for it */
+}
+
+/* Tunes on that device, with statements in which `old` says how many programs ran before this one. */
+static void tune_beside(const char *name, const char *asserts, blk_tune_progress progress, answer *a)
+{
+	char text[1024];
+	blk_tune_options o = {.visit = note, .progress = progress, .context = a};
+	blk_module *m;
+	blk_kernel *k;
+	blk_buffer *y, *x;
+	assert_int_equal(blk_device_open(name, &device), BLK_OK);
+	snprintf(text, sizeof text,
+		"kernel bad(n: i32) grid(1) { device_assert(n == 0, \"of another thread\"); }\n"
+		"kernel fill(y: *i32, x: *i32, n: i32, const B: i32 = 32) grid(cdiv(n, B)) {\n"
+		"  let i = program_id(0) * B + arange(0, B);\n  let old = atomic_add(x, 1);\n%s"
+		"  store(y + i, full([B], 7, i32), mask = i < n);\n}\n"
+		"autotune fill key(n) { B: [32, 64]; scratch x; }\n",
+		asserts);
+	if (blk_module_source(device, "fill.blk", text, NULL, 0, &m)) fail_msg("%s: %s", text, blk_error());
+	assert_int_equal(blk_kernel_find(m, "fill", &k), BLK_OK);
+	assert_int_equal(blk_kernel_find(m, "bad", &bad), BLK_OK);
+	assert_int_equal(blk_buffer_create(device, 64 * 4, &y), BLK_OK);
+	assert_int_equal(blk_buffer_create(device, 4, &x), BLK_OK);
+	assert_int_equal(blk_buffer_fill(x, 0, 0, 4), BLK_OK);
+	launched = 0;
+	if (blk_kernel_tune(k, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i32(64)), &o, NULL))
+		fail_msg("%s", blk_error());
+	assert_int_equal(launched > 2, progress != NULL);
+}
+
+static const char *const devices[] = {"cpu", "sim"};
+
+/* They are told to the next call that waits, and blamed on no configuration. */
+static void test_asserts_of_others(void **state)
+{
+	(void)state;
+	setenv("BLK_CACHE", "off", 1);
+	for (int i = 0; i < 2; i++) {
+		answer a = {.verdict = BLK_TUNE_UNKNOWN};
+		tune_beside(devices[i], "", fail_beside, &a);
+		if (a.verdict != BLK_TUNE_GOOD) fail_msg("%s: verdict %d %s", devices[i], (int)a.verdict, a.reason);
+		assert_int_equal(blk_device_sync(device), BLK_ERROR_ASSERT);
+		assert_non_null(strstr(blk_error(), "of another thread"));
+		assert_int_equal(blk_device_sync(device), BLK_OK);
+		blk_device_close(device);
+	}
+}
+
+/* Its own are: of the run that is looked at, and of those that are timed; and they are told to nobody else. */
+static void test_own_asserts(void **state)
+{
+	(void)state;
+	setenv("BLK_CACHE", "off", 1);
+	static const char *const rows[] = {
+		"  device_assert(B == 32, \"its own\");\n", "  device_assert(B == 32 || old < 5, \"its own\");\n"};
+	for (int i = 0; i < 4; i++) {
+		answer a = {.verdict = BLK_TUNE_UNKNOWN};
+		tune_beside(devices[i / 2], rows[i % 2], NULL, &a);
+		if (a.verdict != BLK_TUNE_FAILED) fail_msg("%s %d: verdict %d", devices[i / 2], i % 2, (int)a.verdict);
+		assert_non_null(strstr(a.reason, "its own"));
+		assert_int_equal(blk_device_sync(device), BLK_OK);
+		blk_device_close(device);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_types, setup, teardown)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_types, setup, teardown),
+		cmocka_unit_test(test_asserts_of_others), cmocka_unit_test(test_own_asserts)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
