@@ -18,6 +18,11 @@ bool affine_atom(affine_term *t, ir_value *v)
 	return true;
 }
 
+affine affine_value(ir_value *v)
+{
+	return (affine){.n = 1, .term = {{.factor = 1, .place = -1, .natoms = 1, .atom = {v}}}};
+}
+
 static bool alike(const affine_term *x, const affine_term *y)
 {
 	return x->place == y->place && x->natoms == y->natoms &&
@@ -91,9 +96,7 @@ static bool is_linear(const ir_op *o)
 	case IR_MUL:
 	case IR_NEG:
 	case IR_HINT: return is_index(o->results[0]);
-	case IR_CONVERT:
-		return o->results[0]->type.elem == SCALAR_I64 && ir_arg(o, 0)->type.elem == SCALAR_I32 &&
-		       !ir_arg(o, 0)->type.pointer;
+	case IR_CONVERT: return o->results[0]->type.elem == SCALAR_I64 && ir_arg(o, 0)->type.elem == SCALAR_I32;
 	default: return false;
 	}
 }
@@ -130,8 +133,8 @@ static bool is_open(affine_context *c, const ir_value *v)
 
 static bool atom(ir_value *v, affine *s)
 {
-	affine_term t = {.factor = 1, .place = -1};
-	return affine_atom(&t, v) && affine_add_term(s, &t, 1);
+	*s = affine_value(v);
+	return true;
 }
 
 static bool is_being_worked_out(const affine_context *c, const ir_value *v)
@@ -164,8 +167,8 @@ static bool step_of(affine_context *c, ir_value *v, const ir_op *loop, affine *s
 		if (step->root != v) return false;
 		step->root = NULL;
 	} else {
-		affine_term self = {.factor = 1, .place = -1};
-		if (!affine_atom(&self, v) || !affine_add_term(step, &self, -1)) return false;
+		affine self = affine_value(v);
+		if (!affine_add(step, &self, -1)) return false;
 	}
 	return is_step(step, loop);
 }
@@ -175,7 +178,7 @@ static bool carried(affine_context *c, ir_value *v, affine *s)
 {
 	const ir_op *loop = v->block->parent;
 	int64_t by;
-	affine step = {0}, iterations = {0}, lo = {0};
+	affine step = {0}, iterations = affine_value(v->block->args[0]), lo = {0};
 	if (is_being_worked_out(c, v)) {
 		if (!v->type.pointer) return atom(v, s);
 		s->root = v;
@@ -187,9 +190,7 @@ static bool carried(affine_context *c, ir_value *v, affine *s)
 		if (step.term[i].factor % by) return false;
 		step.term[i].factor /= by;
 	}
-	if (!affine_of(c, ir_arg(loop, 0), &lo) || !atom(v->block->args[0], &iterations) ||
-		!affine_add(&iterations, &lo, -1))
-		return false;
+	if (!affine_of(c, ir_arg(loop, 0), &lo) || !affine_add(&iterations, &lo, -1)) return false;
 	return affine_multiply(&step, &iterations) && affine_add(s, &step, 1);
 }
 
@@ -200,13 +201,13 @@ static bool argument(affine_context *c, ir_value *v, affine *s)
 		s->root = v;
 		return true;
 	}
-	if (!parent || (parent->kind == IR_FOR && v->index == 0)) return is_index(v) && atom(v, s);
+	if (!parent || (parent->kind == IR_FOR && v->index == 0)) return atom(v, s);
 	if (carried(c, v, s)) return true;
 	memset(s, 0, sizeof *s);
 	return is_index(v) && ir_is_scalar(v) && atom(v, s);
 }
 
-static bool transposed(const ir_op *o, affine *s)
+static void transpose(const ir_op *o, affine *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		int8_t *place = &s->term[i].place;
@@ -220,7 +221,6 @@ static bool transposed(const ir_op *o, affine *s)
 					break;
 				}
 	}
-	return true;
 }
 
 /* Of numbers and places alone: whether it may leave 32 bits. */
@@ -257,7 +257,7 @@ static bool note_product(affine_context *c, affine *s, ir_type t)
 static bool two(affine_context *c, const ir_op *o, affine *s)
 {
 	affine right = {0};
-	if (!affine_of(c, ir_arg(o, 0), s) || !affine_of(c, ir_arg(o, 1), &right) || right.root) return false;
+	if (!affine_of(c, ir_arg(o, 0), s) || !affine_of(c, ir_arg(o, 1), &right)) return false;
 	bool good = o->kind == IR_MUL   ? affine_multiply(s, &right)
 		    : o->kind == IR_SUB ? affine_add(s, &right, -1)
 					: affine_add(s, &right, 1);
@@ -281,13 +281,17 @@ static bool operation(affine_context *c, ir_value *v, affine *s)
 	}
 	switch (o->kind) {
 	case IR_ARANGE:
-		return affine_add_number(s, ir_get_lo(o)) &&
-		       (v->type.dim[0] == 1 || affine_add_term(s, &(affine_term){.factor = 1}, 1));
+		affine_add_number(s, ir_get_lo(o));
+		if (v->type.dim[0] != 1) affine_add_term(s, &(affine_term){.factor = 1}, 1);
+		return true; /* there is room for two */
 	case IR_SPLAT:
 	case IR_BROADCAST:
 	case IR_CONVERT_LAYOUT: return affine_of(c, ir_arg(o, 0), s);
 	case IR_EXPAND_DIMS:
-	case IR_PERMUTE: return affine_of(c, ir_arg(o, 0), s) && transposed(o, s);
+	case IR_PERMUTE:
+		if (!affine_of(c, ir_arg(o, 0), s)) return false;
+		transpose(o, s);
+		return true;
 	default: return is_index(v) && ir_is_scalar(v) && atom(v, s);
 	}
 }

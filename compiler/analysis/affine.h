@@ -48,6 +48,7 @@ bool affine_add_term(affine *, const affine_term *, int64_t times);
 bool affine_add_number(affine *, int64_t);
 bool affine_multiply(affine *, const affine *);
 bool affine_atom(affine_term *, ir_value *); /* one factor more */
+affine affine_value(ir_value *);             /* the value alone, as it is */
 /* Whether the host can compute the scalar from the kernel's arguments. */
 bool affine_of_host(const affine_context *, const ir_value *);
 /* Before `b`, in the type: the sum, which has no root and no places.  Atoms of narrower types are widened. */

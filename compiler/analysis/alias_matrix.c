@@ -40,12 +40,11 @@ static bool is_known_from_zero(patch *p, const affine *column)
 static const char *read_column(void *context, const mask_bound *b)
 {
 	patch *p = context;
-	affine column = {0}, same;
+	affine column = {.n = 1, .term = {p->stride}}, same;
 	unsigned places = 0;
-	if (!b || b->low.narrow || b->high.narrow || !affine_add_term(&column, &p->stride, 1) ||
-		!affine_add_number(&column, -1) || !affine_add(&column, &b->high, -1) ||
-		!affine_add(&column, &b->low, 1))
-		return NULL;
+	if (!b || b->low.narrow || b->high.narrow) return NULL;
+	affine_add_number(&column, -1);
+	if (!affine_add(&column, &b->high, -1) || !affine_add(&column, &b->low, 1)) return NULL;
 	for (unsigned i = 0; i < column.n; i++) {
 		const affine_term *t = &column.term[i];
 		if (t->place < 0) continue;
@@ -81,7 +80,7 @@ static bool patch_of(pass_context *c, ir_func *f, const ir_op *o, patch *p)
 	}
 	if (places != 2 || p->inner < 0 || p->stride.place != 1 - p->inner || p->stride.factor <= 0) return false;
 	p->rest = all;
-	if (!affine_add_term(&p->rest, &p->stride, -1)) return false;
+	affine_add_term(&p->rest, &p->stride, -1); /* it is in it */
 	p->stride.place = -1;
 	p->rows = pointer->type.dim[1 - p->inner];
 	p->columns = pointer->type.dim[p->inner];

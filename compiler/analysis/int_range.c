@@ -38,9 +38,8 @@ static bool is_assumed(const int_range *s, const ir_value *v)
 
 static bool guarded(int_range *s, ir_value *v)
 {
-	affine sum = {0};
-	affine_term t = {.factor = 1, .place = -1};
-	return affine_atom(&t, v) && affine_add_term(&sum, &t, 1) && int_range_guard(s, &sum);
+	affine sum = affine_value(v);
+	return int_range_guard(s, &sum);
 }
 
 static bool both(int_range *s, const ir_op *o, unsigned depth)
@@ -122,9 +121,7 @@ bool int_range_sum_never_negative(int_range *s, const affine *sum)
 
 ir_value *int_range_extent(ir_builder *b, const int_range *s, ir_value *extent)
 {
-	affine whole = {0};
-	affine_term all = {.factor = 1, .place = -1};
-	if (!affine_atom(&all, extent) || !affine_add_term(&whole, &all, 1)) return extent; /* has room for one */
+	affine whole = affine_value(extent);
 	if (s->nguards) extent = affine_build(b, &whole, SCALAR_I64);
 	for (unsigned i = 0; i < s->nguards; i++) { /* 1 where the sum is not below 0, else 0 */
 		affine sum = s->guard[i];

@@ -27,7 +27,10 @@ static bool unsigned_end(affine_context *c, ir_value *v, bool strict, affine *su
 {
 	int64_t n, least, most = scalar_bytes((scalar)v->type.elem) > 4 ? INT64_MAX : INT32_MAX;
 	v = as_signed(v);
-	if (ir_is_const_int(v, &n)) return n >= 0 && n <= most && affine_add_number(sum, n);
+	if (ir_is_const_int(v, &n)) {
+		affine_add_number(sum, n);
+		return n >= 0 && n <= most;
+	}
 	const ir_op *o = v->def;
 	if (!strict || !o || o->kind != IR_MAX || !ir_is_const_int(ir_arg(o, 1), &least) || least != 0) return false;
 	return affine_of(c, ir_arg(o, 0), sum); /* where it is below 0, nothing is let through */
@@ -42,7 +45,7 @@ static bool compare(affine_context *c, const ir_op *o, mask_bound *b)
 	if (small->type.pointer || scalar_is_float((scalar)small->type.elem)) return false;
 	bool good = b->from_zero ? unsigned_end(c, large, strict, &b->high) && affine_of(c, as_signed(small), &b->low)
 				 : affine_of(c, large, &b->high) && affine_of(c, small, &b->low);
-	return good && !b->high.root && !b->low.root && affine_add_number(&b->high, strict ? -1 : 0);
+	return good && affine_add_number(&b->high, strict ? -1 : 0);
 }
 
 static void place(affine *s, const int8_t *dim)

@@ -29,14 +29,19 @@ static uint64_t divisor(const pass_context *p, const affine_term *t)
 	return d;
 }
 
+static bool equal(const affine *x, const affine *y)
+{
+	affine d = *x;
+	return affine_add(&d, y, -1) && !d.n;
+}
+
 /* `end` bounds the loop's counter, which is where the window begins: an iteration that begins below it ends below it
  * too if the step does not divide what lies between in another way. */
 static bool never_cut(window *w, ir_value *end, const window_side *s)
 {
-	affine apart = {0}, lo = {0}, at = s->at;
-	affine_term k = {.factor = 1, .place = -1};
+	affine apart = {0}, lo = {0}, counter = affine_value(w->loop->regions[0]->args[0]);
 	int64_t step;
-	if (!affine_atom(&k, w->loop->regions[0]->args[0]) || !affine_add_term(&at, &k, -1) || at.n) return false;
+	if (!equal(&s->at, &counter)) return false;
 	if (!ir_is_const_int(ir_arg(w->loop, 2), &step) || (step & (step - 1)) || s->place < 0 ||
 		step < w->load->results[0]->type.dim[s->place])
 		return false;
@@ -61,12 +66,6 @@ static bool drop_whole_parts(window *w, affine *extent, const window_side *s)
 		if (never_cut(w, ir_arg(last->def, k), s))
 			return affine_of(&w->range.context, ir_arg(last->def, 1 - k), extent);
 	return false;
-}
-
-static bool equal(const affine *x, const affine *y)
-{
-	affine d = *x;
-	return affine_add(&d, y, -1) && !d.n;
 }
 
 /* The coordinate along the side is at most at + rest. */

@@ -20,10 +20,11 @@ static bool below(window *w, const affine_term *t, int64_t most)
 	if (!loop || loop->kind != IR_FOR || v->index > 0) return false;
 	ir_value *end = ir_arg(loop, 1);
 	if (ir_is_const_int(end, &hi)) return hi <= 0 || t->factor <= most / hi;
-	affine left = {0};
-	affine_term last = {.factor = 1, .place = -1};
-	return affine_of_host(&w->range.context, end) && affine_atom(&last, end) && affine_add_number(&left, most) &&
-	       affine_add_term(&left, &last, -t->factor) && int_range_guard(&w->range, &left);
+	affine left = {0}, last = affine_value(end);
+	if (!affine_of_host(&w->range.context, end)) return false;
+	affine_add_number(&left, most); /* there is room for two */
+	affine_add(&left, &last, -t->factor);
+	return int_range_guard(&w->range, &left);
 }
 
 /* The copy's coordinate has 32 bits, the pointers may have added and multiplied in 64. */

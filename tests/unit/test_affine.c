@@ -118,6 +118,17 @@ static void sums(void **state)
 		{"%w = arange {lo=0} : i32[8] %t = convert %w : i64[8] %k = const {value=4611686018427387904} : i64[8] "
 		 "%y = mul %t, %k : i64[8] %v = add %y, %y : i64[8]",
 			NULL},
+		/* a product that may not fit makes every product with it narrow, on either side; numbers below 0 count as those above */
+		{"%t = mul %ds, %ns : i32[8] %v = mul %t, %ms : i32[8]", "d*m*n*1 narrow"},
+		{"%t = mul %ds, %ns : i32[8] %w = convert %t : i64[8] %y = convert %ms : i64[8] %v = mul %y, %w : "
+		 "i64[8]",
+			"d*m*n*1 narrow"},
+		{"%w = arange {lo=0} : i32[8] %k = const {value=-268435456} : i32[8] %v = mul %w, %k : i32[8]",
+			"#0*-268435456"},
+		{"%w = arange {lo=1} : i32[8] %k = const {value=-268435456} : i32[8] %v = mul %w, %k : i32[8]",
+			"#0*-268435456 + -268435456 narrow"},
+		{"%w = arange {lo=0} : i32[2] %k = const {value=-2147483648} : i32[2] %v = mul %w, %k : i32[2]",
+			"#0*-2147483648 narrow"},
 		/* pointers */
 		{"%t = splat %a : (*f32)[8] %v = ptr_add %t, %r : (*f32)[8]", "a: #0*1 + 5"},
 		{"%t = ptr_add %a, %l : *f32 %v = hint %t {kind=multiple_of values=[4]} : *f32", "a: l*1"},
@@ -168,6 +179,10 @@ static void carried_sums(void **state)
 		{"%s = for %zero, %m, %one, %r" FOR
 		 ": i32[8] (%k: i32, %v: i32[8]) { %q = add %v, %r : i32[8] yield %q }",
 			NULL}, /* each element by a step of its own */
+		/* what two loops carry: the inner one adds what the outer one has come to */
+		{"%s = for %zero, %m, %one, %n" FOR ": i32 (%k: i32, %w: i32) { %y = for %zero, %m, %one, %n" FOR
+		 ": i32 (%j: i32, %v: i32) { %q = add %v, %w : i32 yield %q } %x2 = add %w, %two : i32 yield %x2 }",
+			"j*k*2 + j*n*1 + n*1"},
 		{"%s = while %n : i32 (%v: i32) { condition %b, %v } do (%w: i32) { yield %w }", "v*1"},
 		{"%s = while %r : i32[8] (%v: i32[8]) { condition %b, %v } do (%w: i32[8]) { yield %w }",
 			NULL}, /* each element something else */
@@ -219,6 +234,8 @@ static void room(void **state)
 	affine_term t = {.factor = 1, .place = -1};
 	affine_context c;
 	ir_value *v = value_of("%v = add %n, %m : i32", &c);
+	x = affine_value(v);
+	assert_string_equal(show(&x), "v*1");
 	for (int i = 0; i < AFFINE_ATOMS; i++) assert_true(affine_atom(&t, v));
 	assert_false(affine_atom(&t, v));
 	assert_int_equal(t.natoms, AFFINE_ATOMS);
@@ -235,6 +252,117 @@ static void room(void **state)
 		value_of(many.at, &c);
 		assert_int_equal(affine_of(&c, named(c.func->body, "sum"), &y), !extra);
 	}
+}
+
+/* %t, a sum of that many products of what the host knows, in 64 bits, and what loops of 64 bits need. */
+static void put_terms(text *t, int terms)
+{
+	int n = 0;
+	text_puts(t, "%z = const {value=0} : i64 %by = const {value=1} : i64 %e = convert %m : i64\n"
+		     "%p.0.0 = convert %n : i64 %t0 = add %z, %z : i64\n");
+	for (int i = 0; i < 3; i++) text_printf(t, "%%p.0.%d = mul %%p.0.%d, %%p.0.0 : i64\n", i + 1, i);
+	for (int i = 0; i < 4; i++) /* n to the i + 1, times m to the j, times l to the k */
+		for (int j = 0; i + j < 4; j++) {
+			if (j) text_printf(t, "%%p.%d.%d = mul %%p.%d.%d, %%e : i64\n", j, i, j - 1, i);
+			text_printf(t, "%%x.%d.%d.0 = add %%p.%d.%d, %%z : i64\n", i, j, j, i);
+			for (int k = 0; i + j + k < 4 && n < terms; k++) {
+				if (k)
+					text_printf(t, "%%x.%d.%d.%d = mul %%x.%d.%d.%d, %%l : i64\n", i, j, k, i, j,
+						k - 1);
+				text_printf(t, "%%t%d = add %%t%d, %%x.%d.%d.%d : i64\n", n + 1, n, i, j, k);
+				n++;
+			}
+		}
+	text_puts(t, "%y20 = add %l, %z : i64\n");
+	for (; n < terms; n++) /* there are 20 of those; l to the first, second, .. come behind */
+		text_printf(t, "%%y%d = mul %%y%d, %%l : i64 %%t%d = add %%t%d, %%y%d : i64\n", n + 1, n, n + 1, n, n);
+	text_printf(t, "%%t = add %%t%d, %%z : i64\n", terms);
+}
+
+static const char *sum_of(const char *body, affine_context *c)
+{
+	affine s;
+	ir_value *v = value_of(body, c);
+	assert_non_null(v);
+	return affine_of(c, v, &s) ? show(&s) : "no sum";
+}
+
+/* What is worked out has an end: of terms, of loops in loops, of values in values and of all together. */
+static void ends(void **state)
+{
+	(void)state;
+#define CARRIED(start, lo, next)                                                                                       \
+	"%o = for " lo ", %l, %by, " start FOR ": i64 (%k: i64, %v: i64) { %q = add " next " : i64 yield %q }"
+	static const struct {
+		unsigned terms;
+		const char *loop;
+		unsigned n; /* as many terms; 0: the value is one of its own */
+	} rows[] = {        /* the lower bound in a carried value's number of iterations, beside the counter */
+		{AFFINE_TERMS - 1, CARRIED("%z", "%t", "%v, %by"), AFFINE_TERMS},
+		{AFFINE_TERMS, CARRIED("%z", "%t", "%v, %by"), 0},
+		/* its start, beside what the iterations add */
+		{AFFINE_TERMS - 1, CARRIED("%t", "%z", "%v, %by"), AFFINE_TERMS},
+		{AFFINE_TERMS, CARRIED("%t", "%z", "%v, %by"), 0},
+		/* what is no step, with room for what it would have to be less, and without */
+		{AFFINE_TERMS - 1, CARRIED("%z", "%z", "%t, %z"), 0}, {AFFINE_TERMS, CARRIED("%z", "%z", "%t, %z"), 0}};
+	affine_context c;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		text t = {.arena = &memory};
+		affine s;
+		put_terms(&t, (int)rows[i].terms);
+		text_puts(&t, rows[i].loop);
+		ir_value *v = value_of(t.at, &c);
+		c.open_scalars = true;
+		assert_true(affine_of(&c, named(c.func->body, "t"), &s));
+		assert_int_equal(s.n, rows[i].terms);
+		c.visits = 0;
+		assert_true(affine_of(&c, v, &s));
+		if (rows[i].n ? s.n != rows[i].n : strcmp(show(&s), "v*1") != 0) fail_msg("row %zu: %s", i, show(&s));
+	}
+	for (int loops = AFFINE_OPEN; loops <= AFFINE_OPEN + 1; loops++) {
+		/* the outermost value is its counter, which the next loop takes away from it, so that nothing is left */
+		text t = {.arena = &memory};
+		for (int i = 0; i < loops; i++)
+			text_printf(&t,
+				"%%s%d = for %%zero, %%m, %%one, %%zero" FOR ": i32 (%%k%d: i32, %%w%d: i32) {\n", i, i,
+				i);
+		for (int i = loops - 1; i > 1; i--)
+			text_printf(&t, "%%q%d = add %%w%d, %%w%d : i32 yield %%q%d }\n", i, i, i - 1, i);
+		text_puts(&t, "%y = sub %w0, %k0 : i32 %q1 = add %w1, %y : i32 yield %q1 }\n"
+			      "%q0 = add %w0, %one : i32 yield %q0 }");
+		affine s;
+		value_of(t.at, &c);
+		const char *name = arena_printf(&memory, "w%d", loops - 1);
+		assert_true(affine_of(&c, named(c.func->body, name), &s));
+		assert_string_equal(show(&s), loops == AFFINE_OPEN ? "0" : arena_printf(&memory, "%s*1", name));
+		assert_int_equal(c.nopen, 0);
+		assert_int_equal(c.depth, 0);
+	}
+	for (int many = 60; many <= 70; many += 10) { /* values of values */
+		text t = {.arena = &memory};
+		text_puts(&t, "%s0 = splat %n : i32[8]\n");
+		for (int i = 1; i < many; i++) text_printf(&t, "%%s%d = add %%s%d, %%r : i32[8]\n", i, i - 1);
+		text_printf(&t, "%%v = add %%s%d, %%r : i32[8]", many - 1);
+		assert_string_equal(
+			sum_of(t.at, &c), many == 60 ? "#0*60 + 300 + n*1" : "no sum"); /* 60 times 5 and a place */
+	}
+	for (int levels = 10; levels <= 14; levels += 4) { /* 2^14 visits are too many */
+		text t = {.arena = &memory};
+		text_puts(&t, "%s0 = splat %n : i32[8]\n");
+		for (int i = 1; i < levels; i++)
+			text_printf(&t, "%%s%d = add %%s%d, %%s%d : i32[8]\n", i, i - 1, i - 1);
+		text_printf(&t, "%%v = add %%s%d, %%s%d : i32[8]", levels - 1, levels - 1);
+		assert_string_equal(sum_of(t.at, &c), levels == 10 ? "n*1024" : "no sum");
+	}
+	/* scalars that only the device knows are looked through for a counter, so far and no further */
+	for (int deep = 20; deep <= 70; deep += 50) {
+		text t = {.arena = &memory};
+		text_puts(&t, "%s = for %zero, %m, %one, %n" FOR ": i32 (%k: i32, %w: i32) { %s0 = add %k, %d : i32\n");
+		for (int i = 1; i < deep; i++) text_printf(&t, "%%s%d = add %%d, %%s%d : i32\n", i, i - 1);
+		text_printf(&t, "%%v = add %%d, %%s%d : i32 yield %%v }", deep - 1);
+		assert_string_equal(sum_of(t.at, &c), deep == 20 ? "d*21 + k*1" : "v*1");
+	}
+#undef CARRIED
 }
 
 /* ---- masks ---- */
@@ -440,6 +568,7 @@ int main(void)
 		TEST(sums),
 		TEST(carried_sums),
 		TEST(room),
+		TEST(ends),
 		TEST(masks),
 		TEST(never_negative),
 		TEST(guards),
