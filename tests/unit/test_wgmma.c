@@ -109,8 +109,8 @@ static void turning_layouts(void **state)
 	(void)state;
 	static const scalar types[] = {SCALAR_I8, SCALAR_F32};
 	for (unsigned i = 0; i < 2; i++)
-		for (uint32_t m = 8; m <= 256; m *= 2)
-			for (uint32_t n = 8; n <= 256; n *= 2)
+		for (uint32_t m = 4; m <= 256; m *= 2)
+			for (uint32_t n = 4; n <= 256; n *= 2)
 				for (unsigned way = 0; way < 2 * 2 * 3; way++) {
 					unsigned k = way & 1, spread = way & 2 ? 2 : 8, warps = 4u << way / 4;
 					ir_type t = tile(types[i], m, n);
@@ -164,6 +164,50 @@ static void parts_of_sums(void **state)
 	layout sum = layout_wgmma_accumulator(tile(SCALAR_F32, 128, 64), 8);
 	layout a = wgmma_register_layout(tile(SCALAR_F16, 128, 64), 8);
 	assert_true(layout_equal(&sum, &a));
+}
+
+/* What is no product of this instruction has no parts, no tile and no plan, whoever asks. */
+static void no_parts(void **state)
+{
+	(void)state;
+	wgmma_shape shape;
+	wgmma_tile made;
+	ir_type row = ir_tile_type(SCALAR_F16, 1, (uint32_t[]){64}), bytes = tile(SCALAR_F16, 64, 64);
+	assert_false(wgmma_shape_of(row, 4, &shape));
+	assert_false(wgmma_shape_of(tile(SCALAR_F32, 64, 64), 2, &shape));
+	assert_false(wgmma_shape_of(tile(SCALAR_F32, 32, 64), 4, &shape));
+	assert_false(wgmma_tile_make(row, 0, 0, 64, &made));
+	assert_false(wgmma_tile_make(tile(SCALAR_F64, 64, 64), 1, 1, 64, &made));
+	assert_true(wgmma_tile_make(bytes, 1, 1, 64, &made));
+	ir_func *f = ir_func_new(&memory, "f");
+	ir_builder b = {.func = f, .block = f->body};
+	ir_value *x = ir_add_param(f, "x", bytes, (span){0}),
+		 *slot = ir_add_param(f, "i", ir_scalar_type(SCALAR_I32), (span){0}),
+		 *d = ir_add_param(f, "d", tile(SCALAR_F64, 64, 64), (span){0}),
+		 *multibuffer = ir_build1(&b, IR_MULTIBUFFER, bytes, 0, NULL);
+	const struct {
+		ir_value *arg[6];
+		unsigned n;
+		int sum; /* its number among them; 0: none, -1: they are no operands */
+	} rows[] = {{{x}, 1, -1}, {{multibuffer}, 1, -1}, {{multibuffer, slot}, 2, -1}, {{x, multibuffer}, 2, -1},
+		{{x, x}, 2, 0}, {{x, x, x}, 3, 2}, {{x, x, x, x}, 4, -1}, {{multibuffer, slot, x}, 3, 0},
+		{{multibuffer, slot, multibuffer, slot, x}, 5, 4},
+		{{multibuffer, slot, multibuffer, slot, x, x}, 6, -1}};
+	for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		wgmma_plan plan;
+		ir_value *r = ir_build1(
+			&b, IR_WGMMA, tile(SCALAR_F32, 64, 64), rows[i].n, (ir_value **)(uintptr_t)rows[i].arg);
+		if (wgmma_parts(r->def, &plan) != (rows[i].sum >= 0)) fail_msg("row %u", i);
+		if (rows[i].sum < 0)
+			assert_false(wgmma_plan_make(r->def, 4, &plan));
+		else
+			assert_ptr_equal(plan.sum, rows[i].sum ? rows[i].arg[rows[i].sum] : NULL);
+	}
+	wgmma_plan plan;
+	assert_false(wgmma_plan_make(
+		ir_build1(&b, IR_WGMMA, tile(SCALAR_F64, 64, 64), 2, (ir_value *[]){d, d})->def, 4, &plan));
+	assert_false(wgmma_plan_make(
+		ir_build1(&b, IR_WGMMA, tile(SCALAR_F32, 32, 64), 2, (ir_value *[]){x, x})->def, 4, &plan));
 }
 
 /* ---- what a kernel becomes ---- */
@@ -327,6 +371,56 @@ static void dots_that_stay(void **state)
 	assert_int_equal(count(s, ", 1, 1, 1;"), 2);
 }
 
+/* Operands that a loop carries are known to no load: the first one comes from registers, and one that has to be turned
+ * leaves the dot as it is. */
+static const char *carried(const char *type)
+{
+	return arena_printf(&memory,
+		"kernel k(c: *f32, a: *const %s, b: *const %s, n: i32) grid(1) options(num_warps = 4) {\n"
+		"let i = arange(0, 64); let l = arange(0, 64);\n"
+		"var s = zeros([64, 64], f32); var x = load(a + i[:, None] * n + l[None, :]);\n"
+		"var y = load(b + l[:, None] * 64 + i[None, :]);\n"
+		"for at in range(0, n, 64) { s = dot(x, y, s); x = load(a + i[:, None] * n + (at + 64 + l)[None, :]);\n"
+		"y = load(b + (at + 64 + l)[:, None] * 64 + i[None, :]); }\n"
+		"store(c + i[:, None] * 64 + i[None, :], s);\n}\n",
+		type, type);
+}
+static void operands_that_are_carried(void **state)
+{
+	(void)state;
+	const char *s = compiled(carried("f16"), "sm_90a", BLKC_EMIT_LAYOUT);
+	assert_int_equal(count(s, " = wgmma "), 1);
+	s = compiled(carried("f16"), "sm_90a", BLKC_EMIT_PTX);
+	/* four times 16 of k, each with four words of the first operand */
+	assert_int_equal(count(s, "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"), 4);
+	assert_int_equal(count(s, "fence.proxy.async"), 1); /* of the second one, through scratch */
+	static const char *const types[] = {"f32", "f8e4m3"};
+	for (unsigned i = 0; i < 2; i++) {
+		s = compiled(carried(types[i]), "sm_90a", BLKC_EMIT_LAYOUT);
+		assert_int_equal(count(s, "wgmma"), 0);
+		assert_true(count(s, " = dot ") > 0);
+	}
+}
+
+/* 64 KB each are more than an operation's scratch. */
+static void operands_that_are_too_large(void **state)
+{
+	(void)state;
+	for (int k = 256; k <= 512; k *= 2) {
+		const char *s = compiled(arena_printf(&memory,
+						 "kernel k(c: *f32, a: *const f16, b: *const f16, n: i32) grid(1) "
+						 "options(num_warps = 4) {\n"
+						 "let i = arange(0, 64); let l = arange(0, %d);\n"
+						 "store(c + i[:, None] * 64 + i[None, :], dot(load(a + i[:, None] * %d "
+						 "+ l[None, :]), load(b + "
+						 "l[:, None] * 64 + i[None, :])));\n}\n",
+						 k, k),
+			"sm_90a", BLKC_EMIT_LAYOUT);
+		assert_int_equal(count(s, " = wgmma "), k == 256);
+		assert_int_equal(count(s, " = dot "), k == 512);
+	}
+}
+
 /* Operands that are read along k only, and lie across it: through registers into memory that runs along k. */
 static void operands_that_are_transposed(void **state)
 {
@@ -370,6 +464,14 @@ static void copies_that_round(void **state)
 	s = compiled(product("f32", 64, 4, 3, loads, "s = dot(x, y, s);"), "sm_90a", BLKC_EMIT_PTX);
 	assert_int_equal(count(s, "cvt.rna.tf32.f32"), 0);
 	assert_int_equal(count(s, "map tf32 128 32 64"), 2);
+	/* two blocks of one array, each of which only a product takes */
+	const char *blocks = "let A = tensor(a, shape = [64, n]); let B = tensor(b, shape = [64, n]);"
+			     "let x = A.load([0, at], [64, 64]); let y = trans(B.load([0, at], [64, 64]));"
+			     "let z = A.load([0, at + 64], [64, 64]);";
+	s = compiled(
+		product("f32", 64, 4, 3, blocks, "s = dot(x, y, s); s = dot(z, y, s);"), "sm_90a", BLKC_EMIT_LAYOUT);
+	assert_int_equal(count(s, "\"tf32 128 32 64 ; "), 1); /* of x and of z, in the end; y is wanted twice */
+	assert_int_equal(count(s, "\"f32 128 32 64 ; "), 1);
 	/* somebody else wants it as it is */
 	s = compiled(product("f32", 64, 4, 3, loads, "s = dot(x, y, s) + y;"), "sm_90a", BLKC_EMIT_LAYOUT);
 	assert_int_equal(count(s, "\"tf32 128 32 64 ; "), 1);
@@ -381,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(descriptors), cmocka_unit_test(worked_examples),
 		cmocka_unit_test(turning_layouts), cmocka_unit_test(parts_of_sums), TEST(loops_keep_products_in_flight),
 		TEST(products_share_a_multibuffer), TEST(products_that_are_waited_for), TEST(dots_that_stay),
-		TEST(operands_that_are_transposed), TEST(copies_that_round)};
+		TEST(operands_that_are_transposed), TEST(copies_that_round), TEST(no_parts),
+		TEST(operands_that_are_carried), TEST(operands_that_are_too_large)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

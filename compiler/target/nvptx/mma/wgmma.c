@@ -96,7 +96,7 @@ layout wgmma_turning_layout(ir_type t, unsigned k, unsigned spread, unsigned num
 	per_thread[1 - k] = across;
 	threads[k] = spread;
 	threads[1 - k] = 32 / spread;
-	while (threads[1 - k] > 1 && threads[k] * along < t.dim[k] && threads[1 - k] * across > t.dim[1 - k]) {
+	while (threads[k] * along < t.dim[k] && threads[1 - k] * across > t.dim[1 - k]) {
 		threads[1 - k] /= 2;
 		threads[k] *= 2;
 	}

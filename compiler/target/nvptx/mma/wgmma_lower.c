@@ -211,7 +211,7 @@ static void put_registers(product *p, uint32_t row, uint32_t column)
 	text_puts(&p->code, "}, ");
 }
 
-/* An asm whose first n operands are registers, tied in to out; `args` has room for them in front, and `constraints` of
+/* An asm whose first n operands, none or several, are registers, tied in to out; `args` has room for them in front, and `constraints` of
  * the others begin with a comma. */
 static void tied(lower *l, const char *code, unsigned n, LLVMValueRef *sum, unsigned more, LLVMValueRef *args,
 	const char *constraints)
@@ -226,9 +226,9 @@ static void tied(lower *l, const char *code, unsigned n, LLVMValueRef *sum, unsi
 	}
 	for (unsigned i = 0; i < n; i++) text_printf(&all, ",%u", i);
 	text_puts(&all, n ? constraints : constraints + 1);
-	LLVMTypeRef result = !n ? l->none : n == 1 ? types[0] : LLVMStructTypeInContext(l->context, types, n, false);
+	LLVMTypeRef result = n ? LLVMStructTypeInContext(l->context, types, n, false) : l->none;
 	LLVMValueRef made = lower_asm(l, code, all.at, result, n + more, args, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
-	for (unsigned i = 0; i < n; i++) sum[i] = n == 1 ? made : LLVMBuildExtractValue(l->builder, made, i, "");
+	for (unsigned i = 0; i < n; i++) sum[i] = LLVMBuildExtractValue(l->builder, made, i, "");
 }
 
 /* One instruction: the part of the sum from (row, column) on, for k from `k` on; `held_at`: the input that is the first

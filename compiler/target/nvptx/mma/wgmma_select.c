@@ -56,7 +56,6 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 	wgmma_shape shape;
 	wgmma_tile tile[2];
 	unsigned fast = 0;
-	if (!target_can(p->target, TARGET_WGMMA)) return "the target has no wgmma";
 	if (!form || (a.elem == SCALAR_F32 && ir_get_precision(dot) != IR_TF32))
 		return "wgmma does not multiply this type in this precision";
 	if (sum.rank != 2) return "wgmma is used for two dimensions only";
@@ -66,8 +65,8 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 	if (ir_elements(sum) / (32 * num_warps) > (most_registers(f) + 1) / 2)
 		return "a thread's part of the sum takes more than half of its registers";
 	if (a.dim[1] < form->k) return "wgmma takes more along k at once";
-	if (!wgmma_tile_make(a, 1, 1, 0, &tile[0]) || !wgmma_tile_make(b, 0, 0, 0, &tile[1]))
-		return "wgmma takes rows of 32 bytes at least";
+	wgmma_tile_make(a, 1, 1, 0, &tile[0]); /* what an instruction takes along k are rows of 32 bytes */
+	wgmma_tile_make(b, 0, 0, 0, &tile[1]);
 	if (tile[0].bytes + tile[1].bytes > LAYOUT_SCRATCH_MOST) return "the operands are too large for shared memory";
 	if (!form->turns && !loaded(p, ir_arg(dot, 1), &fast))
 		return "wgmma reads operands of this type along k only, and the second one is computed";
@@ -113,8 +112,8 @@ static void count_maps(ir_op *o, void *context)
 static void round_copy(const pass_context *p, ir_func *f, ir_value *v)
 {
 	unsigned maps = 0;
-	while (v->uses && !v->uses->next && v->def && v->def->kind == IR_PERMUTE) v = ir_arg(v->def, 0);
-	if (!v->uses || v->uses->next || !v->def || v->def->kind != IR_BULK_LOAD || bulk_rounds(v->def)) return;
+	while (!v->uses->next && v->def && v->def->kind == IR_PERMUTE) v = ir_arg(v->def, 0);
+	if (v->uses->next || !v->def || v->def->kind != IR_BULK_LOAD || bulk_rounds(v->def)) return;
 	ir_value *map = ir_arg(v->def, 0), *array = ir_arg(map->def, 0);
 	ir_walk(f->body, count_maps, &maps);
 	if (map->uses->next && maps >= MOST_MAPS) return;
