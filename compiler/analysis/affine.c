@@ -1,6 +1,6 @@
 /* Sums of products.  See affine.h. */
 #include "affine.h"
-#include "async/bulk.h"
+#include "host_value.h"
 
 #include <string.h>
 
@@ -85,7 +85,7 @@ static bool is_index(const ir_value *v)
 
 bool affine_of_host(const affine_context *c, const ir_value *v)
 {
-	return bulk_host_knows(c->pass, c->func, v);
+	return host_value_known(&(host_values){c->pass->arena, c->func}, v);
 }
 
 static bool is_linear(const ir_op *o)

@@ -14,7 +14,8 @@
  *      each thread meets its own elements only;
  *   5. they are patches of one matrix that lie apart (alias_matrix.c).
  * An origin or a pointer that is made anew in a loop is another one behind that loop's back edge. */
-#include "passes/passes.h"
+#include "alias.h"
+#include "int_range.h"
 
 enum { MOST_ORIGINS = 8 };
 #define MOST_MODULUS ((uint64_t)1 << 30) /* a power of two at which offsets may wrap around */
@@ -35,34 +36,30 @@ static uint64_t divisor(const pass_context *c, const ir_value *v)
 	return d;
 }
 
-/* Adds what an offset's elements may be. */
+/* The operand's elements, elsewhere or in another integer type. */
+static bool passes_on(const ir_op *o)
+{
+	return ir_has(o, IR_SHAPE) || o->kind == IR_HINT || o->kind == IR_CONVERT_LAYOUT ||
+	       (o->kind == IR_CONVERT && !scalar_is_float(ir_arg(o, 0)->type.elem));
+}
+
+/* Adds what an offset's elements may be: each summand is of a range, or else a multiple of a number. */
 static void add_range(const pass_context *c, const ir_value *v, origin *o)
 {
-	int64_t n;
-	while (v->def && !ir_is_const_int(v, &n) && scalar_bytes(v->type.elem) >= 4) { /* narrower ones wrap around */
-		const ir_op *d = v->def;
-		if (d->kind == IR_ADD) {
-			add_range(c, ir_arg(d, 0), o);
-			v = ir_arg(d, 1);
-		} else if (d->kind == IR_ARANGE) {
-			o->low += ir_get_lo(d);
-			o->high += ir_get_lo(d) + v->type.dim[0] - 1;
-			return;
-		} else if (d->kind == IR_SPLAT || d->kind == IR_EXPAND_DIMS || d->kind == IR_BROADCAST ||
-			   d->kind == IR_RESHAPE || d->kind == IR_PERMUTE || d->kind == IR_HINT ||
-			   d->kind == IR_CONVERT_LAYOUT ||
-			   (d->kind == IR_CONVERT && !scalar_is_float(ir_arg(d, 0)->type.elem)))
-			v = ir_arg(d, 0);
-		else
+	while (v->def && scalar_bytes(v->type.elem) >= 4) { /* narrower ones wrap around */
+		if (v->def->kind == IR_ADD)
+			add_range(c, ir_arg(v->def, 0), o);
+		else if (!passes_on(v->def))
 			break;
+		v = ir_arg(v->def, v->def->kind == IR_ADD);
 	}
-	if (ir_is_const_int(v, &n)) {
-		o->low += n;
-		o->high += n;
-		return;
-	}
-	uint64_t d = divisor(c, v);
-	if (d < o->modulus) o->modulus = d;
+	int_bounds b = int_range_of(v);
+	uint64_t width = (uint64_t)b.high - (uint64_t)b.low, d = divisor(c, v);
+	if (width == 0 || (width < MOST_MODULUS && d == 1)) {
+		o->low += b.low;
+		o->high += b.high;
+	} else if (d < o->modulus)
+		o->modulus = d;
 }
 
 /* The scalar pointers that a pointer was made from, the nearest first. */
@@ -116,19 +113,17 @@ static bool is_aligned_block(const pass_context *c, const ir_value *p)
 	       info->divisibility[0] >= (uint64_t)p->type.dim[0] * scalar_bytes(p->type.elem);
 }
 
-bool accesses_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
+bool may_alias(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
 {
-	const ir_value *a = ir_arg(earlier, 0), *b = ir_arg(now, 0);
+	ir_value *a = ir_arg(earlier, 0), *b = ir_arg(now, 0);
+	if (earlier->kind == IR_BULK_STORE || now->kind == IR_BULK_STORE)
+		return earlier->kind != now->kind || may_alias_copies(earlier, now, around);
 	bool scalars = ir_is_scalar(a) && ir_is_scalar(b);
 	if (scalars) return false;
 	bool own = !ir_is_scalar(a) && !ir_is_scalar(b) && ir_same_shape(a->type, b->type) &&
 		   layout_equal(a->layout, b->layout) &&
 		   (layout_injective(a->layout) || (earlier->kind == IR_STORE && now->kind == IR_STORE));
-	if (own && a == b && ir_defined_outside(a, around)) {
-		const axis_info *info = axis_get(c, a);
-		if (ir_elements(a->type) == 1) return false;
-		if (a->type.rank == 1 && info->known && info->contiguity[0] >= a->type.dim[0]) return false;
-	}
+	if (own && a == b && ir_defined_outside(a, around) && !may_alias_itself(c, f, a)) return false;
 	if (own && a->type.elem == b->type.elem && is_aligned_block(c, a) && is_aligned_block(c, b)) return false;
 	origin x[MOST_ORIGINS], y[MOST_ORIGINS];
 	unsigned nx = origins(c, a, x), ny = origins(c, b, y);
@@ -137,5 +132,5 @@ bool accesses_meet(pass_context *c, ir_func *f, const ir_op *earlier, const ir_o
 			if (x[i].base != y[k].base || !ir_defined_outside(x[i].base, around)) continue;
 			if (ranges_apart(&x[i], &y[k]) || (own && x[i].aligned && y[k].aligned)) return false;
 		}
-	return alias_patches(c, f, earlier, now, around);
+	return may_alias_patches(c, f, earlier, now, around);
 }

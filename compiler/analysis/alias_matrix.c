@@ -11,6 +11,7 @@
  *
  * Values in common are compared by name: behind a loop's back edge those that the loop makes are other ones. */
 #include "ir/tensor_map.h"
+#include "alias.h"
 #include "mask.h"
 #include "int_range.h"
 
@@ -121,7 +122,7 @@ static bool is_far(int64_t distance, uint32_t first, uint32_t second)
 	return distance >= (int64_t)first || distance <= -(int64_t)second;
 }
 
-bool alias_patches(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
+bool may_alias_patches(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
 {
 	patch a, b;
 	int64_t distance;
@@ -152,7 +153,7 @@ static const ir_value *split(const ir_value *v, int64_t *added)
 	return v;
 }
 
-bool copies_meet(const ir_op *earlier, const ir_op *now, const ir_op *around)
+bool may_alias_copies(const ir_op *earlier, const ir_op *now, const ir_op *around)
 {
 	const ir_op *a = ir_arg(earlier, 0)->def, *b = ir_arg(now, 0)->def;
 	ir_type x = ir_arg(earlier, 1)->type, y = ir_arg(now, 1)->type;

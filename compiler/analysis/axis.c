@@ -9,7 +9,7 @@
  *
  * Assumption, as in CUDA and Triton: signed index arithmetic does not wrap around, so a run that counts up in i32
  * counts up in the addresses too.  Divisibility needs no such assumption, as every modulus is a power of two. */
-#include "passes/passes.h"
+#include "int_range.h"
 
 #include <string.h>
 
@@ -93,38 +93,6 @@ const axis_info *axis_get(const pass_context *p, const ir_value *v)
 	return p->axis && v->id < p->naxis && p->axis[v->id].known ? &p->axis[v->id] : &unknown;
 }
 
-/* True where the value cannot be negative, without wrap-around: what `%` and `/` need to keep runs. */
-static bool never_negative(const ir_value *v, unsigned depth)
-{
-	int64_t n;
-	if (!scalar_is_signed(v->type.elem) || v->type.pointer) return true;
-	if (!v->def || depth == 0) return false;
-	if (ir_is_const_int(v, &n)) return n >= 0;
-	switch (v->def->kind) {
-	case IR_PROGRAM_ID:
-	case IR_NUM_PROGRAMS:
-	case IR_CLUSTER_SIZE: return true;
-	case IR_ARANGE: return ir_get_lo(v->def) >= 0;
-	case IR_SPLAT:
-	case IR_BROADCAST:
-	case IR_EXPAND_DIMS:
-	case IR_RESHAPE:
-	case IR_PERMUTE:
-	case IR_HINT: return never_negative(ir_arg(v->def, 0), depth - 1);
-	case IR_ADD:
-	case IR_MUL:
-	case IR_DIV:
-	case IR_MIN:
-		return never_negative(ir_arg(v->def, 0), depth - 1) && never_negative(ir_arg(v->def, 1), depth - 1);
-	case IR_REM:
-	case IR_SHR: return never_negative(ir_arg(v->def, 0), depth - 1);
-	case IR_AND:
-	case IR_MAX:
-		return never_negative(ir_arg(v->def, 0), depth - 1) || never_negative(ir_arg(v->def, 1), depth - 1);
-	default: return false;
-	}
-}
-
 static bool same_number(const ir_value *v, int64_t *n)
 {
 	while (v->def && (v->def->kind == IR_SPLAT || v->def->kind == IR_BROADCAST || v->def->kind == IR_EXPAND_DIMS))
@@ -180,7 +148,7 @@ static axis_info divide(const ir_value *x, const axis_info *a, int64_t n, ir_typ
 		for (unsigned d = 0; d < rank_of(t); d++) r.constancy[d] = a->constancy[d];
 		return r;
 	}
-	bool runs = never_negative(x, 16);
+	bool runs = int_range_of(x).low >= 0; /* truncation keeps them */
 	for (unsigned d = 0; d < rank_of(t); d++) {
 		uint64_t group = runs && a->contiguity[d] > 1
 					 ? least(least(a->contiguity[d], a->divisibility[d]), (uint64_t)n)
@@ -196,7 +164,7 @@ static axis_info divide(const ir_value *x, const axis_info *a, int64_t n, ir_typ
 static axis_info remainder_of(const ir_op *o, const axis_info *x, const axis_info *y, ir_type t)
 {
 	axis_info r = nothing(t);
-	bool runs = never_negative(ir_arg(o, 0), 16);
+	bool runs = int_range_of(ir_arg(o, 0)).low >= 0;
 	for (unsigned d = 0; d < rank_of(t); d++) {
 		uint64_t divisor = each(y, d),
 			 group = least(least(x->contiguity[d], x->divisibility[d]), least(divisor, y->constancy[d]));

@@ -1,135 +1,204 @@
-/* Whether an integer can be below 0 (int_range.h). */
+/* Where an integer's elements lie.  See int_range.h. */
 #include "int_range.h"
 
-enum { MOST_DEPTH = 24 };
+enum { MOST_DEPTH = 16, MOST_VISITS = 128 };
 
-bool int_range_guard(int_range *s, const affine *sum)
+static int_bounds of(const ir_value *v, unsigned depth, unsigned *visits);
+
+typedef struct reader { /* of one question */
+	unsigned depth, *visits;
+} reader;
+
+static int_bounds argument(const reader *r, const ir_op *o, unsigned i)
 {
-	for (unsigned i = 0; i < s->nguards; i++) {
-		affine d = s->guard[i];
-		if (affine_add(&d, sum, -1) && !d.n) return true;
+	return of(ir_arg(o, i), r->depth - 1, r->visits);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* ---- arithmetic that stops at the ends of i64 ---- */
+
+static int64_t plus(int64_t a, int64_t b)
+{
+	int64_t r;
+	return !__builtin_add_overflow(a, b, &r) ? r : a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static int64_t negative(int64_t a)
+{
+	return a == INT64_MIN ? INT64_MAX : -a;
+}
+
+static int64_t times(int64_t a, int64_t b)
+{
+	int64_t r;
+	return !__builtin_mul_overflow(a, b, &r) ? r : (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;
+}
+
+static int_bounds product(int_bounds a, int_bounds b)
+{
+	int64_t corner[] = {times(a.low, b.low), times(a.low, b.high), times(a.high, b.low), times(a.high, b.high)};
+	int_bounds r = {corner[0], corner[0]};
+	for (unsigned i = 1; i < 4; i++) r.low = least(r.low, corner[i]), r.high = most(r.high, corner[i]);
+	return r;
+}
+
+/* ---- types ---- */
+
+int_bounds int_range_of_type(scalar s)
+{
+	unsigned bits = scalar_bits(s);
+	if (!scalar_is_integer(s) && s != SCALAR_BOOL) return (int_bounds){INT64_MIN, INT64_MAX};
+	if (!scalar_is_signed(s)) return (int_bounds){0, bits == 64 ? INT64_MAX : (int64_t)((UINT64_C(1) << bits) - 1)};
+	int64_t high = (int64_t)(UINT64_MAX >> (65 - bits));
+	return (int_bounds){-high - 1, high};
+}
+
+/* The bounds, of which some may lie outside of the type. */
+static int_bounds fitted(int_bounds r, scalar s, bool may_wrap)
+{
+	int_bounds all = int_range_of_type(s);
+	if (r.low >= all.low && r.high <= all.high) return r;
+	return may_wrap ? all : (int_bounds){most(r.low, all.low), least(r.high, all.high)};
+}
+
+/* Signed arithmetic of 32 and 64 bits is taken not to. */
+static bool wraps(scalar s)
+{
+	return !scalar_is_signed(s) || scalar_bits(s) < 32;
+}
+
+/* ---- operations ---- */
+
+/* Of numbers that are not negative. */
+static int_bounds of_bits(const ir_op *o, int_bounds a, int_bounds b, int_bounds all)
+{
+	uint64_t bits = (uint64_t)(a.high | b.high);
+	switch (o->kind) {
+	case IR_AND:
+		if (a.low < 0 && b.low < 0) return all;
+		return (int_bounds){0, a.low < 0 ? b.high : b.low < 0 ? a.high : least(a.high, b.high)};
+	case IR_OR:
+	case IR_XOR:
+		if (a.low < 0 || b.low < 0) return all;
+		return (int_bounds){0, bits ? (int64_t)(UINT64_MAX >> __builtin_clzll(bits)) : 0};
+	default: /* IR_SHR */
+		if (a.low < 0) return all;
+		return b.low == b.high && b.low >= 0 && b.low < 63 ? (int_bounds){a.low >> b.low, a.high >> b.low}
+								   : (int_bounds){0, a.high};
 	}
-	if (s->nguards == MOST_GUARDS) return false;
-	s->guard[s->nguards++] = *sum;
-	return true;
 }
 
-static bool never_negative(void *context, ir_value *v, unsigned depth);
-
-/* `assume(v >= n)`, n not negative, which stands where the load is seen from.  Of a value that a loop carries on from
- * another iteration, only where that iteration came by as well: beside the value itself. */
-static bool is_assumed(const int_range *s, const ir_value *v)
+static int_bounds quotient(const ir_op *o, int_bounds a, int_bounds b, int_bounds all)
 {
-	const ir_block *home = v->def ? v->def->block : v->block;
-	for (const ir_use *u = v->uses; u; u = u->next) {
-		const ir_op *o = u->user;
-		int64_t n;
-		bool least = (o->kind == IR_GE || o->kind == IR_GT) && ir_arg(o, 0) == v &&
-			     ir_is_const_int(ir_arg(o, 1), &n) && n >= (o->kind == IR_GE ? 0 : -1);
-		for (const ir_use *a = least ? o->results[0]->uses : NULL; a; a = a->next) {
-			if (a->user->kind != IR_ASSUME || (s->carried.n && a->user->block != home)) continue;
-			for (const ir_op *at = s->at; at; at = at->block->parent)
-				for (const ir_op *before = at; before; before = before->prev)
-					if (before == a->user) return true;
-		}
-	}
-	return false;
+	if (o->kind == IR_REM) return a.low < 0 ? all : (int_bounds){0, b.low > 0 ? least(a.high, b.high - 1) : a.high};
+	return a.low < 0 || b.low < 0 ? all : (int_bounds){b.high ? a.low / b.high : 0, a.high / most(b.low, 1)};
 }
 
-static bool guarded(int_range *s, ir_value *v)
+/* Of u64, whose bound INT64_MAX stands for all that is larger as well. */
+static bool keeps_open_ends(const ir_op *o)
 {
-	affine sum = affine_value(v);
-	return int_range_guard(s, &sum);
+	return o->kind == IR_MIN || o->kind == IR_MAX || o->kind == IR_AND || o->kind == IR_OR || o->kind == IR_XOR;
 }
 
-static bool both(int_range *s, const ir_op *o, unsigned depth)
+static int_bounds two(const ir_op *o, int_bounds a, int_bounds b)
 {
-	return never_negative(s, ir_arg(o, 0), depth) && never_negative(s, ir_arg(o, 1), depth);
-}
-
-static bool never_negative(void *context, ir_value *v, unsigned depth)
-{
-	int_range *s = context;
-	int64_t n;
-	if (depth == 0 || s->visits++ >= MOST_SIGNS || v->type.pointer || !scalar_is_integer((scalar)v->type.elem))
-		return false;
-	if (!scalar_is_signed((scalar)v->type.elem)) return true;
-	if (ir_is_const_int(v, &n)) return n >= 0;
-	const ir_op *loop = v->def ? NULL : v->block->parent;
-	if (!v->def && !loop) return is_assumed(s, v) || guarded(s, v);
-	unsigned nguards = s->nguards;
-	ir_value *source[IR_SOURCES];
-	unsigned nsources = ir_sources(v, source);
-	if (loop && loop->kind == IR_FOR && v->index == 0) { /* counts up */
-		source[nsources++] = ir_arg(loop, 0);
-		source[nsources++] = ir_arg(loop, 2);
-	}
-	if (nsources && ir_holds_for_all(&s->carried, v, source, nsources, never_negative, s, depth - 1)) return true;
-	const ir_op *o = v->def;
-	switch (o ? o->kind : IR_KIND_COUNT) {
-	case IR_PROGRAM_ID:
-	case IR_NUM_PROGRAMS: return true;
-	case IR_ADD:
-	case IR_MUL:
+	scalar s = (scalar)o->results[0]->type.elem;
+	int_bounds all = int_range_of_type(s);
+	bool open = s == SCALAR_U64 && (a.high == INT64_MAX || b.high == INT64_MAX);
+	switch (open && !keeps_open_ends(o) ? IR_KIND_COUNT : o->kind) {
+	case IR_ADD: return fitted((int_bounds){plus(a.low, b.low), plus(a.high, b.high)}, s, wraps(s));
+	case IR_SUB:
+		return fitted((int_bounds){plus(a.low, negative(b.high)), plus(a.high, negative(b.low))}, s, wraps(s));
+	case IR_MUL: return fitted(product(a, b), s, wraps(s));
+	case IR_MIN: return (int_bounds){least(a.low, b.low), least(a.high, b.high)};
+	case IR_MAX: return (int_bounds){most(a.low, b.low), most(a.high, b.high)};
 	case IR_DIV:
-	case IR_MIN:
-		if (both(s, o, depth - 1)) return true;
-		break;
-	case IR_MAX:
-		if (never_negative(s, ir_arg(o, 1), depth - 1)) return true;
-		s->nguards = nguards;
-		if (never_negative(s, ir_arg(o, 0), depth - 1)) return true;
-		break;
-	case IR_SELECT:
-		if (never_negative(s, ir_arg(o, 1), depth - 1) && never_negative(s, ir_arg(o, 2), depth - 1))
-			return true;
-		break;
-	case IR_REM:
-	case IR_SHR:
-		if (never_negative(s, ir_arg(o, 0), depth - 1)) return true;
-		break;
+	case IR_REM: return quotient(o, a, b, all);
+	case IR_AND:
+	case IR_OR:
+	case IR_XOR:
+	case IR_SHR: return of_bits(o, a, b, all);
+	default: return all;
+	}
+}
+
+static int_bounds converted(const ir_op *o, int_bounds a)
+{
+	scalar from = (scalar)ir_arg(o, 0)->type.elem, to = (scalar)o->results[0]->type.elem;
+	bool unknown = from == SCALAR_U64 && a.high == INT64_MAX; /* as large as 2^64 - 1 */
+	if (ir_arg(o, 0)->type.pointer || scalar_is_float(from) || unknown) return int_range_of_type(to);
+	return fitted(a, to, true);
+}
+
+static int_bounds united(int_bounds a, int_bounds b)
+{
+	return (int_bounds){least(a.low, b.low), most(a.high, b.high)};
+}
+
+static int_bounds operation(const reader *r, const ir_value *v)
+{
+	const ir_op *o = v->def;
+	scalar s = (scalar)v->type.elem;
+	if (ir_has(o, IR_SHAPE)) return argument(r, o, 0);
+	switch (o->kind) {
+	case IR_PROGRAM_ID: return (int_bounds){0, ir_get_axis(o) ? INT_RANGE_PROGRAMS - 1 : INT32_MAX - 1};
+	case IR_NUM_PROGRAMS: return (int_bounds){1, ir_get_axis(o) ? INT_RANGE_PROGRAMS : INT32_MAX};
+	case IR_CLUSTER_SIZE: return (int_bounds){1, INT32_MAX};
+	case IR_ARANGE: return (int_bounds){ir_get_lo(o), ir_get_lo(o) + v->type.dim[0] - 1};
 	case IR_HINT:
-		if (never_negative(s, ir_arg(o, 0), depth - 1)) return true;
-		break;
-	case IR_CONVERT:
-		if (scalar_bytes((scalar)v->type.elem) > scalar_bytes((scalar)ir_arg(o, 0)->type.elem) &&
-			never_negative(s, ir_arg(o, 0), depth - 1))
-			return true;
-		break;
-	default: break;
+	case IR_CONVERT_LAYOUT: return argument(r, o, 0);
+	case IR_CONVERT: return converted(o, argument(r, o, 0));
+	case IR_SELECT: return united(argument(r, o, 1), argument(r, o, 2));
+	case IR_NEG: {
+		int_bounds a = argument(r, o, 0);
+		return fitted((int_bounds){negative(a.high), negative(a.low)}, s, wraps(s));
 	}
-	s->nguards = nguards;
-	if (is_assumed(s, v)) return true;
-	return affine_of_host(&s->context, v) && guarded(s, v);
+	case IR_ADD:
+	case IR_SUB:
+	case IR_MUL:
+	case IR_MIN:
+	case IR_MAX:
+	case IR_DIV:
+	case IR_REM:
+	case IR_AND:
+	case IR_OR:
+	case IR_XOR:
+	case IR_SHR: return two(o, argument(r, o, 0), argument(r, o, 1));
+	default: return int_range_of_type(s);
+	}
 }
 
-bool int_range_never_negative(int_range *s, ir_value *v)
+/* A loop's counter, which counts up. */
+static int_bounds counter(const reader *r, const ir_value *v)
 {
-	return never_negative(s, v, MOST_DEPTH);
+	const ir_op *loop = v->block->parent;
+	int_bounds all = int_range_of_type((scalar)v->type.elem);
+	if (!loop || loop->kind != IR_FOR || v->index > 0 || argument(r, loop, 2).low <= 0) return all;
+	int_bounds first = argument(r, loop, 0), end = argument(r, loop, 1);
+	return (int_bounds){first.low, most(first.low, plus(end.high, -1))};
 }
 
-bool int_range_sum_never_negative(int_range *s, const affine *sum)
+static int_bounds of(const ir_value *v, unsigned depth, unsigned *visits)
 {
-	for (unsigned i = 0; i < sum->n; i++) {
-		const affine_term *t = &sum->term[i];
-		if (t->factor < 0) return false;
-		for (unsigned k = 0; k < t->natoms; k++)
-			if (!int_range_never_negative(s, t->atom[k])) return false;
-	}
-	return true;
+	int64_t n;
+	reader r = {depth, visits};
+	scalar s = (scalar)v->type.elem;
+	if (v->type.pointer || scalar_is_float(s) || depth == 0 || ++*visits > MOST_VISITS) return int_range_of_type(s);
+	if (ir_is_const_int(v, &n) && (s != SCALAR_U64 || n >= 0)) return (int_bounds){n, n};
+	return v->def ? operation(&r, v) : counter(&r, v);
 }
 
-ir_value *int_range_extent(ir_builder *b, const int_range *s, ir_value *extent)
+int_bounds int_range_of(const ir_value *v)
 {
-	affine whole = affine_value(extent);
-	if (s->nguards) extent = affine_build(b, &whole, SCALAR_I64);
-	for (unsigned i = 0; i < s->nguards; i++) { /* 1 where the sum is not below 0, else 0 */
-		affine sum = s->guard[i];
-		affine_add_number(&sum, 1);
-		ir_value *v = affine_build(b, &sum, SCALAR_I64);
-		v = ir_binary(b, IR_MIN, v, ir_constant_int(b, SCALAR_I64, 1));
-		v = ir_binary(b, IR_MAX, v, ir_constant_int(b, SCALAR_I64, 0));
-		extent = ir_binary(b, IR_MUL, extent, v);
-	}
-	return extent;
+	unsigned visits = 0;
+	return of(v, MOST_DEPTH, &visits);
 }

@@ -6,20 +6,18 @@
  * The one idea: int_range.h's. */
 #include "pointer_analysis.h"
 
-enum { MOST_PROGRAMS = 65535, /* of a grid's second and third axis */ MOST_INDEX = INT32_MAX / 2 };
+enum { MOST_INDEX = INT32_MAX / 2 };
 
-/* The most that a term can be, where that is known: a program's number or a loop's counter times a number. */
+/* Is a term at most that?  By its range, or of a loop's counter if the host sees it of the loop's end. */
 static bool below(window *w, const affine_term *t, int64_t most)
 {
-	int64_t hi;
 	if (t->natoms != 1 || t->factor < 0) return false;
 	ir_value *v = t->atom[0];
+	int_bounds b = int_range_of(v);
+	if (b.low >= 0 && (b.high == 0 || t->factor <= most / b.high)) return true;
 	const ir_op *loop = v->def ? NULL : v->block->parent;
-	if (v->def && v->def->kind == IR_PROGRAM_ID)
-		return ir_get_axis(v->def) > 0 && t->factor <= most / MOST_PROGRAMS;
 	if (!loop || loop->kind != IR_FOR || v->index > 0) return false;
 	ir_value *end = ir_arg(loop, 1);
-	if (ir_is_const_int(end, &hi)) return hi <= 0 || t->factor <= most / hi;
 	affine left = {0}, last = affine_value(end);
 	if (!affine_of_host(&w->range.context, end)) return false;
 	affine_add_number(&left, most); /* there is room for two */

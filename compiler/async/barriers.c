@@ -21,7 +21,7 @@
  * barrier on that side, wherever different threads make them.
  * Branches and loops are uniform (their conditions are scalars, equal in all threads), so barriers may stand in them.
  * With one warp the same barriers are needed between lanes; the lowering emits bar.warp.sync for them. */
-#include "passes/passes.h"
+#include "analysis/alias.h"
 #include "scratch.h"
 
 #include <string.h>
@@ -181,11 +181,10 @@ static bool meet(const placer *p, const access *earlier, const ir_op *now)
 {
 	/* Copies go on by themselves, whoever began them. */
 	bool copied = earlier->op->kind == IR_BULK_STORE, copies = now->kind == IR_BULK_STORE;
-	if (copied && copies) return copies_meet(earlier->op, now, earlier->around);
-	if (copied || copies) return true;
+	if (copied || copies) return may_alias(p->context, p->func, earlier->op, now, earlier->around);
 	if (acquires(earlier->op) || releases(now)) return !by_thread_0(earlier->op, now);
 	if (!earlier->writes && !writes(now)) return false;
-	return !commute(earlier->op, now) && accesses_meet(p->context, p->func, earlier->op, now, earlier->around);
+	return !commute(earlier->op, now) && may_alias(p->context, p->func, earlier->op, now, earlier->around);
 }
 
 /* A histogram ends with each thread reading its own bins, and begins with each thread setting them to 0. */

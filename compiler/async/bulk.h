@@ -69,8 +69,6 @@ bool bulk_make(pass_context *, ir_func *, ir_op *, bulk_access *);
 bool bulk_possible(const pass_context *);
 bool bulk_runs_ahead(const ir_func *, const ir_op *); /* in a loop: its copies would */
 enum { BULK_SHARES = 8 };                             /* most programs of a cluster that bring a block together */
-/* Whether the host can compute the integer scalar from the kernel's arguments. */
-bool bulk_host_knows(const pass_context *, ir_func *, const ir_value *);
 
 /* A bulk_load whose map makes tf32 of f32. */
 bool bulk_rounds(const ir_op *load);

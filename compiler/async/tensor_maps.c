@@ -18,107 +18,12 @@
  * can be made (a negative stride, an extent of 0) then has a way out: the variant without promises. */
 #include "ir/tensor_map.h"
 #include "bulk.h"
+#include "analysis/host_value.h"
 #include "analysis/int_range.h"
 
 #include <string.h>
 
-enum { MOST_TEXT = 400, MOST_DEPTH = 40, MOST_MAPS = 16 /* signature.h */ };
-
-typedef struct host {
-	arena *arena;
-	ir_func *func;
-} host;
-
-static bool value(const host *h, const ir_value *v, unsigned depth, text *out);
-
-/* The host computes in i64: back to what a narrower type holds. */
-static void wrap(text *out, scalar s)
-{
-	unsigned bits = 8 * scalar_bytes(s);
-	if (bits == 64) return;
-	if (scalar_is_signed(s))
-		text_printf(out, " %u << %u >>", 64 - bits, 64 - bits);
-	else
-		text_printf(out, " %llu &", (unsigned long long)((UINT64_C(1) << bits) - 1));
-}
-
-/* Every number of the one type is one of the other. */
-static bool contains(scalar to, scalar from)
-{
-	if (to == from || scalar_bytes(to) == 8) return true; /* 64-bit ones share their container */
-	return scalar_bytes(to) > scalar_bytes(from) && (scalar_is_signed(to) || !scalar_is_signed(from));
-}
-
-static bool binary(const host *h, const ir_op *o, const char *sign, unsigned depth, text *out)
-{
-	scalar s = (scalar)o->results[0]->type.elem;
-	bool ordered = o->kind == IR_DIV || o->kind == IR_REM || o->kind == IR_MAX || o->kind == IR_MIN;
-	if (ordered && s == SCALAR_U64) return false; /* the host's numbers are signed */
-	if (!value(h, ir_arg(o, 0), depth, out)) return false;
-	text_puts(out, " ");
-	if (!value(h, ir_arg(o, 1), depth, out)) return false;
-	text_printf(out, " %s", sign);
-	wrap(out, s);
-	return true;
-}
-
-static bool converted(const host *h, const ir_op *o, unsigned depth, text *out)
-{
-	scalar from = (scalar)ir_arg(o, 0)->type.elem, to = (scalar)o->results[0]->type.elem;
-	if (!scalar_is_integer(from) || !value(h, ir_arg(o, 0), depth, out)) return false;
-	if (!contains(to, from)) wrap(out, to);
-	return true;
-}
-
-/* An integer scalar as the signature's postfix (blkc.h). */
-static bool value(const host *h, const ir_value *v, unsigned depth, text *out)
-{
-	int64_t n;
-	if (depth == MOST_DEPTH || out->n > MOST_TEXT || v->type.rank || v->type.pointer ||
-		!scalar_is_integer((scalar)v->type.elem))
-		return false;
-	depth++;
-	if (!v->def) {
-		if (v->block != h->func->body) return false;
-		text_printf(out, "p%u", v->index);
-		return true;
-	}
-	const ir_op *o = v->def;
-	if (ir_is_const_int(v, &n)) {
-		text_printf(out, "%lld", (long long)n);
-		return v->type.elem != SCALAR_U64 || n >= 0;
-	}
-	switch (o->kind) {
-	case IR_ADD: return binary(h, o, "+", depth, out);
-	case IR_SUB: return binary(h, o, "-", depth, out);
-	case IR_MUL: return binary(h, o, "*", depth, out);
-	case IR_DIV: return binary(h, o, "/", depth, out);
-	case IR_REM: return binary(h, o, "%", depth, out);
-	case IR_MAX: return binary(h, o, "max", depth, out);
-	case IR_MIN: return binary(h, o, "min", depth, out);
-	case IR_CONVERT: return converted(h, o, depth, out);
-	case IR_HINT: return value(h, ir_arg(o, 0), depth, out);
-	default: return false;
-	}
-}
-
-/* The parameter that an address begins with, and the address; null: no such thing. */
-static ir_value *address(const host *h, ir_value *v, unsigned depth, text *out)
-{
-	if (depth == MOST_DEPTH) return NULL;
-	if (!v->def) {
-		if (v->block != h->func->body) return NULL;
-		text_printf(out, "p%u", v->index);
-		return v;
-	}
-	if (v->def->kind == IR_HINT) return address(h, ir_arg(v->def, 0), depth + 1, out);
-	if (v->def->kind != IR_PTR_ADD) return NULL;
-	ir_value *root = address(h, ir_arg(v->def, 0), depth + 1, out);
-	text_puts(out, " ");
-	if (!root || !value(h, ir_arg(v->def, 1), 0, out)) return NULL;
-	text_printf(out, " %u * +", scalar_bytes((scalar)v->type.elem));
-	return root;
-}
+enum { MOST_MAPS = 16 /* signature.h */ };
 
 static bool is_one(const ir_value *v)
 {
@@ -201,30 +106,22 @@ static bool narrow_indices(bulk_access *t)
 	return true;
 }
 
-/* A value as the host computes it; null: it cannot. */
-static const char *host_expression(const host *h, const ir_value *v)
-{
-	text out = {.arena = h->arena};
-	return value(h, v, 0, &out) ? out.at : NULL;
-}
-
 /* The parameter that the array begins with; null: the host cannot make the map, or its line is too long. */
-static ir_value *describe(const host *h, const bulk_access *t, const bulk_shape *s, ir_tensor_map *m)
+static ir_value *describe(const host_values *h, const bulk_access *t, const bulk_shape *s, ir_tensor_map *m)
 {
 	unsigned rank = t->rank, before = rank - t->block.rank;
-	text start = {.arena = h->arena}, line = {.arena = h->arena};
+	text line = {.arena = h->arena};
 	*m = (ir_tensor_map){.elem = (scalar)t->block.elem, .swizzle = s->swizzle, .rank = rank};
-	ir_value *root = address(h, t->base, 0, &start);
+	ir_value *root = host_value_address(h, t->base, &m->address);
 	if (!root || h->func->params[root->index].divisible % 16 != 0) return NULL;
-	m->address = start.at;
 	for (unsigned i = 0; i < rank; i++) {
 		unsigned d = rank - 1 - i; /* the array's dimension: maps have the fastest first */
 		m->box[i] = d < before ? 1 : s->box[d - before];
-		if (!(m->extent[i] = host_expression(h, t->shape[d]))) return NULL;
-		if (i + 1 < rank && !(m->stride[i] = host_expression(h, t->stride[d - 1]))) return NULL;
+		if (!(m->extent[i] = host_value_text(h, t->shape[d]))) return NULL;
+		if (i + 1 < rank && !(m->stride[i] = host_value_text(h, t->stride[d - 1]))) return NULL;
 	}
 	ir_tensor_map_print(&line, m);
-	return line.n <= MOST_TEXT ? root : NULL;
+	return line.n <= HOST_MOST_TEXT ? root : NULL;
 }
 
 /* Null: a kernel takes no more of them. */
@@ -295,12 +192,6 @@ static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map, u
 	ir_erase(o);
 }
 
-bool bulk_host_knows(const pass_context *p, ir_func *f, const ir_value *v)
-{
-	text scratch = {.arena = p->arena};
-	return value(&(host){p->arena, f}, v, 0, &scratch);
-}
-
 /* Inside of a loop a copy that everybody waits for at once is worse than loads: it has to run ahead (latencies.c).
  */
 bool bulk_runs_ahead(const ir_func *f, const ir_op *o)
@@ -331,7 +222,7 @@ static unsigned shares_of(const pass_context *p, const ir_func *f, const ir_op *
 bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
 {
 	bulk_shape s;
-	host h = {p->arena, f};
+	host_values h = {p->arena, f};
 	ir_tensor_map *described = ARENA_NEW(p->arena, ir_tensor_map);
 	if (!bulk_shape_of(t->block, &s) || !aligned(p, t) || !narrow_indices(t)) return false;
 	unsigned shares = shares_of(p, f, o);

@@ -45,13 +45,6 @@ bool pass_axis(pass_context *, ir_func *);
 /* For reports: the stages that were asked for, where a multibuffer has fewer; else 0. */
 unsigned pipeline_lowered(const ir_func *, const ir_op *multibuffer);
 
-/* alias.c: may two accesses of global memory, one of which may write, touch common bytes from different threads?
- * `around`: the outermost loop whose back edge lies between them, or null. */
-bool accesses_meet(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
-/* alias_matrix.c: the same of two accesses, as far as rows and columns of one matrix tell, and of two bulk stores. */
-bool alias_patches(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
-bool copies_meet(const ir_op *earlier, const ir_op *now, const ir_op *around);
-
 /* axis.c: contiguity, divisibility, constancy per dimension (playbook: Triton's AxisInfo); all powers of two */
 typedef struct axis_info {
 	bool known;                       /* false: nothing computed (floats); read as all ones */

@@ -25,7 +25,7 @@
  * The axis that is cut is the slowest that will do.  Along a reduction's own axis the loop carries what has been
  * combined so far; along another one the parts of its result are put into place.  Short tiles of which a part is wanted
  * are made again if they can be, else picked from (gather). */
-#include "analysis/affine.h"
+#include "analysis/alias.h"
 #include "passes/passes.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ typedef struct cut {
 	ir_value *number; /* of the part, i32 */
 	unsigned axis;    /* of what the consumer takes; of an effect */
 	bool stores;      /* the consumer is an effect .. */
-	bool apart;       /* .. and each element of its pointers is another place */
+	bool distinct;    /* .. and each element of its pointers is another place */
 	const char *why;  /* not, in half a sentence */
 	bool once_more;   /* it makes what must be kept */
 } cut;
@@ -307,7 +307,7 @@ static bool may_move(cut *c, const ir_op *load, unsigned axis)
 		refuse(c, "what it loads through *T may be written before it is used; *const says that nothing is");
 		return false;
 	}
-	if (!c->stores || (c->apart && axis == c->axis && ir_arg(load, 0) == ir_arg(c->consumer, 0))) return true;
+	if (!c->stores || (c->distinct && axis == c->axis && ir_arg(load, 0) == ir_arg(c->consumer, 0))) return true;
 	refuse(c, "what it loads through *T may be stored to in another part; *const says that nothing is");
 	return false;
 }
@@ -390,44 +390,6 @@ static ir_value *part_of(cut *c, ir_value *v, unsigned axis, unsigned depth)
 	c->b.at = at;
 	if (part) remember(c->parts, v, axis, part);
 	return part;
-}
-
-/* ---- order of memory ---- */
-
-static int by_factor(const void *x, const void *y)
-{
-	const affine_term *a = x, *b = y;
-	int64_t m = llabs(a->factor), n = llabs(b->factor);
-	return (m > n) - (m < n);
-}
-
-/* Does each element of the tile point to another place?  Along each dimension further than all before it together, and
- * all of them less than 2^32 from each other: offsets of 32 bits, which wrap around, are apart then as well. */
-static bool points_apart(const cut *c, ir_value *pointers)
-{
-	affine_context ac = {.pass = c->parts->pass, .func = c->parts->func};
-	affine s = {0};
-	affine_term term[IR_MAX_RANK];
-	unsigned n = 0, seen = 0;
-	int64_t reach = 0, far;
-	if (!affine_of(&ac, pointers, &s)) return false;
-	for (unsigned i = 0; i < s.n; i++) {
-		if (s.term[i].place < 0) continue;
-		if (s.term[i].natoms || n == IR_MAX_RANK) return false;
-		seen |= 1u << s.term[i].place;
-		term[n++] = s.term[i];
-	}
-	for (unsigned d = 0; d < pointers->type.rank; d++)
-		if (pointers->type.dim[d] > 1 && !(seen >> d & 1)) return false;
-	qsort(term, n, sizeof term[0], by_factor);
-	for (unsigned i = 0; i < n; i++) {
-		int64_t step = llabs(term[i].factor), last = (int64_t)pointers->type.dim[term[i].place] - 1;
-		if (step <= reach) return false;
-		if (__builtin_mul_overflow(step, last, &far) || __builtin_add_overflow(reach, far, &reach) ||
-			reach > UINT32_MAX)
-			return false;
-	}
-	return true;
 }
 
 /* ---- consumers ---- */
@@ -674,7 +636,7 @@ static void try_consumer(parts *p, ir_op *o)
 {
 	ir_type t = ir_arg(o, 0)->type;
 	cut c = {.parts = p, .consumer = o};
-	c.apart = ir_has(o, IR_WRITES) && points_apart(&c, ir_arg(o, 0));
+	c.distinct = ir_has(o, IR_WRITES) && !may_alias_itself(p->pass, p->func, ir_arg(o, 0));
 	for (uint64_t count = per_thread(p, t) / PART; count > 1 && per_thread(p, t) / count <= LONGEST; count /= 2)
 		for (unsigned axis = 0; axis < t.rank; axis++)
 			if (t.dim[axis] >= count && try_cut(&c, (uint32_t)count, axis)) return;

@@ -315,7 +315,7 @@ static void identities(void **state)
 	/* what must stay */
 	KEEP(F("0.0") "%r = add %x, %c : f32\n");  /* -0 + 0 is +0 */
 	KEEP(F("-0.0") "%r = sub %x, %c : f32\n"); /* -0 - -0 is +0 */
-	KEEP(F("0.0") "%r = mul %x, %c : f32\n");  /* nan, int_range */
+	KEEP(F("0.0") "%r = mul %x, %c : f32\n");  /* nan, signs */
 	KEEP("%r = sub %x, %x : f32\n");
 	KEEP("%r = eq %x, %x : bool\n");
 	KEEP("%n = lt %x, %x : bool\n%r = not %n : bool\n");

@@ -381,7 +381,7 @@ static void test_atomics(void **state)
 		{"red.global.max.noftz.f16x2 [%out], %r1", 0xbc00bc00, 0xc0007e00, 0xbc00bc00}, /* -1 -1, -2 nan */
 		{"red.global.min.noftz.bf16x2 [%out], %r1", 0x3f80bf80, 0x4000c000, 0x3f80c000},
 		{"red.global.min.noftz.f16x2 [%out], %r1", 0x00008000, 0x80000000,
-			0x80008000}, /* zeros of both int_range */
+			0x80008000}, /* zeros of both signs */
 		{"red.global.max.noftz.f16x2 [%out], %r1", 0x00008000, 0x80000000, 0x00000000},
 		{"red.global.min.s32 [%out], %r1", 5, 0xfffffffe, 0xfffffffe},
 		{"red.global.max.u32 [%out], %r1", 5, 0xfffffffe, 0xfffffffe},

@@ -67,6 +67,11 @@ static void windows(void **state)
 		LOAD("a + i[:, None].to(i64) * K + (k * 32 + l)[None, :]",
 			"(i < M)[:, None] & (k * 32 + l < K)[None, :]"),
 		"; p1 ; p5 ; p3 ; p5 2 *\n");
+	/* by pointers of 64 bits: the grid's third axis has 65,535 programs, 4 iterations each, so k * 32 is small */
+	is_window("let o = program_id(2) * 4; let last = min(o + 4, cdiv(K, 32));", "o, last",
+		LOAD("a + i[:, None].to(i64) * K + (k.to(i64) * 32 + l)[None, :]",
+			"(i < M)[:, None] & (l < K - k * 32)[None, :]"),
+		"; p1 ; p5 ; p3 ; p5 2 *\n");
 	is_window("var p = b + l[:, None].to(i64) * N + j[None, :];", ROUND,
 		"let x = (i[:, None] + l[None, :]).to(f16); let y = load(p, mask = (l < K - k)[:, None] & (j < "
 		"N)[None, :]); p += 32 * "
@@ -134,7 +139,7 @@ static void others(void **state)
 	is_none(PARAMETERS, "", ROUND, "let x = load(" ANEW ", mask = " BOUNDS ", other = 1.0);", "it has an other");
 	is_none(PARAMETERS, "", ROUND, "let x = load(" ANEW ", mask = " BOUNDS ", evict = \"last\");", "it has hints");
 	/* pointers go on where the mask's product wraps around, and nobody knows how many rounds there are */
-	is_none(PARAMETERS, "let o = program_id(2) * 4; let last = min(o + 4, cdiv(K, 32));", "o, last",
+	is_none(PARAMETERS, "let o = program_id(0) * 4; let last = min(o + 4, cdiv(K, 32));", "o, last",
 		LOAD("a + i[:, None].to(i64) * K + (k.to(i64) * 32 + l)[None, :]",
 			"(i < M)[:, None] & (l < K - k * 32)[None, :]"),
 		"an index may not fit 32 bits");

@@ -1,0 +1,23 @@
+/* Aliasing of global memory: the one analysis of it.
+ *
+ * alias.c           of two accesses, by what their pointers were made from
+ * alias_matrix.c    of two patches of one matrix, by rows and columns; of two stores by tensor maps
+ * alias_elements.c  of the elements of one tile of pointers
+ *
+ * In: accesses, of which one may write.  Out: false where it is proved that they touch no common byte. */
+#ifndef BLK_ALIAS_H
+#define BLK_ALIAS_H
+
+#include "passes/passes.h"
+
+/* From different threads.  `around`: the outermost loop whose back edge lies between them, or null. */
+bool may_alias(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
+
+/* The proofs of alias_matrix.c, which may_alias() asks. */
+bool may_alias_patches(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
+bool may_alias_copies(const ir_op *earlier, const ir_op *now, const ir_op *around);
+
+/* Two elements of the tile may point to one place. */
+bool may_alias_itself(pass_context *, ir_func *, ir_value *pointers);
+
+#endif

@@ -1,0 +1,25 @@
+/* What the host can compute before a launch: the sums of parameters and constants that tensor maps, guards and bounds are
+ * made of.
+ *
+ * In: a scalar or a pointer of a function.  Out: its postfix text as a signature has it (blkc.h), operators behind their
+ * operands; or that it depends on what only the device knows (a program's number, a loop's counter, memory).
+ *     (n + 15) / 16 * 2   ->   p3 15 + 16 / 2 *
+ * The one idea: the host counts in i64, so what a narrower type would have wrapped is wrapped in the text. */
+#ifndef BLK_HOST_VALUE_H
+#define BLK_HOST_VALUE_H
+
+#include "ir/ir.h"
+
+enum { HOST_MOST_TEXT = 400 };
+
+typedef struct host_values {
+	arena *arena; /* of the texts */
+	const ir_func *func;
+} host_values;
+
+bool host_value_known(const host_values *, const ir_value *);
+const char *host_value_text(const host_values *, const ir_value *); /* of an integer; null: the host cannot */
+/* The pointer parameter that the address begins with; null: it does not, or the host cannot compute the address. */
+ir_value *host_value_address(const host_values *, ir_value *pointer, const char **expression);
+
+#endif
