@@ -55,9 +55,8 @@ static LLVMValueRef pack(lower *l, const ir_asm_register *r, ir_type t, tile v, 
 			break;
 		}
 		one = LLVMBuildZExt(l->builder, bits_of(l, t, one, each), lower_word_type(l, bits), "");
-		if (k)
-			one = LLVMBuildShl(
-				l->builder, one, LLVMConstInt(lower_word_type(l, bits), (uint64_t)k * each, false), "");
+		one = LLVMBuildShl(
+			l->builder, one, LLVMConstInt(lower_word_type(l, bits), (uint64_t)k * each, false), "");
 		all = all ? LLVMBuildOr(l->builder, all, one, "") : one;
 	}
 	LLVMTypeRef type = carrier(l, r->letter);

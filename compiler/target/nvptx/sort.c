@@ -166,8 +166,8 @@ static void thread_step(network *w, LLVMValueRef j, bool in_lanes, bool both)
 {
 	lower *l = w->l;
 	LLVMBuilderRef b = l->builder;
-	unsigned first = in_lanes ? w->registers : w->registers + w->lanes - 5;
-	LLVMValueRef distance = LLVMBuildShl(b, lower_i32(l, 1), LLVMBuildSub(b, j, lower_i32(l, first), ""), "");
+	LLVMValueRef from = LLVMBuildSub(b, j, lower_i32(l, w->registers), ""); /* warps' bits follow five of lanes */
+	LLVMValueRef distance = LLVMBuildShl(b, lower_i32(l, 1), from, "");
 	LLVMValueRef upper = index_bit(w, j), *other = ARENA_ARRAY(l->arena, LLVMValueRef, w->n);
 	if (!in_lanes) lower_exchange(l, &w->x, w->key, w->n, w->v, distance, other);
 	for (uint32_t r = 0; r < w->n; r++) {

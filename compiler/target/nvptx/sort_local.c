@@ -125,8 +125,8 @@ static void meet_thread(places *p, LLVMValueRef stage, LLVMValueRef j, bool in_l
 	LLVMBuilderRef b = l->builder;
 	const local_sort *s = p->s;
 	uint32_t most = s->x->registers < MOST ? s->x->registers : MOST, piece = in_lanes ? PIECE : most;
-	unsigned start = in_lanes ? s->registers : s->registers + s->lanes - 5;
-	LLVMValueRef distance = LLVMBuildShl(b, lower_i32(l, 1), LLVMBuildSub(b, j, lower_i32(l, start), ""), "");
+	LLVMValueRef from = LLVMBuildSub(b, j, lower_i32(l, s->registers), ""); /* as in sort.c */
+	LLVMValueRef distance = LLVMBuildShl(b, lower_i32(l, 1), from, "");
 	LLVMValueRef zero = lower_i32(l, 0);
 	LLVMValueRef greater = LLVMBuildXor(b, index_bit(p, zero, j), index_bit(p, zero, stage), "");
 	lower_loop each = lower_open_loop(l, zero, LLVMIntULT, lower_i32(l, s->n));
