@@ -406,8 +406,8 @@ void cpu_identity(char *buffer, size_t room)
 	size_t n = 0;
 	for (unsigned i = 0; i < sizeof leaf / sizeof leaf[0]; i++) {
 		unsigned r[4] = {0, 0, 0, 0};
-		if (!__get_cpuid_count(leaf[i][0], leaf[i][1], &r[0], &r[1], &r[2], &r[3]))
-			continue;              /* not reached: processors of these years have all of the leaves */
+		bool known = __get_cpuid_count(leaf[i][0], leaf[i][1], &r[0], &r[1], &r[2], &r[3]);
+		if (!known) continue;          /* not reached: processors of these years have all of the leaves */
 		if (leaf[i][0] == 1) r[1] = 0; /* the number of the core that happens to ask */
 		if (leaf[i][0] == 13) r[1] = r[2] = r[3] = 0; /* sizes that follow what is switched on */
 		int k = snprintf(buffer + n, room - n, "%s%x.%x.%x.%x", i ? "-" : "", r[0], r[1], r[2], r[3]);
