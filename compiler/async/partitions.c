@@ -1,15 +1,16 @@
 /* A loop whose copies another warp shall make.
  *
  * In: a loop whose loads are all bulk copies, mostly with a loop around it.  Out: the loop with copies, waits and
- * arrivals in an order in which one thread could do all of them; specialise_warps.c gives each half to its warps.
+ * arrivals in an order in which one thread could do all of them.  What is the producer's has its partition from here
+ * on; specialise_warps.c gives each half to its warps.
  * The one idea: a slot has two barriers, `full` and `empty`, and slot and parity run on from one run of the loop to its
  * next one, as if all runs were one.  So the copies of the next run may begin while what follows this run is done.
  *
  *     for t {                                   multibuffers, full, empty
  *       for k, s {                              for t, slot, parity {
  *         %x = bulk_load ..        ->             for k, s, slot, parity {
- *         %u = wgmma_wait (wgmma ..)                mbarrier_wait empty[slot], the other parity
- *         yield %u                                  mbarrier_expect full[slot]; bulk_copy ..
+ *         %u = wgmma_wait (wgmma ..)                mbarrier_wait empty[slot], the other parity     {producer}
+ *         yield %u                                  mbarrier_expect full[slot]; bulk_copy ..        {producer}
  *       }                                           mbarrier_wait full[slot], parity
  *     }                                             %t = wgmma r[slot], .., %s
  *                                                   wgmma_wait {pending=1}
@@ -201,7 +202,7 @@ static void wait_for_neighbours(pipeline *p, ir_value *slot, ir_value *parity)
 	for (unsigned i = 0; i < p->stages; i++) {
 		ir_value *other = ir_binary(&b, IR_XOR, p->parity, ir_constant_int(&b, SCALAR_I32, 1));
 		ir_value *free[] = {p->empty, slot, other};
-		ir_build(&b, IR_MBARRIER_WAIT, 3, free, 0, NULL, 0);
+		ir_set_partition(ir_build(&b, IR_MBARRIER_WAIT, 3, free, 0, NULL, 0), IR_PARTITION_PRODUCER);
 		ir_value *next = pipeline_next_slot(p, &b, slot);
 		p->parity = pipeline_next_parity(p, &b, slot);
 		slot = next;
@@ -236,7 +237,7 @@ void pipeline_partition(pipeline *p)
 
 	ir_value *other = ir_binary(&top, IR_XOR, p->parity, ir_constant_int(&top, SCALAR_I32, 1));
 	ir_value *free[] = {empty, slot, other}, *come[] = {full, slot, p->parity};
-	ir_build(&top, IR_MBARRIER_WAIT, 3, free, 0, NULL, 0);
+	ir_set_partition(ir_build(&top, IR_MBARRIER_WAIT, 3, free, 0, NULL, 0), IR_PARTITION_PRODUCER);
 	pipeline_clone(p, &top, map);
 	pipeline_copy_blocks(p, &top, slot, map);
 	top.at = at;

@@ -56,7 +56,10 @@ static ir_value *widened(ir_builder *b, ir_value *v)
 void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value **map)
 {
 	ir_value *expect[] = {p->barriers, slot};
-	ir_set_bytes(ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0), p->expected);
+	ir_partition whose = p->partitions ? IR_PARTITION_PRODUCER : IR_PARTITION_CONSUMER;
+	ir_op *o = ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0);
+	ir_set_bytes(o, p->expected);
+	ir_set_partition(o, whose);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
 		ir_value *args[5 + IR_MAX_RANK] = {s->multibuffer, slot, p->barriers};
@@ -66,7 +69,9 @@ void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value *
 		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = mapped(map, ir_arg(s->load, k));
 		b->at = s->load->at;
 		if (shares > 1) args[n++] = p->cluster ? s->multicast : constant(b, SCALAR_BOOL, 0);
-		ir_set_shares(ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0), shares);
+		o = ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0);
+		ir_set_shares(o, shares);
+		ir_set_partition(o, whose);
 	}
 }
 

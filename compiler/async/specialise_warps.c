@@ -1,8 +1,9 @@
 /* Warps of two kinds: consumers compute, a producer copies ahead of them.
  *
  * In: a mapped function, in whose loops copies, waits and arrivals stand in an order in which one thread could do all
- * of them (partitions.c).  Out, where there are any: `partitions`.  Its first region is the program without the
- * producer's operations, its second one the loops with nothing but those and what they are computed from.
+ * of them; those that were made for the producer have its partition (partitions.c).  Out, where there are any:
+ * `partitions`.  Its first region is the program without the producer's operations, its second one the loops with
+ * nothing but those and what they are computed from.
  * The one idea: take the program twice and leave out of each copy what is the other's; what feeds nothing any more is
  * dead, and dce sees to it.  So the loops are any loops, and control flow, index arithmetic and loads of sizes need no
  * list.
@@ -31,42 +32,17 @@ typedef struct splitter {
 	bool *stays; /* by value id: defined in front of the partitions */
 } splitter;
 
-/* A barrier without an end lasts as long as the program: it is between the partitions. */
-static bool lasts(const ir_value *barriers)
+static bool is_producers(const ir_op *o)
 {
-	for (const ir_use *u = barriers->uses; u; u = u->next)
-		if (u->user->kind == IR_MBARRIERS_END) return false;
-	return true;
+	return ir_has_attribute(o, IR_ATTR_partition) && ir_get_partition(o) == IR_PARTITION_PRODUCER;
 }
 
-/* Barriers whose phases are not ended by bytes: arrivals release slots. */
-static bool gives_back(const ir_value *barriers)
-{
-	return ir_get_arrivals(barriers->def) > 1;
-}
-
-/* Barriers in front of the partitions.  Another loop may make its copies by itself, at barriers that end with it. */
-static bool is_between(const splitter *s, const ir_value *barriers)
-{
-	return barriers->def && barriers->def->block == s->func->body;
-}
-
-static bool is_producers(const splitter *s, const ir_op *o)
-{
-	switch (o->kind) {
-	case IR_MBARRIER_WAIT: return is_between(s, ir_arg(o, 0)) && gives_back(ir_arg(o, 0));
-	case IR_MBARRIER_EXPECT: return is_between(s, ir_arg(o, 0));
-	case IR_BULK_COPY: return is_between(s, ir_arg(o, 2));
-	default: return false;
-	}
-}
-
+/* Multibuffers and barriers that the producer takes: they stand in front of the partitions. */
 static bool is_shared(const ir_op *o)
 {
-	if (o->kind == IR_MBARRIERS) return lasts(o->results[0]);
-	if (o->kind != IR_MULTIBUFFER) return false;
+	if (o->kind != IR_MBARRIERS && o->kind != IR_MULTIBUFFER) return false;
 	for (const ir_use *u = o->results[0]->uses; u; u = u->next)
-		if (u->user->kind == IR_BULK_COPY) return lasts(ir_arg(u->user, 2));
+		if (is_producers(u->user)) return true;
 	return false;
 }
 
@@ -94,12 +70,12 @@ static void fill_first(splitter *s, ir_op *partitions)
 	}
 }
 
-static void drop_producers(const splitter *s, ir_block *b)
+static void drop_producers(ir_block *b)
 {
 	for (ir_op *o = b->first, *next; o; o = next) {
 		next = o->next;
-		for (unsigned r = 0; r < o->nregions; r++) drop_producers(s, o->regions[r]);
-		if (is_producers(s, o)) ir_erase(o);
+		for (unsigned r = 0; r < o->nregions; r++) drop_producers(o->regions[r]);
+		if (is_producers(o)) ir_erase(o);
 	}
 }
 
@@ -108,7 +84,7 @@ static void drop_others(splitter *s, ir_block *b)
 {
 	for (ir_op *o = b->last, *prev; o; o = prev) {
 		prev = o->prev;
-		if (!ir_has(o, IR_CONTROL | IR_TERMINATOR) && ir_has(o, IR_WRITES) && !is_producers(s, o)) {
+		if (!ir_has(o, IR_CONTROL | IR_TERMINATOR) && ir_has(o, IR_WRITES) && !is_producers(o)) {
 			ir_builder at = {.func = s->func, .block = b, .before = o, .at = o->at};
 			for (unsigned i = 0; i < o->nresults; i++) {
 				ir_value *v = ir_constant(&at, o->results[i]->type, 0);
@@ -123,16 +99,16 @@ static void drop_others(splitter *s, ir_block *b)
 	}
 }
 
-static void find_return_of_slots(ir_op *o, void *context)
+static void find_producers(ir_op *o, void *context)
 {
 	bool *found = context;
-	*found |= o->kind == IR_MBARRIERS && gives_back(o->results[0]);
+	*found |= is_producers(o);
 }
 
 bool pass_specialise_warps(pass_context *c, ir_func *f)
 {
 	bool found = false;
-	ir_walk(f->body, find_return_of_slots, &found);
+	ir_walk(f->body, find_producers, &found);
 	if (!found) return true;
 	splitter s = {.context = c, .func = f, .stays = ARENA_ARRAY(c->arena, bool, f->nvalues)};
 	ir_builder end = {.func = f, .block = f->body, .before = f->body->last, .at = f->at};
@@ -144,7 +120,7 @@ bool pass_specialise_warps(pass_context *c, ir_func *f)
 		for (const ir_op *o = partitions->regions[0]->first; r && o; o = o->next) ir_clone(&inside, o, map);
 		ir_yield(&inside, 0, NULL);
 	}
-	drop_producers(&s, partitions->regions[0]);
+	drop_producers(partitions->regions[0]);
 	drop_others(&s, partitions->regions[1]);
 	pressure need = pressure_estimate(c->arena, f);
 	bool short_of = f->num_warps > FEW_WARPS && need.lines.n && need.lines.at[0].registers > FEW_REGISTERS;

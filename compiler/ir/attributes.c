@@ -26,6 +26,7 @@ attribute_range ir_attribute_range(attribute_type t)
 	case ATTRIBUTE_sem: return (attribute_range){0, IR_SEM_COUNT - 1, ir_sem_names};
 	case ATTRIBUTE_scope: return (attribute_range){0, IR_SCOPE_COUNT - 1, ir_scope_names};
 	case ATTRIBUTE_precision: return (attribute_range){0, IR_PRECISION_COUNT - 1, ir_precision_names};
+	case ATTRIBUTE_partition: return (attribute_range){0, IR_PARTITION_COUNT - 1, ir_partition_names};
 	case ATTRIBUTE_proxy: return (attribute_range){0, IR_PROXY_COUNT - 1, ir_proxy_names};
 	case ATTRIBUTE_bits:
 	case ATTRIBUTE_integer:

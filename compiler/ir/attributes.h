@@ -22,6 +22,7 @@ typedef enum attribute_type {
 	ATTRIBUTE_sem,
 	ATTRIBUTE_scope,
 	ATTRIBUTE_precision,
+	ATTRIBUTE_partition,
 	ATTRIBUTE_proxy,
 } attribute_type;
 

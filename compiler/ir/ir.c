@@ -39,6 +39,7 @@ const char *const ir_rmw_names[] = {"add", "max", "min", "and", "or", "xor", "xc
 const char *const ir_sem_names[] = {"relaxed", "acquire", "release", "acq_rel"};
 const char *const ir_scope_names[] = {"cta", "gpu", "sys"};
 const char *const ir_precision_names[] = {"tf32", "tf32x3", "ieee"};
+const char *const ir_partition_names[] = {"consumer", "producer"};
 const char *const ir_proxy_names[] = {"none", "shared", "all"};
 
 bool ir_same_shape(ir_type a, ir_type b)

@@ -130,6 +130,7 @@ typedef enum ir_rmw {
 } ir_rmw;
 typedef enum ir_sem { IR_RELAXED, IR_ACQUIRE, IR_RELEASE, IR_ACQ_REL, IR_SEM_COUNT } ir_sem;
 typedef enum ir_scope { IR_SCOPE_CTA, IR_SCOPE_GPU, IR_SCOPE_SYS, IR_SCOPE_COUNT } ir_scope;
+typedef enum ir_partition { IR_PARTITION_CONSUMER, IR_PARTITION_PRODUCER, IR_PARTITION_COUNT } ir_partition;
 typedef enum ir_proxy { IR_PROXY_NONE, IR_PROXY_SHARED, IR_PROXY_ALL, IR_PROXY_COUNT } ir_proxy;
 typedef enum ir_precision { IR_TF32, IR_TF32X3, IR_IEEE, IR_PRECISION_COUNT } ir_precision;
 extern const char *const ir_combine_names[];
@@ -140,6 +141,7 @@ extern const char *const ir_rmw_names[];
 extern const char *const ir_sem_names[];
 extern const char *const ir_scope_names[];
 extern const char *const ir_precision_names[];
+extern const char *const ir_partition_names[];
 extern const char *const ir_proxy_names[];
 /* Up to 4 numbers of 16 bits in one: attributes of type list. */
 static inline int64_t ir_pack(unsigned n, const uint16_t *v)
@@ -313,6 +315,7 @@ typedef ir_rmw ir_attr_rmw;
 typedef ir_sem ir_attr_sem;
 typedef ir_scope ir_attr_scope;
 typedef ir_precision ir_attr_precision;
+typedef ir_partition ir_attr_partition;
 typedef ir_proxy ir_attr_proxy;
 typedef int64_t ir_attr_text, ir_attr_map; /* ir_op.text and ir_op.map hold them */
 #define ATTR(name, place, type, ...)                                                                                   \

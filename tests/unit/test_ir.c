@@ -169,6 +169,8 @@ static void every_operation_has_a_text(void **state)
 		ir_op *o = ir_build(&b, (ir_kind)k, nargs, args, nresults, (ir_type[]){t, t}, nregions);
 		for (unsigned i = 0; i < IR_MAX_ATTR; i++) o->attr[i] = (i + last) % 3;
 		if (info->regions == IR_ANY) ir_set_combine(o, IR_CUSTOM);
+		if (ir_has_attribute(o, IR_ATTR_partition))
+			ir_set_partition(o, IR_PARTITION_PRODUCER); /* of two names */
 		o->text = "text";
 		for (unsigned r = 0; r < nregions; r++)
 			for (unsigned i = 0; i < r + k % 2; i++) ir_block_arg(o->regions[r], t, i ? "arg" : NULL);
