@@ -13,13 +13,15 @@ static bool below(window *w, const affine_term *t, int64_t most)
 {
 	if (t->natoms != 1 || t->factor < 0) return false;
 	ir_value *v = t->atom[0];
+	uint64_t number;
 	int_bounds b = int_range_of(v);
 	if (b.low >= 0 && (b.high == 0 || t->factor <= most / b.high)) return true;
 	const ir_op *loop = v->def ? NULL : v->block->parent;
 	if (!loop || loop->kind != IR_FOR || v->index > 0) return false;
 	ir_value *end = ir_arg(loop, 1);
 	affine left = {0}, last = affine_value(end);
-	if (!affine_of_host(&w->range.context, end)) return false;
+	/* what the range does not show of a number is not so: the host need not look */
+	if (ir_is_const(end, &number) || !affine_of_host(&w->range.context, end)) return false;
 	affine_add_number(&left, most); /* there is room for two */
 	affine_add(&left, &last, -t->factor);
 	return int_range_guard(&w->range, &left);

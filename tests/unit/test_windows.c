@@ -201,6 +201,37 @@ static void others(void **state)
 		"let x = load(a + (t + arange(0, 64))[:, None] * K + (k + l)[None, :]);", "");
 }
 
+/* Rows that are computed in 64 bits, and that no mask bounds: whether the copy's 32 bits hold them for all that the grid
+ * and the loops can come to. */
+static void reaches(void **state)
+{
+	(void)state;
+#define ROWS "let x = load(a + (t + arange(0, 64))[:, None] * K + (k + l)[None, :]);"
+#define OPEN "; p1 ; 2147483648 ; 2147483648 ; p5 2 *\n"
+	/* 65,535 programs along the third axis: times 64 they stay below half of 2^30, times 2^15 they do not */
+	is_window("", "0, 128, 32", "let t = (program_id(2).to(i64) + k.to(i64)) * 64;" ROWS, OPEN);
+	is_none(PARAMETERS, "", "0, 128, 32", "let t = (program_id(2).to(i64) + k.to(i64)) * 32768;" ROWS,
+		"an index may not fit 32 bits");
+	is_none(PARAMETERS, "", "0, 128, 32", "let t = (program_id(0).to(i64) + k.to(i64)) * 64;" ROWS,
+		"an index may not fit 32 bits");
+	is_none(PARAMETERS, "let t = program_id(2).to(i64) * 64;", "0, 128, 32", ROWS, "an index may not fit 32 bits");
+	/* a loop's counter, below 128, and below what the host sees to */
+	is_window("", "0, 128, 32", "let t = k.to(i64) * 64;" ROWS, OPEN);
+	is_none(PARAMETERS, "", "0, 128, 32", "let t = k.to(i64) * 16777216;" ROWS, "an index may not fit 32 bits");
+	is_none(PARAMETERS, "let n = load(c).to(i32);", "0, n, 32", "let t = k.to(i64) * 64;" ROWS,
+		"an index may not fit 32 bits");
+	/* products of the device, numbers below 0, beyond all bounds, of 64 bits, and of nobody knows what */
+	is_none(PARAMETERS, "let t = program_id(1).to(i64) * program_id(2).to(i64);", "0, 128, 32", ROWS,
+		"an index may not fit 32 bits");
+	is_none(PARAMETERS, "", "0, 128, 32", "let t = 1000 - k.to(i64) * 2;" ROWS, "an index may not fit 32 bits");
+	is_none(PARAMETERS, "", "0, 128, 32", "let t = k.to(i64) * 4294967296;" ROWS, "an index may not fit 32 bits");
+	is_none(PARAMETERS, "let t = load(c).to(i64);", "0, 128, 32", ROWS, "an index may not fit 32 bits");
+	is_none(PARAMETERS, "let n = load(c).to(i32); let t = n.to(i64) * 2;", "0, 128, 32", ROWS,
+		"an index may not fit 32 bits");
+#undef ROWS
+#undef OPEN
+}
+
 /* Elsewhere pointers stay what they are: other targets, other loops, loads that no product takes. */
 static void elsewhere(void **state)
 {
@@ -221,6 +252,6 @@ static void elsewhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(windows), cmocka_unit_test(guards),
-		cmocka_unit_test(others), cmocka_unit_test(elsewhere)};
+		cmocka_unit_test(others), cmocka_unit_test(reaches), cmocka_unit_test(elsewhere)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
