@@ -95,6 +95,9 @@ $(BUILD)/tests/test_system_faults: WRAP = $(SYSTEM_CALLS:%=-Wl,--wrap=%)
 # Of those, and of others, what fails only around the process that tunes in isolation.
 ISOLATED_CALLS := fcntl mmap poll waitpid posix_spawn_file_actions_adddup2 posix_spawn_file_actions_addopen nanosleep
 $(BUILD)/tests/test_isolated: WRAP = $(ISOLATED_CALLS:%=-Wl,--wrap=%)
+# How many threads compile, of how many cores.
+CHOICE_CALLS := pthread_create pthread_join sched_getaffinity
+$(BUILD)/tests/test_choice: WRAP = $(CHOICE_CALLS:%=-Wl,--wrap=%)
 RECORD_CALLS := flock pwrite ftruncate unlink
 $(BUILD)/tests/test_records: WRAP = $(RECORD_CALLS:%=-Wl,--wrap=%)
 TOOL_CALLS := read write poll waitpid pipe2 mkostemp posix_spawn_file_actions_init posix_spawn_file_actions_adddup2

@@ -53,7 +53,7 @@ void tune_mark_open(const tune_job *j, tune_mark *m)
 			now.tv_nsec);
 		m->fd = open(m->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	}
-	if (m->fd >= 0) flock(m->fd, LOCK_EX | LOCK_NB);
+	flock(m->fd, LOCK_EX | LOCK_NB); /* of none: nothing */
 	cache_close(&c);
 }
 

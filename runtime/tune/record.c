@@ -121,7 +121,7 @@ static bool read_line(const char *s, size_t n, line *l)
 	while (cut < left && l->name[cut] != ' ') cut++;
 	l->nname = cut;
 	l->reason = left > cut + 3 && memcmp(l->name + cut, " # ", 3) == 0 ? l->name + cut + 3 : NULL;
-	l->nreason = l->reason ? left - cut - 3 : 0;
+	l->nreason = left - cut - 3; /* if there is one */
 	return cut > 0 && (l->verdict != BLK_TUNE_GOOD || l->ms > 0);
 }
 
@@ -317,7 +317,7 @@ static void look_at(void *context, const cache_key *file)
 	bool same;
 	if (!cache_get_text(at->cache, file, &record, &n)) return;
 	size_t body = strlen(record) == n ? tune_record_verified(record, n, &whole) : 0;
-	if (body > from && memcmp(record, at->head.at, from) == 0 &&
+	if (body && strncmp(record, at->head.at, from) == 0 &&
 		read_place(at, record, &from, body, &distance, &same, &where) && nearer(at, distance, same, file)) {
 		uint32_t best = best_listed(at, record, from, body);
 		if (best != TUNE_NONE) {

@@ -124,6 +124,16 @@ static _Noreturn void be_a_trial(const char *how)
 		nanosleep(&wait, NULL);
 		be_good();
 	}
+	if (strcmp(how, "steps") == 0) { /* of one, of the other, of both */
+		static const uint32_t told[][2] = {{1, 4}, {2, 4}, {2, 5}, {3, 6}};
+		struct timespec wait = {0, 90000000};
+		for (int i = 0; i < 4; i++) {
+			atomic_store(&share->total, told[i][1]);
+			atomic_store(&share->done, told[i][0]);
+			nanosleep(&wait, NULL);
+		}
+		be_good();
+	}
 	if (strcmp(how, "late nonsense") == 0) {
 		atomic_store(&share->until_ns, 1);
 		atomic_store(&share->running, 1000000);
@@ -275,6 +285,7 @@ typedef struct seen {
 	int chosen, shown;
 	uint32_t steps, last, of;
 	double best_ms;
+	int told[8][8]; /* how often so many of so many */
 } seen;
 
 static int note_trial(void *context, const blk_tune_trial *t)
@@ -291,6 +302,7 @@ static int note_trial(void *context, const blk_tune_trial *t)
 static void note_step(void *context, uint32_t done, uint32_t total, double best_ms)
 {
 	seen *s = context;
+	if (done < 8 && total < 8) s->told[done][total]++;
 	if (s->steps++ == 0) s->last = done, s->of = total, s->best_ms = best_ms;
 }
 
@@ -347,6 +359,49 @@ static void test_ends(void **state)
 		if (strcmp(rows[i].how, "good") == 0) assert_int_equal(s.chosen, 1); /* 1 ms, not 2 */
 	}
 	assert_int_equal(fake.launches, 0); /* nothing runs here */
+}
+
+/* Each step is told, whichever number it changes, and once. */
+static void test_steps(void **state)
+{
+	(void)state;
+	seen s;
+	setenv("FAKE_TRIAL", "steps", 1);
+	assert_int_equal(tune(&s), BLK_OK);
+	assert_true(s.told[1][4] == 1 && s.told[2][4] == 1 && s.told[2][5] == 1 && s.told[3][6] == 1);
+}
+
+/* What a process of this one's kind did not survive is tried where it can do no harm. */
+static void test_suspects(void **state)
+{
+	(void)state;
+	char cache_folder[] = "/tmp/blk_isolated_XXXXXX", path[200], command[300];
+	uint64_t bits[SIGNATURE_PARAMETERS], promises;
+	cache_key key;
+	seen s;
+	assert_non_null(mkdtemp(cache_folder));
+	setenv("BLK_CACHE", "on", 1);
+	setenv("BLK_CACHE_DIR", cache_folder, 1);
+	blk_device_close(device);
+	assert_int_equal(open_job(SOURCE TUNED, NULL, 0), BLK_OK);
+	assert_int_equal(
+		launch_arguments(kernel, BLK_ARGS(blk_buf(z), blk_buf(x), blk_buf(y), blk_i32(100)), bits, &promises),
+		BLK_OK);
+	assert_true(tune_record_key(kernel, bits, promises, &key));
+	int n = snprintf(path, sizeof path, "%s/tune", cache_folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	n += snprintf(path + n, sizeof path - (size_t)n, "/.trying-");
+	for (int i = 0; i < 16; i++) n += snprintf(path + n, sizeof path - (size_t)n, "%02x", key.bytes[i]);
+	snprintf(path + n, sizeof path - (size_t)n, "-1-1");
+	FILE *mark = fopen(path, "w");
+	assert_true(mark && fputs("T=32\n", mark) >= 0 && fclose(mark) == 0);
+	assert_int_equal(tune(&s), BLK_OK);
+	assert_int_equal(s.verdict[0], BLK_TUNE_GOOD);
+	assert_string_equal(s.reason[0], "");
+	assert_int_not_equal(access(path, F_OK), 0);
+	snprintf(command, sizeof command, "rm -r %s", cache_folder);
+	assert_int_equal(system(command), 0);
+	unsetenv("BLK_CACHE_DIR");
 }
 
 /* A refusal that a launch can live with is told in a note; any other ends it. */
@@ -603,6 +658,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		T(test_ends),
+		T(test_steps),
+		T(test_suspects),
 		T(test_launches),
 		T(test_block),
 		T(test_limits),

@@ -59,20 +59,23 @@ static int no_fsync(int fd)
 	(void)fd;
 	return 0;
 }
+static void (*watcher)(const char *configuration); /* while it is tried; null: nobody */
 static double tell_time(const char *configuration)
 {
+	if (watcher) watcher(configuration);
 	int t = atoi(configuration + 2);
 	timings[t]++;
 	return t == 40 ? 1 : 2;
 }
 
+static const char *job_source = SOURCE;
 static void open_job(void)
 {
 	const device_seams seams = {.cuda = &fake_api, .compiler = &fake_compiler, .files = &quick};
 	blk_module *m;
 	assert_int_equal(device_open_with("cuda", &seams, &device), BLK_OK);
 	device->tune_clock = tell_time;
-	assert_int_equal(blk_module_source(device, "add.blk", SOURCE, NULL, 0, &m), BLK_OK);
+	assert_int_equal(blk_module_source(device, "add.blk", job_source, NULL, 0, &m), BLK_OK);
 	assert_int_equal(blk_kernel_find(m, "add", &kernel), BLK_OK);
 	assert_int_equal(blk_buffer_create(device, 4 * N, &buffer), BLK_OK);
 	assert_int_equal(blk_buffer_fill(buffer, 0, 0, 4 * N), BLK_OK);
@@ -129,6 +132,8 @@ static int setup(void **state)
 	unsetenv("BLK_TUNE");
 	fake_reset();
 	failing = NULL;
+	watcher = NULL;
+	job_source = SOURCE;
 	quick = cache_system_files;
 	quick.fsync = no_fsync;
 	return 0;
@@ -398,6 +403,44 @@ static void test_nearest(void **state)
 	}
 }
 
+/* Doublings are counted of unsigned keys too, as far as they go; of what is no integer nothing is near. */
+static void test_nearest_of_types(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *type, *keys[2];
+		uint64_t at;
+		uint32_t found; /* of the first T=32 is known, of the second T=40 */
+	} rows[] = {{"i32", {"1", "1048576"}, 524288, 1}, {"i32", {"1", "1048576"}, 2, 0},
+		{"u64", {"1", "18446744073709551615"}, UINT64_C(1) << 63, 1},
+		{"u64", {"1", "18446744073709551615"}, 2, 0}, {"u8", {"1", "255"}, 128, 1}, {"u8", {"1", "255"}, 2, 0}};
+	char head[MOST], start[MOST], other[MOST + 64], source[1024];
+	make_head(head);
+	strcpy(start, head);
+	*strstr(start, "promises ") = 0;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const tune_result none[2] = {{0}};
+		uint64_t bits[SIGNATURE_PARAMETERS] = {0};
+		char *where;
+		remove_all(tune_folder);
+		assert_int_equal(mkdir(tune_folder, 0700), 0);
+		for (int k = 0; k < 2; k++) {
+			snprintf(other, sizeof other, "%spromises 0\nkey n %s\n", start, rows[i].keys[k]);
+			put_record(other, k ? "good 1 T=40\n" : "good 1 T=32\n");
+		}
+		const char *n = strstr(SOURCE, "param n i32");
+		snprintf(source, sizeof source, "%.*sparam n %s%s", (int)(n - SOURCE), SOURCE, rows[i].type, n + 11);
+		job_source = source;
+		open_job();
+		bits[3] = rows[i].at;
+		uint32_t found = tune_record_nearest(kernel, bits, 0, none, &where);
+		if (found != rows[i].found) fail_msg("%zu: %u, %s", i, found, where ? where : "-");
+		free(where);
+		close_job();
+		job_source = SOURCE;
+	}
+}
+
 /* ---- Marks ---- */
 
 #define MARK ".trying-"
@@ -458,6 +501,53 @@ static void test_marks(void **state)
 		if (rows[i].verdict == BLK_TUNE_SUSPECT)
 			assert_non_null(strstr(blk_note(), "configuration T=32 is skipped: a process ended"));
 		if ((access(path, F_OK) == 0) != rows[i].stays) fail_msg("%zu: the mark", i);
+		close_job();
+	}
+}
+
+/* While a configuration runs its mark names it; what the dead have tried is in the record by then. */
+static unsigned watched;
+static const char *known_before; /* what the record says; null: there is none yet */
+static void look_at_mark(const char *configuration)
+{
+	char path[200], text[MOST], wanted[64];
+	assert_true(only_file(MARK, path, sizeof path));
+	slurp(path, text);
+	snprintf(wanted, sizeof wanted, "%s\n", configuration);
+	assert_string_equal(text, wanted);
+	assert_int_equal(only_file(NULL, path, sizeof path), known_before != NULL);
+	if (known_before) {
+		slurp(path, text);
+		assert_non_null(strstr(text, known_before));
+	}
+	watched++;
+}
+static void test_marks_in_time(void **state)
+{
+	(void)state;
+	char path[200], other[220];
+	open_job();
+	watcher = look_at_mark;
+	known_before = NULL;
+	watched = 0;
+	assert_int_equal(tune(), 2);
+	assert_true(watched >= 6); /* three runs each */
+	close_job();
+	/* of two marks only one says something new, whichever is read first */
+	mark_path(path, sizeof path);
+	for (int i = 0; i < 2; i++) {
+		remove_all(tune_folder);
+		assert_int_equal(mkdir(tune_folder, 0700), 0);
+		snprintf(other, sizeof other, "%s-2", path);
+		spill(path, i ? "T=32\n" : "T=99\n", 5);
+		spill(other, i ? "T=99\n" : "T=32\n", 5);
+		open_job();
+		known_before = "\nsuspect 0 T=32 # a process ended while it tried this";
+		watched = 0;
+		assert_int_equal(tune(), 1);
+		assert_true(watched >= 3);
+		assert_int_equal(verdicts[0], BLK_TUNE_SUSPECT);
+		assert_int_equal(verdicts[1], BLK_TUNE_GOOD);
 		close_job();
 	}
 }
@@ -640,6 +730,22 @@ static void test_import(void **state)
 		if (s != rows[i].status || n != rows[i].records || (s && !strstr(blk_error(), rows[i].says)))
 			fail_msg("%s: %s, %u records: %s", rows[i].what, blk_status_text(s), n, blk_error());
 	}
+	/* what is known here stays, what is new comes to it */
+	char record[200];
+	remove_all(tune_folder);
+	assert_int_equal(mkdir(tune_folder, 0700), 0);
+	put_record(head, "good 5 T=32\n");
+	strcpy(one, head);
+	strcat(one, "good 1 T=32\ngood 2 T=40 # so it says\n");
+	add_sum(one);
+	spill(path, one, strlen(one));
+	assert_int_equal(blk_tune_import(path, NULL), BLK_OK);
+	assert_true(only_file(NULL, record, sizeof record));
+	slurp(record, text);
+	strcpy(one, head);
+	strcat(one, "good 5 T=32\ngood 2 T=40 # so it says\n");
+	add_sum(one);
+	assert_string_equal(text, one);
 	spill(path, "a\0b", 3);
 	assert_int_equal(blk_tune_import(path, NULL), BLK_ERROR_FORMAT);
 	assert_non_null(strstr(blk_error(), "/records: no text"));
@@ -701,6 +807,8 @@ int main(void)
 		T(test_other_records),
 		T(test_short_and_long_heads),
 		T(test_nearest),
+		T(test_nearest_of_types),
+		T(test_marks_in_time),
 		T(test_marks),
 		T(test_other_marks),
 		T(test_marks_unwritten),

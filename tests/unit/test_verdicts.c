@@ -96,6 +96,66 @@ static void test_types(void **state)
 	}
 }
 
+/* ---- bare pointers ---- */
+
+/* Into one buffer, y to the beginning and z 64 elements behind it; both were 1 - 5e-5. */
+static answer try_both(const char *stores)
+{
+	char text[1024];
+	answer a = {.verdict = BLK_TUNE_UNKNOWN};
+	blk_tune_options o = {.visit = note, .context = &a};
+	blk_module *m;
+	blk_kernel *k;
+	blk_buffer *both;
+	float before[128];
+	for (int i = 0; i < 128; i++) before[i] = 1 - 5e-5F;
+	snprintf(text, sizeof text,
+		"kernel two(y: *f32, z: *f32, n: i32, const B: i32 = 32) grid(cdiv(n, B)) {\n"
+		"  let i = program_id(0) * B + arange(0, B);\n%s}\nautotune two key(n) { B: [32, 64]; }\n",
+		stores);
+	if (blk_module_source(device, "two.blk", text, NULL, 0, &m)) fail_msg("%s: %s", text, blk_error());
+	assert_int_equal(blk_kernel_find(m, "two", &k), BLK_OK);
+	assert_int_equal(blk_buffer_create(device, sizeof before, &both), BLK_OK);
+	assert_int_equal(blk_buffer_write(both, 0, before, sizeof before), BLK_OK);
+	char *at = blk_buffer_pointer(both);
+	assert_int_equal(
+		blk_kernel_tune(k, NULL, BLK_ARGS(blk_ptr(at), blk_ptr(at + 256), blk_i32(64)), &o, NULL), BLK_OK);
+	blk_buffer_free(both);
+	blk_module_close(m);
+	return a;
+}
+
+/* The norm is over what one of both runs has changed, of that parameter's part alone. */
+static void test_parts(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *stores;
+		blk_tune_verdict verdict;
+		const char *says;
+	} rows[] = {
+		/* z is 2 and 3; what y holds, a million, is not z's */
+		{"  store(y + i, full([B], 1e6, f32), mask = i < n);\n  store(z + i, full([B], (B / 32 + 1).to(f32), "
+		 "f32), mask = "
+		 "i < n);\n",
+			BLK_TUNE_WRONG, "z differs"},
+		{"  store(y + i, full([B], (B / 32 + 1).to(f32), f32), mask = i < n);\n  store(z + i, full([B], 1e6, "
+		 "f32), mask = "
+		 "i < n);\n",
+			BLK_TUNE_WRONG, "y differs"},
+		/* 63 of 64 elements differ by 5e-5, of a norm of 8: 5e-5 in all, where 1e-4 are allowed */
+		{"  store(y + i, full([B], 1.0, f32), mask = i < n - (B - 32) / 32 * 63);\n", BLK_TUNE_GOOD, ""},
+		{"  store(y + i, full([B], 1.0, f32), mask = i < 1 + (B - 32) / 32 * 63);\n", BLK_TUNE_GOOD, ""},
+		{"  store(y + i, full([B], 1.0002, f32), mask = i < n - (B - 32) / 32 * 63);\n", BLK_TUNE_WRONG,
+			"y differs"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		answer a = try_both(rows[i].stores);
+		if (a.verdict != rows[i].verdict || !strstr(a.reason, rows[i].says))
+			fail_msg("row %zu: verdict %d %s", i, (int)a.verdict, a.reason);
+	}
+}
+
 /* ---- asserts of others ---- */
 
 /* Launches, from another thread, a kernel whose assert fails: while trials are made, each time that one gets on. */
@@ -183,6 +243,7 @@ static void test_own_asserts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_types, setup, teardown),
-		cmocka_unit_test(test_asserts_of_others), cmocka_unit_test(test_own_asserts)};
+		cmocka_unit_test_setup_teardown(test_parts, setup, teardown), cmocka_unit_test(test_asserts_of_others),
+		cmocka_unit_test(test_own_asserts)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
