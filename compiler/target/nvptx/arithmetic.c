@@ -336,11 +336,7 @@ static LLVMValueRef one_element(lower *l, const ir_op *o, LLVMValueRef *v)
 
 void lower_elementwise(lower *l, ir_op *o)
 {
-	tile out = lower_new_tile(l, ir_result(o)), args[3];
-	if (o->nargs > 3) {
-		lower_fail(l, o, "'%s' has %u operands", ir_info(o)->name, o->nargs);
-		return;
-	}
+	tile out = lower_new_tile(l, ir_result(o)), args[3]; /* none takes more */
 	if (o->kind == IR_MUL || o->kind == IR_UMULHI) {
 		ir_op *partner = other_half(o);
 		if (partner && l->values[ir_result(o)->id].at) return; /* came with its other half */

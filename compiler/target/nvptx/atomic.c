@@ -363,5 +363,5 @@ void lower_atomic(lower *l, ir_op *o)
 	if (a.acquire) fence(l, &a);
 	if (a.used && y) lower_share(l, o, ir_scalar_type(a.type), old);
 	if (a.used && !y) old.at[0] = lower_broadcast_scalar(l, o, ir_scalar_type(a.type), old.at[0]);
-	if (!l->failed) lower_set(l, ir_result(o), old);
+	lower_set(l, ir_result(o), old);
 }

@@ -283,7 +283,6 @@ void lower_bitcast(lower *l, ir_op *o)
 {
 	LLVMTypeRef type = lower_type(l, ir_result(o)->type);
 	bool from_pointer = ir_arg(o, 0)->type.pointer, to_pointer = ir_result(o)->type.pointer;
-	scalar from = ir_arg(o, 0)->type.elem, to = ir_result(o)->type.elem;
 	tile in = lower_arg(l, o, 0), out = lower_new_tile(l, ir_result(o));
 	for (uint32_t r = 0; r < out.n; r++) {
 		LLVMValueRef v = in.at[r];
@@ -291,10 +290,6 @@ void lower_bitcast(lower *l, ir_op *o)
 			v = LLVMBuildPtrToInt(l->builder, v, type, "");
 		else if (!from_pointer && to_pointer)
 			v = LLVMBuildIntToPtr(l->builder, v, type, "");
-		else if (!from_pointer && from == SCALAR_BOOL && to != SCALAR_BOOL)
-			v = LLVMBuildZExt(l->builder, v, type, "");
-		else if (!from_pointer && from != SCALAR_BOOL && to == SCALAR_BOOL)
-			v = LLVMBuildTrunc(l->builder, v, type, "");
 		else if (LLVMTypeOf(v) != type)
 			v = LLVMBuildBitCast(l->builder, v, type, "");
 		out.at[r] = v;

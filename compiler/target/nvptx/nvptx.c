@@ -197,7 +197,7 @@ static void make_debug(lower *l)
 static void bind_params(lower *l)
 {
 	const ir_func *f = l->func;
-	for (uint32_t i = 0; i < f->nparams && i < f->body->nargs; i++) {
+	for (uint32_t i = 0; i < f->nparams; i++) {
 		tile t = lower_new_tile(l, f->body->args[i]);
 		t.at[0] = LLVMGetParam(l->function, i);
 		if (LLVMTypeOf(t.at[0]) != lower_type(l, f->params[i].type))

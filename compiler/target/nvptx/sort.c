@@ -85,11 +85,10 @@ static LLVMValueRef to_key(const network *w, LLVMValueRef v)
 	lower *l = w->l;
 	LLVMBuilderRef b = l->builder;
 	LLVMTypeRef type = lower_type(l, w->key);
-	bool is_float = scalar_is_float(w->elem), is_bool = w->elem == SCALAR_BOOL;
+	bool is_float = scalar_is_float(w->elem);
 	if (is_float) v = LLVMBuildBitCast(b, v, lower_word_type(l, scalar_bits(w->elem)), "");
 	if (LLVMTypeOf(v) != type)
-		v = scalar_is_signed(w->elem) && !is_bool ? LLVMBuildSExt(b, v, type, "")
-							  : LLVMBuildZExt(b, v, type, "");
+		v = scalar_is_signed(w->elem) ? LLVMBuildSExt(b, v, type, "") : LLVMBuildZExt(b, v, type, "");
 	LLVMValueRef key = is_float ? flip_negative(w, v) : v;
 	if (flips_top(w)) key = LLVMBuildXor(b, key, key_const(w, UINT64_C(1) << (key_bits(w) - 1)), "");
 	if (w->descending) key = LLVMBuildNot(b, key, "");
