@@ -3,6 +3,7 @@
 
 #include "analysis/access.h"
 #include "async/bulk.h"
+#include "target/nvptx/mma/family.h"
 #include "target/nvptx/mma/sync.h"
 #include "async/scratch.h"
 #include "target/nvptx/mma/wgmma.h"
@@ -306,7 +307,7 @@ static void record_dot(recorder *r, const ir_op *o, explain_row *row)
 		row->how = arena_printf(r->arena, "mma.sync m%un8k%u", form->m, form->k);
 	else
 		row->how = "shuffles and fma";
-	if (target_can(r->pass->target, TARGET_WGMMA)) row->why_not = wgmma_refusal(r->pass, o);
+	row->why_not = mma_why_not_faster(r->pass, o);
 }
 
 static void record_product(recorder *r, const ir_op *o, explain_row *row)

@@ -32,8 +32,6 @@ typedef struct pass_context {
 #include "pipelines.def"
 #undef PASS
 
-/* Why it does not make this dot, in half a sentence; null: it does. */
-const char *wgmma_refusal(const pass_context *, const ir_op *dot);
 /* Whether the first operand of this wgmma shall come from registers: it is computed, or stays the same round a loop. */
 bool wgmma_wants_registers(const pass_context *, const ir_op *wgmma);
 /* Operand i lies across k, which the instruction cannot read: it comes in *l, for its way to shared memory. */

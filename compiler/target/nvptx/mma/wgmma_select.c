@@ -1,7 +1,7 @@
 /* Dots that the warpgroup's instruction makes.
  *
- * In: the tile level, after prepare_dots.  Out: where target and shapes allow, a dot has become a product that is begun
- * and waited for; other dots stay, for mma.sync.
+ * In: a dot at the tile level, after prepare_dots.  Out: whether its shape allows wgmma (family.h); then a product that
+ * is begun and waited for.
  *     %c = dot %a, %b, %acc      ->      %s = wgmma %a, %b, %acc
  *                                        %c = wgmma_wait %s {pending=0}
  * The one idea: begun and at once waited for is always right; pipeline.c, which knows what runs ahead, moves the wait.
@@ -9,6 +9,7 @@
 #include "ir/tensor_map.h"
 #include "async/bulk.h"
 #include "passes/passes.h"
+#include "family.h"
 #include "wgmma.h"
 
 /* Registers that a thread may have: those of an SM are for all. */
@@ -127,10 +128,8 @@ static void round_copy(const pass_context *p, ir_func *f, ir_value *v)
 	ir_arg(v->def, 0)->def->map = rounds;
 }
 
-static void select(ir_op *o, void *context)
+void wgmma_select(const pass_context *p, ir_op *o)
 {
-	pass_context *p = context;
-	if (o->kind != IR_DOT || wgmma_refusal(p, o)) return;
 	ir_builder b = {.func = o->block->func, .block = o->block, .before = o, .at = o->at};
 	ir_value *args[3] = {ir_arg(o, 0), ir_arg(o, 1), o->nargs > 2 ? ir_arg(o, 2) : NULL}, *result = o->results[0];
 	ir_value *begun = ir_build1(&b, IR_WGMMA, result->type, o->nargs, args);
@@ -139,12 +138,4 @@ static void select(ir_op *o, void *context)
 	ir_replace(result, done);
 	ir_erase(o);
 	for (unsigned i = 0; i < 2 && args[i]->type.elem == SCALAR_F32; i++) round_copy(p, b.func, args[i]);
-}
-
-bool pass_select_wgmma(pass_context *p, ir_func *f)
-{
-	if (!target_can(p->target, TARGET_WGMMA)) return true;
-	if (!pass_axis(p, f)) return false;
-	ir_walk(f->body, select, p);
-	return true;
 }
