@@ -88,6 +88,9 @@ static void windows(void **state)
 		"", ROUND, LOAD(ANEW, "(i < M)[:, None] & (k + l < K - 1)[None, :]"), "; p1 ; -1 p5 + ; p3 ; p5 2 *\n");
 	is_window("", ROUND, LOAD(ANEW, "(i <= M)[:, None] & (k + l <= K)[None, :]"),
 		"; p1 ; p5 1 + ; p3 1 + ; p5 2 *\n");
+	/* one bound in two forms */
+	is_window("", ROUND, LOAD(ANEW, "(i < M)[:, None] & (i <= M - 1)[:, None] & (k + l < K)[None, :]"),
+		"; p1 ; p5 ; p3 ; p5 2 *\n");
 	/* an offset goes to the coordinate, or to the array's address */
 	is_window("", ROUND, LOAD("a + 8 + i[:, None].to(i64) * K + (k + l)[None, :]", BOUNDS),
 		"; p1 ; 8 p5 + ; p3 ; p5 2 *\n");
@@ -176,6 +179,24 @@ static void others(void **state)
 		"let part = cdiv(K, 256) * 16; let o = min(program_id(2) * part, K); let last = min(o + part, K);",
 		"o, last, 32", LOAD(ANEW, "(i < M)[:, None] & (l < last - k)[None, :]"),
 		"its mask's bound is not the host's to know");
+	/* nor where rounds are of 48 or of 16 columns of the 32, begin elsewhere, or end where only the device knows */
+#define PART "let part = cdiv(K, 256) * 32; let o = min(program_id(2) * part, K); let last = "
+	is_none(PARAMETERS, PART "min(o + part, K);", "o, last, 48",
+		LOAD(ANEW, "(i < M)[:, None] & (l < last - k)[None, :]"), "its mask's bound is not the host's to know");
+	is_none(PARAMETERS, PART "min(o + part, K);", "o, last, 16",
+		LOAD(ANEW, "(i < M)[:, None] & (l < last - k)[None, :]"), "its mask's bound is not the host's to know");
+	is_none(PARAMETERS, PART "min(o + part, K);", "o, last, 32",
+		LOAD("a + i[:, None].to(i64) * K + (k + 32 + l)[None, :]",
+			"(i < M)[:, None] & (l < last - k - 32)[None, :]"),
+		"its mask's bound is not the host's to know");
+	is_none(PARAMETERS, PART "maximum(o + part, K);", "o, last, 32",
+		LOAD(ANEW, "(i < M)[:, None] & (l < last - k)[None, :]"), "its mask's bound is not the host's to know");
+	is_none(PARAMETERS, PART "min(o + part, load(c).to(i32));", "o, last, 32",
+		LOAD(ANEW, "(i < M)[:, None] & (l < last - k)[None, :]"), "its mask's bound is not the host's to know");
+#undef PART
+	/* multiples of an index */
+	is_none(PARAMETERS, "", ROUND, LOAD(ANEW, "(i < M)[:, None] & (l * 2 < K - k)[None, :]"), "its mask says more");
+	is_none(PARAMETERS, "", ROUND, LOAD(ANEW, "(i < M)[:, None] & (l * N < K - k)[None, :]"), "its mask says more");
 	/* addresses: around the rows, by a table, a diagonal, backwards, a step of the device, a pointer from memory */
 	is_none(PARAMETERS, "", ROUND,
 		LOAD("a + (i % M)[:, None].to(i64) * K + (k + l)[None, :]", "(k + l < K)[None, :]"),
