@@ -4,7 +4,8 @@
 
 #include "target/nvptx/nvptx.h"
 
-#include <ctype.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define L1 " <reg () lane (1)(2)(4)(8)(16) warp ()>"
 #define L4 " <reg (1)(2) lane (4)(8)(16)(32)(64) warp ()>"
@@ -244,6 +245,67 @@ static void source_comments(void **state)
 		fail_msg("%s", out.ptx);
 }
 
+/* ---- an assembler and a disassembler that are played ---- */
+
+static void play(const char *folder, const char *name, const char *script)
+{
+	const char *path = arena_printf(&memory, "%s/%s", folder, name);
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	assert_true(fprintf(f, "#!/bin/sh\n%s", script) > 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(path, 0700), 0);
+}
+
+/* A function of two lines of inline assembly. */
+static ir_func *assembly(source_file *file)
+{
+	ir_func *f = scheduled("sm_80", 1, true,
+		"%a = inline_asm %n {pack=1 text=\"=r,r\\nfine.b32 $0, $1;\"} : i32\n"
+		"%b = inline_asm %a {pack=1 text=\"=r,r\\nodd.b32 $0, $1;\"} : i32\nstore %p, %b");
+	uint32_t at = 0;
+	f->at = (span){file, 0, 1};
+	for (ir_op *o = f->body->first; o; o = o->next, at += 2) o->at = (span){file, at, at + 1};
+	source_lines(&memory, file);
+	return f;
+}
+
+/* What it reports are numbers, the rest is a remark; where it refuses a line, that is the operation's whose line that is;
+ * lines of the source stand among instructions of the machine. */
+static void played(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/blk-test-XXXXXX";
+	assert_non_null(mkdtemp(folder));
+	source_file file = {.name = "s", .text = "a\nb\nc\nd\n", .size = 8};
+	ir_func *f = assembly(&file);
+	nvptx_options options = {.line_info = true, .want_cubin = true, .want_sass = true};
+	nvptx_output out;
+	pass_context p = context("sm_80");
+	options.ptxas = arena_printf(&memory, "%s/ptxas", folder);
+	play(folder, "ptxas",
+		"echo code >\"$4\"\necho 'ptxas info    : 0 bytes gmem'\necho 'ptxas warning : odd'\necho\n"
+		"echo '    8 bytes stack frame, 24 bytes spill stores, 32 bytes spill loads'\n"
+		"echo 'ptxas info    : Used 20 registers, 48 bytes smem'\n");
+	play(folder, "nvdisasm",
+		"printf '  //## File \"s\", line 2\\n\\tMOV\\n\\t//## File \"s\", line 3 inlined\\n\\tEXIT\\n'\n");
+	if (!nvptx_emit(&p, f, &options, &out)) fail_msg("%s", said());
+	assert_int_equal(out.registers, 20);
+	assert_int_equal(out.spill_bytes, 24);
+	assert_int_equal(out.static_shared, 48);
+	assert_string_equal(out.ptxas_log, "ptxas warning : odd\n");
+	assert_string_equal(out.sass, "// f, sm_80\n\t// s:2  b\n\tMOV\n\t// s:3  c\n\tEXIT\n");
+	play(folder, "ptxas",
+		"echo \"ptxas input, line $(sed -n '/odd/=' \"$5\"); error   : no such thing\"\nexit 255\n");
+	assert_false(nvptx_emit(&p, f, &options, &out));
+	assert_int_equal(messages.first->code, 812);
+	assert_non_null(strstr(said(), "no such thing"));
+	assert_int_equal(messages.first->at.begin, 2); /* the second line */
+	unlink(options.ptxas);
+	unlink(arena_printf(&memory, "%s/nvdisasm", folder));
+	assert_int_equal(rmdir(folder), 0);
+}
+
 /* ---- what no pass leaves ---- */
 
 static void refused(void **state)
@@ -272,6 +334,6 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(forms), TEST(lines), TEST(many_values), TEST(source_comments), TEST(refused)};
+		TEST(forms), TEST(lines), TEST(many_values), TEST(source_comments), TEST(refused), TEST(played)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,7 +129,7 @@ static void one_line(ptx_writer *w, const char *s, size_t n)
 		return;
 	}
 	if (w->dropping) {
-		if (m && *t == '}') w->dropping = false;
+		if (*t == '}') w->dropping = false; /* of an empty line, *t is its end */
 		return;
 	}
 	if (is_noise(t, m)) return;

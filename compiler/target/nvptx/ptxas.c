@@ -105,11 +105,11 @@ static span refused_place(pass_context *p, const ir_func *f, const tool *a, cons
 	suspect s = {.arena = p->arena};
 	if (!named) return f->at;
 	const char *at = out->ptx, *end = at + out->ptx_bytes;
-	for (unsigned long left = strtoul(named + 7, NULL, 10); left && at && at < end; left--) {
+	for (unsigned long left = strtoul(named + 7, NULL, 10); left && at < end; left--) {
 		char *next;
 		if (strncmp(at, "\t.loc\t", 6) == 0 && strtoul(at + 6, &next, 10)) s.line = strtoul(next, NULL, 10);
-		at = memchr(at, '\n', (size_t)(end - at));
-		if (at) at++;
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		at = stop ? stop + 1 : end;
 	}
 	ir_walk(f->body, suspect_op, &s);
 	return s.found ? s.found->at : f->at;
