@@ -18,7 +18,7 @@ first_lines() { # file: those that say what runs
 }
 run() { # options: what the passes leave is in $made
 	# shellcheck disable=SC2086
-	"$build/bin/blkc" $1 "$ir" >"$made" 2>"$why"
+	timeout 60 "$build/bin/blkc" $1 "$ir" >"$made" 2>"$why"
 }
 for ir in tests/passes/*/*.ir; do
 	first_lines "$ir" | grep -q . || bad "$ir: its first line does not say what runs"
