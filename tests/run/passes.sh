@@ -54,5 +54,11 @@ echo x >>"$made"
 "$build/bin/blkc" --passes=dce - <"$made" 2>"$why" >/dev/null
 [ $? = 1 ] && grep -q '^<stdin>:7:1: error\[E0110\]: tile IR: expected .func' "$why"
 result $? "behind two functions"
-"$build/bin/blkc" --list-passes | grep -q '^barriers ' && ok || bad "--list-passes"
+"$build/bin/blkc" --list-passes >"$made"
+grep -q '^barriers ' "$made" && ok || bad "--list-passes"
+# every pass has a file
+for pass in $(sed 's/ .*//' "$made" | sort -u); do
+	[ -n "$(ls "tests/passes/$pass" 2>/dev/null)" ]
+	result $? "tests/passes/$pass"
+done
 finish
