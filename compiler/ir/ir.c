@@ -23,8 +23,8 @@ enum { /* ops.def writes the flags without their prefix */
 
 #define A(name) (UINT64_C(1) << IR_ATTR_##name)
 const ir_op_info ir_ops[IR_KIND_COUNT] = {
-#define OP(e, name, args, results, regions, flags, types, attributes, meaning)                                         \
-	{name, args, results, regions, flags, attributes, meaning},
+#define OP(e, name, args, results, regions, flags, types, layouts, attributes, meaning)                                \
+	{name, args, results, regions, flags, IR_LAYOUTS_##layouts, attributes, meaning},
 #include "ops.def"
 #undef OP
 };

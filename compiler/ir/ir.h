@@ -75,6 +75,41 @@ enum {               /* ir_op_info.flags */
 	IR_ANY = 255, /* in args, results, regions */
 };
 
+/* Rules of layouts: the column `layouts` of ops.def, whose head says what they are. */
+typedef enum ir_layouts {
+	IR_LAYOUTS_none,
+	IR_LAYOUTS_free,
+	IR_LAYOUTS_same,
+	IR_LAYOUTS_in_place,
+	IR_LAYOUTS_pairs,
+	IR_LAYOUTS_lies,
+	IR_LAYOUTS_broadcast,
+	IR_LAYOUTS_expand,
+	IR_LAYOUTS_reshape,
+	IR_LAYOUTS_permute,
+	IR_LAYOUTS_join,
+	IR_LAYOUTS_split,
+	IR_LAYOUTS_load,
+	IR_LAYOUTS_rmw,
+	IR_LAYOUTS_cas,
+	IR_LAYOUTS_store,
+	IR_LAYOUTS_block,
+	IR_LAYOUTS_reduce,
+	IR_LAYOUTS_scan,
+	IR_LAYOUTS_sort,
+	IR_LAYOUTS_gather,
+	IR_LAYOUTS_histogram,
+	IR_LAYOUTS_dot,
+	IR_LAYOUTS_wgmma,
+	IR_LAYOUTS_print,
+	IR_LAYOUTS_if,
+	IR_LAYOUTS_for,
+	IR_LAYOUTS_while,
+	IR_LAYOUTS_parent,
+	IR_LAYOUTS_given,
+	IR_LAYOUTS_copy,
+} ir_layouts;
+
 /* Rows of attributes.def. */
 typedef enum ir_attribute {
 #define ATTR(name, ...) IR_ATTR_##name,
@@ -88,6 +123,7 @@ typedef struct ir_op_info {
 	const char *name;
 	uint8_t args, results, regions;
 	uint16_t flags;
+	ir_layouts layouts;
 	uint64_t attributes; /* bit a: it has attribute a */
 	const char *meaning;
 } ir_op_info;

@@ -91,51 +91,71 @@ static bool share(verifier *v, const ir_op *o, const ir_value *a, const ir_value
 	return fail_at(v, o, "values that must share a layout differ in it");
 }
 
+static bool share_all(verifier *v, const ir_op *o)
+{
+	for (unsigned i = 1; i < o->nargs; i++)
+		if (!share(v, o, ir_arg(o, 0), ir_arg(o, i))) return false;
+	for (unsigned i = 0; i < o->nresults; i++)
+		if (!share(v, o, ir_arg(o, 0), o->results[i])) return false;
+	return true;
+}
+
+static bool share_in_for(verifier *v, const ir_op *o)
+{
+	for (unsigned i = 0; i < o->nresults; i++) {
+		if (!share(v, o, ir_arg(o, i + 3), o->results[i])) return false;
+		if (!share(v, o, o->regions[0]->args[i + 1], o->results[i])) return false;
+		if (!share(v, o, ir_arg(o->regions[0]->last, i), o->results[i])) return false;
+	}
+	return true;
+}
+
+static bool share_in_if(verifier *v, const ir_op *o)
+{
+	for (unsigned i = 0; i < 2u * o->nresults; i++)
+		if (!share(v, o, ir_arg(o->regions[i & 1]->last, i / 2), o->results[i / 2])) return false;
+	return true;
+}
+
+static bool share_in_while(verifier *v, const ir_op *o)
+{
+	const ir_block *before = o->regions[0], *after = o->regions[1];
+	for (unsigned i = 0; i < o->nargs; i++) {
+		if (!share(v, o, ir_arg(o, i), before->args[i])) return false;
+		if (!share(v, o, ir_arg(after->last, i), before->args[i])) return false;
+	}
+	for (unsigned i = 0; i < o->nresults; i++) {
+		if (!share(v, o, ir_arg(before->last, i + 1), o->results[i])) return false;
+		if (!share(v, o, after->args[i], o->results[i])) return false;
+	}
+	return true;
+}
+
 /* Operations that take and give elements in place need one layout; those that move data (shape operations, reductions,
  * conversions) have their own rule in the lowering. */
 static bool check_shared_layouts(verifier *v, const ir_op *o)
 {
 	if (v->func->level == IR_LEVEL_TILE || o->nargs == 0) return true;
-	if (ir_has(o, IR_ELEMENTWISE) || o->kind == IR_LOAD || o->kind == IR_STORE || o->kind == IR_HINT) {
-		for (unsigned i = 1; i < o->nargs; i++)
-			if (!share(v, o, ir_arg(o, 0), ir_arg(o, i))) return false;
-		return o->nresults == 0 || share(v, o, ir_arg(o, 0), o->results[0]);
-	}
-	if (o->kind == IR_INLINE_ASM) {
-		for (unsigned i = 1; i < o->nargs; i++)
-			if (!share(v, o, ir_arg(o, 0), ir_arg(o, i))) return false;
-		for (unsigned i = 0; i < o->nresults; i++)
-			if (!share(v, o, ir_arg(o, 0), o->results[i])) return false;
-	}
-	if (o->kind == IR_ASYNC_COPY)
+	switch (ir_info(o)->layouts) {
+	case IR_LAYOUTS_same:
+	case IR_LAYOUTS_in_place:
+	case IR_LAYOUTS_load:
+	case IR_LAYOUTS_store: return share_all(v, o);
+	case IR_LAYOUTS_dot: return o->nargs < 3 || share(v, o, ir_arg(o, 2), o->results[0]);
+	case IR_LAYOUTS_gather: return share(v, o, ir_arg(o, 1), o->results[0]);
+	case IR_LAYOUTS_copy:
 		for (unsigned i = 2; i < o->nargs; i++)
 			if (!share(v, o, ir_arg(o, 0), ir_arg(o, i))) return false;
-	if (o->kind == IR_DOT && o->nargs > 2 && !share(v, o, ir_arg(o, 2), o->results[0])) return false;
-	if (o->kind == IR_WGMMA_WAIT)
+		return true;
+	case IR_LAYOUTS_pairs:
 		for (unsigned i = 0; i < o->nargs; i++)
 			if (!share(v, o, ir_arg(o, i), o->results[i])) return false;
-	if (o->kind == IR_GATHER && !share(v, o, ir_arg(o, 1), o->results[0])) return false;
-	if (o->kind == IR_FOR)
-		for (unsigned i = 0; i < o->nresults; i++) {
-			if (!share(v, o, ir_arg(o, i + 3), o->results[i])) return false;
-			if (!share(v, o, o->regions[0]->args[i + 1], o->results[i])) return false;
-			if (!share(v, o, ir_arg(o->regions[0]->last, i), o->results[i])) return false;
-		}
-	if (o->kind == IR_IF)
-		for (unsigned i = 0; i < 2u * o->nresults; i++)
-			if (!share(v, o, ir_arg(o->regions[i & 1]->last, i / 2), o->results[i / 2])) return false;
-	if (o->kind == IR_WHILE) {
-		const ir_block *before = o->regions[0], *after = o->regions[1];
-		for (unsigned i = 0; i < o->nargs; i++) {
-			if (!share(v, o, ir_arg(o, i), before->args[i])) return false;
-			if (!share(v, o, ir_arg(after->last, i), before->args[i])) return false;
-		}
-		for (unsigned i = 0; i < o->nresults; i++) {
-			if (!share(v, o, ir_arg(before->last, i + 1), o->results[i])) return false;
-			if (!share(v, o, after->args[i], o->results[i])) return false;
-		}
+		return true;
+	case IR_LAYOUTS_for: return share_in_for(v, o);
+	case IR_LAYOUTS_if: return share_in_if(v, o);
+	case IR_LAYOUTS_while: return share_in_while(v, o);
+	default: return true;
 	}
-	return true;
 }
 
 static bool check_level(verifier *v, const ir_block *b, const ir_op *o)

@@ -78,6 +78,20 @@ typedef struct assigner {
 	bool changed, frozen;
 } assigner;
 
+/* What the column layouts of ops.def names: layouts_NAME, below. */
+typedef struct rule {
+	/* Of the results that are tiles; null where they float. */
+	const layout *(*natural)(assigner *, const ir_op *);
+	/* In its place, of an operation with regions: what flows into carried values meets. */
+	void (*sweep)(assigner *, ir_op *);
+	/* Demands the operands' layouts; the results have theirs. */
+	void (*rewrite)(assigner *, ir_op *);
+	/* How argument i must come for the result to have layout l; null: in l. */
+	layout (*pull)(const ir_op *, const layout *l, unsigned i);
+} rule;
+
+static const rule *rule_of(const ir_op *);
+
 /* A carried value about which nothing is known yet, and whatever is computed from it alone. */
 static const layout unknown;
 
@@ -120,7 +134,7 @@ static void permute_order(const ir_op *o, uint8_t order[IR_MAX_RANK])
 /* ---- 1. natural layouts ---- */
 
 /* The layout of the largest anchored operand; unknown if only that is known. */
-static const layout *of_operands(const assigner *a, const ir_op *o)
+static const layout *of_operands(assigner *a, const ir_op *o)
 {
 	const layout *best = NULL;
 	unsigned bytes = 0;
@@ -138,23 +152,43 @@ static const layout *of_operands(const assigner *a, const ir_op *o)
 	return best;
 }
 
-static const layout *of_shape_operation(assigner *a, const ir_op *o)
+static const layout *of_expand(assigner *a, const ir_op *o)
 {
-	const ir_value *arg = ir_arg(o, 0);
-	const layout *from = ir_is_scalar(arg) ? NULL : natural(a, arg);
-	layout l;
+	const layout *from = of_operands(a, o);
+	if (!is_anchored(from)) return from;
+	layout l = layout_expand(from, ir_get_axis(o));
+	return intern(a, &l);
+}
+
+static const layout *of_reshape(assigner *a, const ir_op *o)
+{
+	const layout *from = of_operands(a, o);
+	if (!is_anchored(from)) return from;
+	layout l = layout_reshape(from, o->results[0]->type);
+	return intern(a, &l);
+}
+
+static const layout *of_permute(assigner *a, const ir_op *o)
+{
+	const layout *from = of_operands(a, o);
 	uint8_t order[IR_MAX_RANK];
 	if (!is_anchored(from)) return from;
-	switch (o->kind) {
-	case IR_EXPAND_DIMS: l = layout_expand(from, ir_get_axis(o)); break;
-	case IR_RESHAPE: l = layout_reshape(from, o->results[0]->type); break;
-	case IR_PERMUTE:
-		permute_order(o, order);
-		l = layout_permute(from, order);
-		break;
-	default: /* splat, broadcast: many layouts have this one as their source */ return NULL;
-	}
+	permute_order(o, order);
+	layout l = layout_permute(from, order);
 	return intern(a, &l);
+}
+
+/* Many layouts have the operand's as their source. */
+static const layout *of_broadcast(assigner *a, const ir_op *o)
+{
+	const layout *from = of_operands(a, o);
+	return is_anchored(from) ? NULL : from;
+}
+
+static const layout *of_nothing(assigner *a, const ir_op *o)
+{
+	(void)a, (void)o;
+	return NULL;
 }
 
 enum { MOST_STEPS = 8 }; /* operations between a load and a product that are looked at */
@@ -220,61 +254,77 @@ static const layout *of_gather(assigner *a, const ir_op *o)
 	return or_default(a, ir_same_shape(x->type, index->type) ? natural(a, x) : NULL, o->results[0]);
 }
 
-static void of_dot(const assigner *a, const ir_op *o, mma_layouts *out)
+static void plan_dot(const assigner *a, const ir_op *o, mma_layouts *out)
 {
 	mma_layouts_of(o, mma_form_of(a->access.context->target, o), a->func->num_warps, out);
 }
 
-/* From shared memory any layout can be read: 16 bytes a thread. */
-static const layout *of_block(assigner *a, const ir_value *v)
+static const layout *of_dot(assigner *a, const ir_op *o)
 {
-	uint8_t order[IR_MAX_RANK];
-	for (unsigned i = 0; i < v->type.rank; i++) order[i] = (uint8_t)(v->type.rank - 1u - i);
-	layout l = layout_coalesced(v->type, 4 - lg2(scalar_bytes(v->type.elem)), order, a->func->num_warps);
+	mma_layouts product;
+	plan_dot(a, o, &product);
+	return intern(a, &product.sum);
+}
+
+static const layout *of_wgmma(assigner *a, const ir_op *o)
+{
+	layout l = layout_wgmma_accumulator(o->results[0]->type, a->func->num_warps);
 	return intern(a, &l);
 }
 
-static const layout *of_result(assigner *a, const ir_op *o)
+/* From shared memory any layout can be read: 16 bytes a thread. */
+static const layout *of_block(assigner *a, const ir_op *o)
 {
-	mma_layouts product;
-	layout l;
-	const layout *from;
-	switch (o->kind) {
-	case IR_JOIN: return of_join(a, o);
-	case IR_SPLIT: return of_split(a, o);
-	case IR_GATHER: return of_gather(a, o);
-	case IR_HISTOGRAM: return or_default(a, NULL, o->results[0]);
-	case IR_BULK_LOAD: return of_block(a, o->results[0]);
-	case IR_DOT: of_dot(a, o, &product); return intern(a, &product.sum);
-	case IR_WGMMA: l = layout_wgmma_accumulator(o->results[0]->type, a->func->num_warps); return intern(a, &l);
-	case IR_LOAD:
-		from = natural(a, ir_arg(o, 0));
-		if (is_anchored(from)) return from;
-		return floats(a, o) ? NULL : intern(a, coalesce_of_access(&a->access, o));
-	case IR_ATOMIC_RMW:
-	case IR_ATOMIC_CAS:
-		from = natural(a, ir_arg(o, 0));
-		return is_anchored(from) ? from : intern(a, coalesce_of_access(&a->access, o));
-	case IR_REDUCE:
-		from = or_default(a, of_operands(a, o), ir_arg(o, 0));
-		l = layout_slice(from, ir_get_axis(o));
-		return intern(a, &l);
-	case IR_SCAN:
-		from = or_default(a, of_operands(a, o), o->results[0]);
-		if (!scan_wants_lines(o, from, a->func->num_warps)) return from;
-		l = layout_lines(ir_arg(o, 0)->type, ir_get_axis(o), a->func->num_warps);
-		return intern(a, &l);
-	case IR_SORT:
-		l = layout_lines(ir_arg(o, 0)->type, ir_get_axis(o), a->func->num_warps);
-		if (ir_get_k(o)) l = layout_truncate(&l, ir_get_axis(o), lg2(ir_get_k(o)));
-		return intern(a, &l);
-	default:
-		if (ir_has(o, IR_SHAPE)) return of_shape_operation(a, o);
-		if (ir_has(o, IR_ELEMENTWISE) || o->kind == IR_HINT) return of_operands(a, o);
-		if (ir_has(o, IR_FREE)) return NULL;
-		/* nothing is known about this operation's elements: let it meet memory's layout */
-		return or_default(a, of_operands(a, o), o->results[0]);
-	}
+	ir_type t = o->results[0]->type;
+	uint8_t order[IR_MAX_RANK];
+	for (unsigned i = 0; i < t.rank; i++) order[i] = (uint8_t)(t.rank - 1u - i);
+	layout l = layout_coalesced(t, 4 - lg2(scalar_bytes(t.elem)), order, a->func->num_warps);
+	return intern(a, &l);
+}
+
+static const layout *of_load(assigner *a, const ir_op *o)
+{
+	const layout *from = natural(a, ir_arg(o, 0));
+	if (is_anchored(from)) return from;
+	return floats(a, o) ? NULL : intern(a, coalesce_of_access(&a->access, o));
+}
+
+static const layout *of_atomic(assigner *a, const ir_op *o)
+{
+	const layout *from = natural(a, ir_arg(o, 0));
+	return is_anchored(from) ? from : intern(a, coalesce_of_access(&a->access, o));
+}
+
+static const layout *of_reduce(assigner *a, const ir_op *o)
+{
+	layout l = layout_slice(or_default(a, of_operands(a, o), ir_arg(o, 0)), ir_get_axis(o));
+	return intern(a, &l);
+}
+
+static const layout *of_scan(assigner *a, const ir_op *o)
+{
+	const layout *from = or_default(a, of_operands(a, o), o->results[0]);
+	if (!scan_wants_lines(o, from, a->func->num_warps)) return from;
+	layout l = layout_lines(ir_arg(o, 0)->type, ir_get_axis(o), a->func->num_warps);
+	return intern(a, &l);
+}
+
+static const layout *of_sort(assigner *a, const ir_op *o)
+{
+	layout l = layout_lines(ir_arg(o, 0)->type, ir_get_axis(o), a->func->num_warps);
+	if (ir_get_k(o)) l = layout_truncate(&l, ir_get_axis(o), lg2(ir_get_k(o)));
+	return intern(a, &l);
+}
+
+static const layout *of_histogram(assigner *a, const ir_op *o)
+{
+	return or_default(a, NULL, o->results[0]);
+}
+
+/* Nothing is known about this operation's elements: let it meet memory's layout. */
+static const layout *of_any(assigner *a, const ir_op *o)
+{
+	return or_default(a, of_operands(a, o), o->results[0]);
 }
 
 static void set_natural(assigner *a, const ir_value *v, const layout *l)
@@ -301,51 +351,50 @@ static void meet(assigner *a, const ir_value *carried, const ir_value *source, b
 
 static void sweep(assigner *a, ir_block *b);
 
-static void sweep_control(assigner *a, ir_op *o)
+static void sweep_if(assigner *a, ir_op *o)
 {
-	unsigned first = o->kind == IR_FOR ? 3 : 0, block_first = o->kind == IR_FOR ? 1 : 0;
-	switch (o->kind) {
-	case IR_IF:
-		for (unsigned r = 0; r < 2; r++) {
-			sweep(a, o->regions[r]);
-			for (unsigned i = 0; i < o->nresults; i++)
-				meet(a, o->results[i], ir_arg(o->regions[r]->last, i), false);
-		}
-		break;
-	case IR_FOR: /* the argument decides; the result is the argument after the last iteration */
+	for (unsigned r = 0; r < 2; r++) {
+		sweep(a, o->regions[r]);
 		for (unsigned i = 0; i < o->nresults; i++)
-			meet(a, o->regions[0]->args[block_first + i], ir_arg(o, first + i), false);
-		sweep(a, o->regions[0]);
-		for (unsigned i = 0; i < o->nresults; i++) {
-			ir_value *arg = o->regions[0]->args[block_first + i];
-			meet(a, arg, ir_arg(o->regions[0]->last, i), true);
-			if (!ir_is_scalar(arg)) set_natural(a, o->results[i], natural(a, arg));
-		}
-		break;
-	case IR_WHILE: { /* before's arguments are carried round; condition's values go to after's arguments and out */
-		ir_block *before = o->regions[0], *after = o->regions[1];
-		for (unsigned i = 0; i < before->nargs; i++) meet(a, before->args[i], ir_arg(o, i), false);
-		sweep(a, before);
-		for (unsigned i = 0; i < after->nargs; i++) {
-			meet(a, after->args[i], ir_arg(before->last, 1 + i), true);
-			if (!ir_is_scalar(after->args[i])) set_natural(a, o->results[i], natural(a, after->args[i]));
-		}
-		sweep(a, after);
-		for (unsigned i = 0; i < before->nargs; i++) meet(a, before->args[i], ir_arg(after->last, i), true);
-		break;
+			meet(a, o->results[i], ir_arg(o->regions[r]->last, i), false);
 	}
-	default: break;
+}
+
+/* The argument decides; the result is the argument after the last iteration. */
+static void sweep_for(assigner *a, ir_op *o)
+{
+	ir_value **carried = o->regions[0]->args + 1;
+	for (unsigned i = 0; i < o->nresults; i++) meet(a, carried[i], ir_arg(o, 3 + i), false);
+	sweep(a, o->regions[0]);
+	for (unsigned i = 0; i < o->nresults; i++) {
+		meet(a, carried[i], ir_arg(o->regions[0]->last, i), true);
+		if (!ir_is_scalar(carried[i])) set_natural(a, o->results[i], natural(a, carried[i]));
 	}
+}
+
+/* `before`'s arguments are carried round; condition's values go to `after`'s arguments and out. */
+static void sweep_while(assigner *a, ir_op *o)
+{
+	ir_block *before = o->regions[0], *after = o->regions[1];
+	for (unsigned i = 0; i < before->nargs; i++) meet(a, before->args[i], ir_arg(o, i), false);
+	sweep(a, before);
+	for (unsigned i = 0; i < after->nargs; i++) {
+		meet(a, after->args[i], ir_arg(before->last, 1 + i), true);
+		if (!ir_is_scalar(after->args[i])) set_natural(a, o->results[i], natural(a, after->args[i]));
+	}
+	sweep(a, after);
+	for (unsigned i = 0; i < before->nargs; i++) meet(a, before->args[i], ir_arg(after->last, i), true);
 }
 
 static void sweep(assigner *a, ir_block *b)
 {
 	for (ir_op *o = b->first; o; o = o->next) {
-		if (ir_has(o, IR_CONTROL))
-			sweep_control(a, o);
+		const rule *r = rule_of(o);
+		if (r->sweep)
+			r->sweep(a, o);
 		else
 			for (unsigned i = 0; i < o->nresults; i++)
-				if (!ir_is_scalar(o->results[i])) set_natural(a, o->results[i], of_result(a, o));
+				if (!ir_is_scalar(o->results[i])) set_natural(a, o->results[i], r->natural(a, o));
 	}
 }
 
@@ -408,20 +457,9 @@ static void convert(assigner *a, const ir_value *original, ir_value *from, const
 /* The layout in which argument i must come for the operation's result to have layout l. */
 static const layout *pulled_back(assigner *a, const ir_op *o, const layout *l, unsigned i)
 {
-	ir_type arg = ir_arg(o, i)->type;
-	layout from = *l;
-	uint8_t order[IR_MAX_RANK];
-	switch (o->kind) {
-	case IR_EXPAND_DIMS: layout_unexpand(l, ir_get_axis(o), &from); break;
-	case IR_BROADCAST: from = layout_unbroadcast(l, arg); break;
-	case IR_RESHAPE: from = layout_reshape(l, arg); break;
-	case IR_JOIN: layout_unjoin(l, &from); break;
-	case IR_PERMUTE:
-		permute_order(o, order);
-		from = layout_unpermute(l, order);
-		break;
-	default: return l;
-	}
+	const rule *r = rule_of(o);
+	if (!r->pull) return l;
+	layout from = r->pull(o, l, i);
 	return intern(a, &from);
 }
 
@@ -535,21 +573,41 @@ static void demand_carried(assigner *a, ir_op *o, unsigned first, ir_value *cons
 
 static void rewrite(assigner *a, ir_block *b);
 
-static void rewrite_control(assigner *a, ir_op *o)
+static void rewrite_region(assigner *a, ir_op *o, unsigned r)
 {
-	for (unsigned r = 0; r < o->nregions; r++) set_layouts(a, o->regions[r]->args, o->regions[r]->nargs);
-	if (o->kind == IR_FOR) demand_carried(a, o, 3, o->results, o->nresults);
-	if (o->kind == IR_WHILE) demand_carried(a, o, 0, o->regions[0]->args, o->regions[0]->nargs);
-	for (unsigned r = 0; r < o->nregions; r++) {
-		rewrite(a, o->regions[r]);
-		ir_op *end = o->regions[r]->last;
-		if (o->kind == IR_WHILE && r == 0)
-			demand_carried(a, end, 1, o->results, o->nresults);
-		else if (o->kind == IR_WHILE)
-			demand_carried(a, end, 0, o->regions[0]->args, o->regions[0]->nargs);
-		else
-			demand_carried(a, end, 0, o->results, o->nresults);
+	set_layouts(a, o->regions[r]->args, o->regions[r]->nargs);
+	rewrite(a, o->regions[r]);
+}
+
+static void rewrite_if(assigner *a, ir_op *o)
+{
+	for (unsigned r = 0; r < 2; r++) {
+		rewrite_region(a, o, r);
+		demand_carried(a, o->regions[r]->last, 0, o->results, o->nresults);
 	}
+}
+
+static void rewrite_for(assigner *a, ir_op *o)
+{
+	demand_carried(a, o, 3, o->results, o->nresults);
+	rewrite_region(a, o, 0);
+	demand_carried(a, o->regions[0]->last, 0, o->results, o->nresults);
+}
+
+static void rewrite_while(assigner *a, ir_op *o)
+{
+	ir_block *before = o->regions[0], *after = o->regions[1];
+	demand_carried(a, o, 0, before->args, before->nargs);
+	rewrite_region(a, o, 0);
+	demand_carried(a, before->last, 1, o->results, o->nresults);
+	rewrite_region(a, o, 1);
+	demand_carried(a, after->last, 0, before->args, before->nargs);
+}
+
+/* With its parent. */
+static void rewrite_parent(assigner *a, ir_op *o)
+{
+	(void)a, (void)o;
 }
 
 static void rewrite_store(assigner *a, ir_op *o)
@@ -564,19 +622,53 @@ static void rewrite_store(assigner *a, ir_op *o)
 	if (o->nresults) o->results[0]->layout = l; /* an atomic whose result nobody reads */
 }
 
-static const layout *wanted_for_split(assigner *a, const ir_op *o)
+/* The operands as the results have them, pulled back; without tiles among these, as they lie. */
+static void rewrite_any(assigner *a, ir_op *o)
+{
+	if (o->nresults && !ir_is_scalar(o->results[0])) {
+		const layout *l = natural(a, o->results[0]);
+		for (unsigned i = 0; i < o->nargs && l; i++) demand_arg(a, o, i, pulled_back(a, o, l, i));
+		return;
+	}
+	for (unsigned i = 0; i < o->nargs; i++) /* asserts, a tile of one element made a scalar */
+		if (!ir_is_scalar(ir_arg(o, i)))
+			demand_arg(a, o, i, or_default(a, natural(a, ir_arg(o, i)), ir_arg(o, i)));
+}
+
+static void rewrite_rmw(assigner *a, ir_op *o)
+{
+	if (o->results[0]->uses)
+		rewrite_any(a, o);
+	else
+		rewrite_store(a, o);
+}
+
+static void rewrite_split(assigner *a, ir_op *o)
 {
 	layout l = layout_everywhere(a->func->num_warps);
 	if (!ir_is_scalar(o->results[0])) l = *natural(a, o->results[0]);
 	l = layout_join(&l);
-	return intern(a, &l);
+	demand_all(a, o, intern(a, &l));
 }
 
-static const layout *wanted_for_join(assigner *a, const ir_op *o)
+static void rewrite_join(assigner *a, ir_op *o)
 {
 	layout l;
+	if (!natural(a, o->results[0])) return;
 	layout_unjoin(natural(a, o->results[0]), &l);
-	return intern(a, &l);
+	demand_all(a, o, intern(a, &l));
+}
+
+static void rewrite_gather(assigner *a, ir_op *o)
+{
+	demand_arg(a, o, 1, natural(a, o->results[0]));
+	demand_arg(a, o, 0, or_default(a, natural(a, ir_arg(o, 0)), ir_arg(o, 0)));
+}
+
+/* All operands as the largest lies. */
+static void rewrite_alike(assigner *a, ir_op *o)
+{
+	demand_all(a, o, or_default(a, of_operands(a, o), ir_arg(o, 0)));
 }
 
 static void rewrite_sort(assigner *a, ir_op *o)
@@ -598,7 +690,7 @@ static void rewrite_print(assigner *a, ir_op *o)
 static void rewrite_dot(assigner *a, ir_op *o)
 {
 	mma_layouts wanted;
-	of_dot(a, o, &wanted);
+	plan_dot(a, o, &wanted);
 	demand_arg(a, o, 0, intern(a, &wanted.a));
 	demand_arg(a, o, 1, intern(a, &wanted.b));
 	if (o->nargs > 2) demand_arg(a, o, 2, natural(a, o->results[0]));
@@ -632,41 +724,7 @@ static void rewrite_wgmma(assigner *a, ir_op *o)
 static void rewrite_op(assigner *a, ir_op *o)
 {
 	set_layouts(a, o->results, o->nresults);
-	switch (o->kind) {
-	case IR_JOIN:
-		if (natural(a, o->results[0])) demand_all(a, o, wanted_for_join(a, o));
-		return;
-	case IR_SPLIT: demand_all(a, o, wanted_for_split(a, o)); return;
-	case IR_GATHER:
-		demand_arg(a, o, 1, natural(a, o->results[0]));
-		demand_arg(a, o, 0, or_default(a, natural(a, ir_arg(o, 0)), ir_arg(o, 0)));
-		return;
-	case IR_HISTOGRAM: demand_all(a, o, or_default(a, of_operands(a, o), ir_arg(o, 0))); return;
-	case IR_IF:
-	case IR_FOR:
-	case IR_WHILE: rewrite_control(a, o); return;
-	case IR_YIELD:
-	case IR_CONDITION: return; /* with their parent */
-	case IR_STORE: rewrite_store(a, o); return;
-	case IR_ATOMIC_RMW:
-		if (o->results[0]->uses) break;
-		rewrite_store(a, o);
-		return;
-	case IR_REDUCE: demand_all(a, o, or_default(a, of_operands(a, o), ir_arg(o, 0))); return;
-	case IR_PRINT: rewrite_print(a, o); return;
-	case IR_SORT: rewrite_sort(a, o); return;
-	case IR_DOT: rewrite_dot(a, o); return;
-	case IR_WGMMA: rewrite_wgmma(a, o); return;
-	default: break;
-	}
-	if (o->nresults && !ir_is_scalar(o->results[0])) {
-		const layout *l = natural(a, o->results[0]);
-		for (unsigned i = 0; i < o->nargs && l; i++) demand_arg(a, o, i, pulled_back(a, o, l, i));
-		return;
-	}
-	for (unsigned i = 0; i < o->nargs; i++) /* asserts, a tile of one element made a scalar */
-		if (!ir_is_scalar(ir_arg(o, i)))
-			demand_arg(a, o, i, or_default(a, natural(a, ir_arg(o, i)), ir_arg(o, i)));
+	rule_of(o)->rewrite(a, o);
 }
 
 static bool is_new(const assigner *a, const ir_op *o)
@@ -680,6 +738,85 @@ static void rewrite(assigner *a, ir_block *b)
 		next = o->next;
 		if (!is_new(a, o)) rewrite_op(a, o);
 	}
+}
+
+/* ---- the rules ---- */
+
+static layout pull_expand(const ir_op *o, const layout *l, unsigned i)
+{
+	layout from = *l;
+	(void)i;
+	layout_unexpand(l, ir_get_axis(o), &from);
+	return from;
+}
+
+static layout pull_broadcast(const ir_op *o, const layout *l, unsigned i)
+{
+	return layout_unbroadcast(l, ir_arg(o, i)->type);
+}
+
+static layout pull_reshape(const ir_op *o, const layout *l, unsigned i)
+{
+	return layout_reshape(l, ir_arg(o, i)->type);
+}
+
+static layout pull_permute(const ir_op *o, const layout *l, unsigned i)
+{
+	uint8_t order[IR_MAX_RANK];
+	(void)i;
+	permute_order(o, order);
+	return layout_unpermute(l, order);
+}
+
+static layout pull_join(const ir_op *o, const layout *l, unsigned i)
+{
+	layout from = *l;
+	(void)o, (void)i;
+	layout_unjoin(l, &from);
+	return from;
+}
+
+static const rule layouts_free = {.natural = of_nothing, .rewrite = rewrite_any};
+static const rule layouts_same = {.natural = of_operands, .rewrite = rewrite_any};
+static const rule layouts_lies = {.natural = of_any, .rewrite = rewrite_any};
+static const rule layouts_broadcast = {.natural = of_broadcast, .rewrite = rewrite_any, .pull = pull_broadcast};
+static const rule layouts_expand = {.natural = of_expand, .rewrite = rewrite_any, .pull = pull_expand};
+static const rule layouts_reshape = {.natural = of_reshape, .rewrite = rewrite_any, .pull = pull_reshape};
+static const rule layouts_permute = {.natural = of_permute, .rewrite = rewrite_any, .pull = pull_permute};
+static const rule layouts_join = {.natural = of_join, .rewrite = rewrite_join, .pull = pull_join};
+static const rule layouts_split = {.natural = of_split, .rewrite = rewrite_split};
+static const rule layouts_load = {.natural = of_load, .rewrite = rewrite_any};
+static const rule layouts_rmw = {.natural = of_atomic, .rewrite = rewrite_rmw};
+static const rule layouts_cas = {.natural = of_atomic, .rewrite = rewrite_any};
+static const rule layouts_store = {.rewrite = rewrite_store};
+static const rule layouts_block = {.natural = of_block, .rewrite = rewrite_any};
+static const rule layouts_reduce = {.natural = of_reduce, .rewrite = rewrite_alike};
+static const rule layouts_scan = {.natural = of_scan, .rewrite = rewrite_any};
+static const rule layouts_sort = {.natural = of_sort, .rewrite = rewrite_sort};
+static const rule layouts_gather = {.natural = of_gather, .rewrite = rewrite_gather};
+static const rule layouts_histogram = {.natural = of_histogram, .rewrite = rewrite_alike};
+static const rule layouts_dot = {.natural = of_dot, .rewrite = rewrite_dot};
+static const rule layouts_wgmma = {.natural = of_wgmma, .rewrite = rewrite_wgmma};
+static const rule layouts_print = {.rewrite = rewrite_print};
+static const rule layouts_if = {.sweep = sweep_if, .rewrite = rewrite_if};
+static const rule layouts_for = {.sweep = sweep_for, .rewrite = rewrite_for};
+static const rule layouts_while = {.sweep = sweep_while, .rewrite = rewrite_while};
+static const rule layouts_parent = {.rewrite = rewrite_parent};
+/* These differ in what the verifier asks of them, or do not come here. */
+#define layouts_none layouts_lies
+#define layouts_in_place layouts_lies
+#define layouts_pairs layouts_lies
+#define layouts_given layouts_lies
+#define layouts_copy layouts_lies
+
+static const rule *rule_of(const ir_op *o)
+{
+	static const rule *const rules[IR_KIND_COUNT] = {
+#define OP(e, name, args, results, regions, flags, types, layouts, ...) &layouts_##layouts,
+#include "ir/ops.def"
+#undef OP
+	};
+	return rules[o->kind];
 }
 
 /* ---- 3. what nobody wanted ---- */
