@@ -387,8 +387,8 @@ static bool compares(parser *p)
 			return decode_wrong(p, "a predicate was expected");
 	sim_instr *in = compare(p, op, &o[destinations]);
 	if (!in) return false;
-	in->d = o[0].kind == OPERAND_PREDICATE ? o[0].unit : 0;
-	in->e = destinations == 2 && o[1].kind == OPERAND_PREDICATE ? o[1].unit : 0;
+	in->d = o[0].unit; /* of a sink: 0 */
+	in->e = destinations == 2 ? o[1].unit : 0;
 	in->mode = logic;
 	if (logic) {
 		const operand *with = &o[destinations + 2];

@@ -218,7 +218,7 @@ static bool atomics(parser *p, bool returns)
 		last = name;
 		packed = 2;
 	}
-	if (p->nparts < 3 || !decode_type(last, &type)) return decode_unknown(p);
+	if (!decode_type(last, &type)) return decode_unknown(p);
 	for (size_t i = 1; i + 1 < p->nparts; i++) {
 		const char *s = p->parts[i];
 		if (decode_space(s, &proto) || is_hint(s) || scope_of(s, &proto) || strcmp(s, "relaxed") == 0 ||

@@ -136,9 +136,11 @@ static bool calls(parser *p)
 	for (uint32_t i = 0; i < p->noperands; i++) {
 		if (o[i].kind == OPERAND_NAME)
 			f = &o[i];
-		else if (o[i].kind == OPERAND_LIST && !f)
+		else if (o[i].kind != OPERAND_LIST)
+			return decode_wrong(p, "wrong operands");
+		else if (!f)
 			result = &o[i];
-		else if (o[i].kind == OPERAND_LIST)
+		else
 			list = &o[i];
 	}
 	if (!f) return decode_unknown(p);
