@@ -41,18 +41,6 @@ static bool reads_plainly(const ir_op *o)
 	       (o->nargs < 3 || (ir_is_const(ir_arg(o, 2), &bits) && bits == 0));
 }
 
-layout pipeline_read_layout(const staged *s)
-{
-	const consumer *t = &s->by[0];
-	layout l = *t->op->results[0]->layout;
-	uint8_t order[IR_MAX_RANK];
-	for (const ir_op *o = t->tile->def; o != s->load; o = ir_arg(o, 0)->def) {
-		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(o), i);
-		l = layout_unpermute(&l, order);
-	}
-	return l;
-}
-
 static bool fits_plan(staged *s, const layout_plan *plan, const access_plan *access)
 {
 	unsigned together = 0;
@@ -241,20 +229,6 @@ static void count_products(ir_op *o, void *context)
 	*n += o->kind == IR_WGMMA;
 }
 
-static bool takes(const staged *s, const ir_op *o)
-{
-	for (unsigned i = 0; i < s->nby; i++)
-		if (s->by[i].op == o) return true;
-	return false;
-}
-
-unsigned pipeline_rings_of(const pipeline *p, const ir_op *o)
-{
-	unsigned n = 0;
-	for (unsigned i = 0; i < p->nloads; i++) n += takes(&p->loads[i], o);
-	return n;
-}
-
 /* Where the sum that goes into a product comes from: the carried value's number, through the products before it. */
 static bool carried_from(const pipeline *p, const ir_op *wgmma, uint32_t *number)
 {
@@ -276,7 +250,7 @@ static void find_flight(pipeline *p)
 		if (o->kind != IR_WGMMA) continue;
 		uint32_t from = 0;
 		ir_op *wait = only_user(o->results[0]);
-		if (n == MOST_PRODUCTS || pipeline_rings_of(p, o) != 2 || !carried_from(p, o, &from) || !wait ||
+		if (n == MOST_PRODUCTS || pipeline_multibuffers_of(p, o) != 2 || !carried_from(p, o, &from) || !wait ||
 			wait->kind != IR_WGMMA_WAIT || wait->block != p->body)
 			return;
 		const ir_op *next = only_user(wait->results[0]);
@@ -303,7 +277,7 @@ static void add_scratch(ir_op *o, void *context)
 	uint32_t bytes = o->kind == IR_MULTIBUFFER ? 0 : scratch_bytes(p->func, o), multibuffers = 0;
 	for (unsigned i = 0; i < p->nloads; i++) {
 		if (p->loads[i].load == o) bytes = 0;
-		if (takes(&p->loads[i], o)) multibuffers += p->loads[i].bytes;
+		if (pipeline_takes(&p->loads[i], o)) multibuffers += p->loads[i].bytes;
 	}
 	if (o->kind == IR_WGMMA && bytes > multibuffers)
 		bytes -= multibuffers; /* what its operands need that are not copied ahead */

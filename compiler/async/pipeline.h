@@ -2,8 +2,10 @@
  *
  * latencies.c         which loads can run ahead, in how many stages, and which products stay in flight
  * slice.c             what an iteration's copies are computed from, cloned for another iteration
+ * pipeline_loop.c     what the loop is rewritten with
  * pipeline.c          what stands before, in and behind the loop afterwards
  * accumulator_init.c  whether its sums begin with products instead of zeros
+ * partition_refusal.c whether another warp can make its copies
  * partitions.c        the same where another warp shall make the copies (specialise_warps.c)
  * multicast.c         whether neighbouring programs bring blocks to each other */
 #ifndef BLK_PIPELINE_H
@@ -71,10 +73,6 @@ typedef struct pipeline {
 /* ---- latencies.c ---- */
 /* False: the loop stays as it is.  Fills everything but multibuffers and hi. */
 bool pipeline_fits(pipeline *);
-/* The layout in which a load's tile must be read for its conversion's result to be what it is. */
-layout pipeline_read_layout(const staged *);
-/* Operands that the operation takes from multibuffers. */
-unsigned pipeline_rings_of(const pipeline *, const ir_op *);
 
 /* ---- slice.c ---- */
 /* Adds what a value is made of to the slice; false where something else than the loop's own business is needed. */
@@ -83,7 +81,7 @@ bool pipeline_slice(pipeline *, const ir_value *);
  * after. */
 void pipeline_clone(pipeline *, ir_builder *, ir_value **map);
 
-/* ---- pipeline.c ---- */
+/* ---- pipeline_loop.c ---- */
 /* Each warp releases a slot, where `only_if` holds (null: always). */
 void pipeline_release(pipeline *, ir_builder *, ir_value *slot, ir_value *only_if);
 /* One more carried value of the loop, from `start` on: what it is in the body. */
@@ -98,6 +96,12 @@ void pipeline_leave_in_flight(pipeline *, ir_builder *after);
 /* Behind the last product that reads a multibuffer; null: there is none. */
 ir_op *pipeline_behind_products(const pipeline *);
 void pipeline_read_multibuffers(pipeline *, ir_value *slot);
+bool pipeline_inside_a_loop(const ir_op *);
+/* The layout in which a load's tile must be read for its conversion's result to be what it is. */
+layout pipeline_read_layout(const staged *);
+bool pipeline_takes(const staged *, const ir_op *); /* the operation is one of its consumers */
+/* Operands that the operation takes from multibuffers. */
+unsigned pipeline_multibuffers_of(const pipeline *, const ir_op *);
 
 /* ---- accumulator_init.c ---- */
 /* A loop whose sums may begin with its first products has one iteration at least. */
@@ -109,9 +113,11 @@ void pipeline_find_cluster(pipeline *);
 void pipeline_build_in_step(pipeline *, ir_builder *);
 void pipeline_build_multicast(pipeline *, ir_builder *);
 
-/* ---- partitions.c ---- */
+/* ---- partition_refusal.c ---- */
 /* Why a producer cannot make the loop's copies, in half a sentence; null: it can. */
 const char *pipeline_refuses_partitions(pipeline *);
+
+/* ---- partitions.c ---- */
 void pipeline_partition(pipeline *);
 
 #endif

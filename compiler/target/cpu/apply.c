@@ -7,25 +7,6 @@
 
 #include <string.h>
 
-LLVMValueRef cpu_select(cpu_emitter *e, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b)
-{
-	return LLVMBuildSelect(e->builder, c, a, b, "");
-}
-
-LLVMValueRef cpu_contract(LLVMValueRef v)
-{
-	if (LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
-		LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
-	return v;
-}
-
-LLVMValueRef cpu_intrinsic(cpu_emitter *e, const char *name, LLVMTypeRef type, unsigned n, LLVMValueRef *args)
-{
-	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, &type, 1);
-	return LLVMBuildCall2(e->builder, LLVMIntrinsicGetType(e->context, id, &type, 1), f, args, n, "");
-}
-
 static LLVMValueRef flag(cpu_emitter *e, bool v)
 {
 	return LLVMConstInt(e->i1, v, false);

@@ -8,45 +8,6 @@
 
 #include <string.h>
 
-LLVMTypeRef cpu_type(const cpu_emitter *e, ir_type t)
-{
-	if (t.pointer) return e->pointer;
-	switch ((scalar)t.elem) {
-	case SCALAR_BOOL: return e->i1;
-	case SCALAR_I8:
-	case SCALAR_U8:
-	case SCALAR_F8E4M3:
-	case SCALAR_F8E5M2: return e->i8;
-	case SCALAR_I16:
-	case SCALAR_U16:
-	case SCALAR_F16:
-	case SCALAR_BF16: return e->i16;
-	case SCALAR_I32:
-	case SCALAR_U32: return e->i32;
-	case SCALAR_F32: return e->f32;
-	case SCALAR_F64: return e->f64;
-	default: return e->i64;
-	}
-}
-
-LLVMValueRef cpu_int(const cpu_emitter *e, scalar s, int64_t v)
-{
-	return LLVMConstInt(cpu_type(e, ir_scalar_type(s)), scalar_truncate(s, (uint64_t)v), false);
-}
-
-LLVMValueRef cpu_index(const cpu_emitter *e, uint64_t v)
-{
-	return LLVMConstInt(e->i64, v, false);
-}
-
-LLVMValueRef cpu_constant(const cpu_emitter *e, ir_type t, uint64_t bits)
-{
-	if (t.pointer) return LLVMConstIntToPtr(LLVMConstInt(e->i64, bits, false), e->pointer);
-	if (t.elem == SCALAR_F64) return LLVMConstBitCast(LLVMConstInt(e->i64, bits, false), e->f64);
-	if (t.elem == SCALAR_F32) return LLVMConstBitCast(LLVMConstInt(e->i32, bits & UINT32_MAX, false), e->f32);
-	return LLVMConstInt(cpu_type(e, t), scalar_truncate(t.elem, bits), false);
-}
-
 /* ---- memory ---- */
 
 LLVMValueRef cpu_memory_load(cpu_emitter *e, ir_type t, LLVMValueRef address)
@@ -113,17 +74,6 @@ void cpu_buffer_store_vector(cpu_emitter *e, uint32_t buffer, ir_type t, LLVMVal
 	LLVMValueRef store = LLVMBuildStore(e->builder, v, buffer_address(e, buffer, t, linear));
 	LLVMSetAlignment(store, ir_element_bytes(t));
 	mark_alias(e, buffer, store);
-}
-
-LLVMValueRef cpu_linear(cpu_emitter *e, ir_type t, const LLVMValueRef *index)
-{
-	LLVMValueRef linear = NULL;
-	for (unsigned d = 0; d < t.rank; d++) {
-		if (t.dim[d] == 1) continue;
-		if (linear) linear = LLVMBuildNUWMul(e->builder, linear, cpu_index(e, t.dim[d]), "");
-		linear = linear ? LLVMBuildNUWAdd(e->builder, linear, index[d], "") : index[d];
-	}
-	return linear ? linear : cpu_index(e, 0);
 }
 
 static void set_volatile(const ir_op *o, LLVMValueRef access)
@@ -286,9 +236,4 @@ LLVMValueRef cpu_element(cpu_emitter *e, ir_value *v, const LLVMValueRef *index)
 	memcpy(m->index, index, v->type.rank * sizeof *index);
 	e->memo[v->id] = m;
 	return result;
-}
-
-void cpu_forget(cpu_emitter *e)
-{
-	e->memo_epoch++;
 }

@@ -4,60 +4,6 @@
  * effect, becomes one nest of loops over the tile; inside, element.c makes the element. */
 #include "lower.h"
 
-#include <string.h>
-
-LLVMBasicBlockRef cpu_block(cpu_emitter *e, const char *name)
-{
-	return LLVMAppendBasicBlockInContext(e->context, e->program, name);
-}
-
-LLVMValueRef cpu_local(cpu_emitter *e, LLVMTypeRef type, const char *name, unsigned number)
-{
-	for (uint32_t i = 0; i < e->locals.n; i++) {
-		const cpu_local_value *v = &e->locals.at[i];
-		if (v->type == type && v->number == number && !strcmp(v->name, name)) return v->at;
-	}
-	cpu_local_value made = {type, name, number, LLVMBuildAlloca(e->entry, type, name)};
-	vec_push(e->arena, &e->locals, made);
-	return made.at;
-}
-
-/* Loops run at least once, so each is: header, body, latch at the bottom.  Every extent is a constant. */
-void cpu_nest_open(cpu_emitter *e, cpu_nest *n, unsigned rank, const uint32_t *extent)
-{
-	*n = (cpu_nest){.rank = rank};
-	e->nests++;
-	cpu_forget(e);
-	for (unsigned d = 0; d < rank; d++) {
-		n->extent[d] = extent[d];
-		n->index[d] = cpu_index(e, 0);
-		if (extent[d] == 1) continue;
-		LLVMBasicBlockRef from = LLVMGetInsertBlock(e->builder);
-		n->header[d] = cpu_block(e, "loop");
-		LLVMBuildBr(e->builder, n->header[d]);
-		LLVMPositionBuilderAtEnd(e->builder, n->header[d]);
-		LLVMValueRef zero = n->index[d];
-		n->index[d] = LLVMBuildPhi(e->builder, e->i64, "i");
-		LLVMAddIncoming(n->index[d], &zero, &from, 1);
-	}
-}
-
-void cpu_nest_close(cpu_emitter *e, cpu_nest *n)
-{
-	for (unsigned d = n->rank; d-- > 0;) {
-		if (!n->header[d]) continue;
-		LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->builder), done = cpu_block(e, "done");
-		LLVMValueRef next = LLVMBuildNUWAdd(e->builder, n->index[d], cpu_index(e, 1), "");
-		LLVMSetNSW(next, true);
-		LLVMAddIncoming(n->index[d], &next, &latch, 1);
-		LLVMValueRef end = LLVMBuildICmp(e->builder, LLVMIntEQ, next, cpu_index(e, n->extent[d]), "");
-		LLVMBuildCondBr(e->builder, end, done, n->header[d]);
-		LLVMPositionBuilderAtEnd(e->builder, done);
-	}
-	if (--e->nests == 0) cpu_bounds_end(e);
-	cpu_forget(e);
-}
-
 /* Evaluates a value, whatever its place, into its own buffer. */
 static void materialise(cpu_emitter *e, ir_value *v)
 {

@@ -1,4 +1,4 @@
-/* Inside compiler/cpu: the plan (where each value lives) and the emitter (one LLVM function being written). */
+/* Inside compiler/target/cpu: the plan (where each value lives) and the emitter (one LLVM function being written). */
 #ifndef BLK_CPU_LOWER_H
 #define BLK_CPU_LOWER_H
 
@@ -150,15 +150,25 @@ void cpu_debug_function(cpu_emitter *, LLVMValueRef);
 LLVMMetadataRef cpu_debug_line(cpu_emitter *, span); /* where the builder was, for cpu_debug_back() */
 void cpu_debug_back(cpu_emitter *, LLVMMetadataRef before);
 void cpu_debug_end(cpu_emitter *);
-/* lower.c */
-void cpu_lower_block(cpu_emitter *, ir_block *);
-void cpu_nest_open(cpu_emitter *, cpu_nest *, unsigned rank, const uint32_t *extent);
-void cpu_nest_close(cpu_emitter *, cpu_nest *);
+/* build.c */
+LLVMTypeRef cpu_type(const cpu_emitter *, ir_type); /* of an element in a register: bool i1, f16 bf16 i16, fp8 i8 */
+LLVMValueRef cpu_int(const cpu_emitter *, scalar, int64_t);
+LLVMValueRef cpu_index(const cpu_emitter *, uint64_t); /* i64 */
+LLVMValueRef cpu_constant(const cpu_emitter *, ir_type, uint64_t bits);
+LLVMValueRef cpu_linear(cpu_emitter *, ir_type, const LLVMValueRef *index);
 LLVMBasicBlockRef cpu_block(cpu_emitter *, const char *name); /* appended to the program function */
 /* An alloca.  Its users' lives do not meet, or differ in type, name or number: one that thousands of statements share
  * is promoted to registers in one go, thousands of them one by one, each by a walk over the whole function. */
 LLVMValueRef cpu_local(cpu_emitter *, LLVMTypeRef, const char *name, unsigned number);
-void cpu_forget(cpu_emitter *); /* elements computed so far do not dominate what follows */
+LLVMValueRef cpu_intrinsic(cpu_emitter *, const char *name, LLVMTypeRef, unsigned n, LLVMValueRef *args);
+LLVMValueRef cpu_select(cpu_emitter *, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef cpu_contract(LLVMValueRef); /* a float operation, with contraction allowed */
+void cpu_forget(cpu_emitter *);          /* elements computed so far do not dominate what follows */
+/* nest.c */
+void cpu_nest_open(cpu_emitter *, cpu_nest *, unsigned rank, const uint32_t *extent);
+void cpu_nest_close(cpu_emitter *, cpu_nest *);
+/* lower.c */
+void cpu_lower_block(cpu_emitter *, ir_block *);
 /* control.c */
 void cpu_lower_if(cpu_emitter *, ir_op *);
 void cpu_lower_for(cpu_emitter *, ir_op *);
@@ -185,10 +195,6 @@ void cpu_lower_histogram(cpu_emitter *, ir_op *);
 void cpu_lower_print(cpu_emitter *, ir_op *);
 void cpu_lower_assert(cpu_emitter *, ir_op *);
 /* element.c */
-LLVMTypeRef cpu_type(const cpu_emitter *, ir_type); /* of an element in a register: bool i1, f16 bf16 i16, fp8 i8 */
-LLVMValueRef cpu_int(const cpu_emitter *, scalar, int64_t);
-LLVMValueRef cpu_index(const cpu_emitter *, uint64_t); /* i64 */
-LLVMValueRef cpu_constant(const cpu_emitter *, ir_type, uint64_t bits);
 LLVMValueRef cpu_element(cpu_emitter *, ir_value *, const LLVMValueRef *index);
 LLVMValueRef cpu_compute(cpu_emitter *, ir_value *, const LLVMValueRef *index); /* although it has a buffer */
 LLVMValueRef cpu_memory_load(cpu_emitter *, ir_type elem, LLVMValueRef address);
@@ -198,19 +204,14 @@ void cpu_buffer_store(cpu_emitter *, uint32_t buffer, ir_type, LLVMValueRef line
 /* 2^k neighbours at once, as a vector. */
 LLVMValueRef cpu_buffer_load_vector(cpu_emitter *, uint32_t buffer, ir_type, unsigned lanes, LLVMValueRef linear);
 void cpu_buffer_store_vector(cpu_emitter *, uint32_t buffer, ir_type, LLVMValueRef linear, LLVMValueRef);
-LLVMValueRef cpu_linear(cpu_emitter *, ir_type, const LLVMValueRef *index);
 /* A load of one element: `mask` and `other` may be null; never touches memory where the mask is false. */
 LLVMValueRef cpu_load_element(cpu_emitter *, const ir_op *, LLVMValueRef *args);
 void cpu_store_element(cpu_emitter *, const ir_op *, LLVMValueRef *args);
 /* apply.c: one elementwise operation on element values */
 LLVMValueRef cpu_apply(cpu_emitter *, const ir_op *, LLVMValueRef *args);
 LLVMValueRef cpu_max_min(cpu_emitter *, scalar, bool max, LLVMValueRef, LLVMValueRef);
-LLVMValueRef cpu_intrinsic(cpu_emitter *, const char *name, LLVMTypeRef, unsigned n, LLVMValueRef *args);
-LLVMValueRef cpu_select(cpu_emitter *, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef cpu_extend(cpu_emitter *, scalar, LLVMValueRef); /* an integer to i64 by its type */
 LLVMValueRef cpu_offset(cpu_emitter *, scalar pointee, LLVMValueRef pointer, LLVMValueRef elements); /* i64 */
-/* arith: float operation with contraction allowed */
-LLVMValueRef cpu_contract(LLVMValueRef);
 /* math.c: an elementary function of an f32 in line, or null */
 LLVMValueRef cpu_math(cpu_emitter *, ir_kind, LLVMValueRef);
 /* convert.c */

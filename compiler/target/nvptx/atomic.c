@@ -289,52 +289,6 @@ static void fence(lower *l, const atomic *a)
 	lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT);
 }
 
-/* ---- results for those who hold a copy ---- */
-
-static LLVMValueRef byte_offset(lower *l, const ir_op *o, unsigned bytes, uint32_t reg)
-{
-	const layout *y = ir_arg(o, 0)->layout;
-	tid_map m = lower_tid_columns(y);
-	for (unsigned i = 0; i < LOWER_TID_BITS; i++) m.col[i] *= bytes;
-	uint32_t constant = layout_apply(y, reg, 0, 0) * bytes;
-	LLVMValueRef v = lower_combine(l, lower_tid_map(l, &m), lower_map_bits(&m), constant);
-	return LLVMBuildAdd(l->builder, v, lower_i32(l, o->shared_offset), "");
-}
-
-static void share_through_memory(lower *l, const ir_op *o, ir_type t, tile old)
-{
-	unsigned bytes = ir_element_bytes(t);
-	if (o->shared_bytes < ir_elements(o->results[0]->type) * bytes) {
-		lower_fail(l, o, "no shared memory was set aside for what '%s' hands on", ir_info(o)->name);
-		return;
-	}
-	for (uint32_t r = 0; r < old.n; r++) {
-		words w = lower_pack(l, t, 1, &old.at[r]);
-		lower_shared_store(l, byte_offset(l, o, bytes, r), &w, lower_owner(l, ir_arg(o, 0)->layout));
-	}
-	lower_barrier(l);
-	for (uint32_t r = 0; r < old.n; r++) {
-		words w = lower_word_shape(t, 1);
-		lower_shared_load(l, byte_offset(l, o, bytes, r), bytes, &w);
-		lower_unpack(l, t, 1, &old.at[r], &w);
-	}
-}
-
-void lower_share(lower *l, const ir_op *o, ir_type t, tile old)
-{
-	const layout *y = ir_arg(o, 0)->layout;
-	uint32_t lanes = layout_free_mask(y, LAYOUT_LANE), registers = layout_free_mask(y, LAYOUT_REG);
-	if (layout_free_mask(y, LAYOUT_WARP))
-		share_through_memory(l, o, t, old);
-	else if (lanes) {
-		LLVMValueRef owner = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, 31 & ~lanes), "");
-		for (uint32_t r = 0; r < old.n; r++)
-			if (!(r & registers)) old.at[r] = lower_shuffle(l, "idx", t, old.at[r], owner);
-	}
-	register_map canonical = lower_canonical(y);
-	for (uint32_t r = 0; r < old.n; r++) old.at[r] = old.at[lower_map_register(&canonical, r)];
-}
-
 void lower_atomic(lower *l, ir_op *o)
 {
 	atomic a = describe(l, o);

@@ -197,6 +197,7 @@ void lower_shared_store(lower *, LLVMValueRef offset, const words *, LLVMValueRe
 void lower_shared_load(lower *, LLVMValueRef offset, unsigned align, words *); /* n and bits are given */
 void lower_barrier(lower *);                                                   /* of the CTA, or of the consumers */
 void lower_warp_barrier(lower *);
+LLVMValueRef lower_shuffle_word(lower *, const char *mode, LLVMValueRef v, LLVMValueRef lane_or_mask); /* values.c */
 LLVMValueRef lower_shuffle(lower *, const char *mode, ir_type, LLVMValueRef, LLVMValueRef lane_or_mask);
 /* Elements, in consecutive registers, that one instruction of this access covers. */
 unsigned lower_access_width(lower *, const ir_op *);

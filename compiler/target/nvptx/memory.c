@@ -232,12 +232,6 @@ void lower_warp_barrier(lower *l)
 	lower_intrinsic(l, "llvm.nvvm.bar.warp.sync", l->none, 1, &all);
 }
 
-static LLVMValueRef shuffle_word(lower *l, const char *mode, LLVMValueRef v, LLVMValueRef lane)
-{
-	LLVMValueRef args[4] = {lower_i32(l, -1), v, lane, lower_i32(l, 31)};
-	return lower_intrinsic(l, arena_printf(l->arena, "llvm.nvvm.shfl.sync.%s.i32", mode), l->i32, 4, args);
-}
-
 LLVMValueRef lower_shuffle(lower *l, const char *mode, ir_type t, LLVMValueRef v, LLVMValueRef lane)
 {
 	LLVMBuilderRef m = l->builder;
@@ -246,13 +240,13 @@ LLVMValueRef lower_shuffle(lower *l, const char *mode, ir_type t, LLVMValueRef v
 		LLVMValueRef low = LLVMBuildTrunc(m, w.at[0], l->i32, "");
 		LLVMValueRef high =
 			LLVMBuildTrunc(m, LLVMBuildLShr(m, w.at[0], lower_const(l, l->i64, 32), ""), l->i32, "");
-		low = LLVMBuildZExt(m, shuffle_word(l, mode, low, lane), l->i64, "");
-		high = LLVMBuildZExt(m, shuffle_word(l, mode, high, lane), l->i64, "");
+		low = LLVMBuildZExt(m, lower_shuffle_word(l, mode, low, lane), l->i64, "");
+		high = LLVMBuildZExt(m, lower_shuffle_word(l, mode, high, lane), l->i64, "");
 		w.at[0] = LLVMBuildOr(m, low, LLVMBuildShl(m, high, lower_const(l, l->i64, 32), ""), "");
 	} else if (w.bits == 32) {
-		w.at[0] = shuffle_word(l, mode, w.at[0], lane);
+		w.at[0] = lower_shuffle_word(l, mode, w.at[0], lane);
 	} else {
-		LLVMValueRef wide = shuffle_word(l, mode, LLVMBuildZExt(m, w.at[0], l->i32, ""), lane);
+		LLVMValueRef wide = lower_shuffle_word(l, mode, LLVMBuildZExt(m, w.at[0], l->i32, ""), lane);
 		w.at[0] = LLVMBuildTrunc(m, wide, lower_word_type(l, w.bits), "");
 	}
 	lower_unpack(l, t, 1, &v, &w);
@@ -336,6 +330,52 @@ static void load_scalar_once(
 	load_group(l, o, a, address, lower_and(l, lower_owner(l, NULL), mask), other, &w);
 	lower_unpack(l, a->type, 1, out.at, &w);
 	out.at[0] = lower_broadcast_scalar(l, o, a->type, out.at[0]);
+}
+
+/* ---- results for those who hold a copy ---- */
+
+static LLVMValueRef byte_offset(lower *l, const ir_op *o, unsigned bytes, uint32_t reg)
+{
+	const layout *y = ir_arg(o, 0)->layout;
+	tid_map m = lower_tid_columns(y);
+	for (unsigned i = 0; i < LOWER_TID_BITS; i++) m.col[i] *= bytes;
+	uint32_t constant = layout_apply(y, reg, 0, 0) * bytes;
+	LLVMValueRef v = lower_combine(l, lower_tid_map(l, &m), lower_map_bits(&m), constant);
+	return LLVMBuildAdd(l->builder, v, lower_i32(l, o->shared_offset), "");
+}
+
+static void share_through_memory(lower *l, const ir_op *o, ir_type t, tile old)
+{
+	unsigned bytes = ir_element_bytes(t);
+	if (o->shared_bytes < ir_elements(o->results[0]->type) * bytes) {
+		lower_fail(l, o, "no shared memory was set aside for what '%s' hands on", ir_info(o)->name);
+		return;
+	}
+	for (uint32_t r = 0; r < old.n; r++) {
+		words w = lower_pack(l, t, 1, &old.at[r]);
+		lower_shared_store(l, byte_offset(l, o, bytes, r), &w, lower_owner(l, ir_arg(o, 0)->layout));
+	}
+	lower_barrier(l);
+	for (uint32_t r = 0; r < old.n; r++) {
+		words w = lower_word_shape(t, 1);
+		lower_shared_load(l, byte_offset(l, o, bytes, r), bytes, &w);
+		lower_unpack(l, t, 1, &old.at[r], &w);
+	}
+}
+
+void lower_share(lower *l, const ir_op *o, ir_type t, tile old)
+{
+	const layout *y = ir_arg(o, 0)->layout;
+	uint32_t lanes = layout_free_mask(y, LAYOUT_LANE), registers = layout_free_mask(y, LAYOUT_REG);
+	if (layout_free_mask(y, LAYOUT_WARP))
+		share_through_memory(l, o, t, old);
+	else if (lanes) {
+		LLVMValueRef owner = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, 31 & ~lanes), "");
+		for (uint32_t r = 0; r < old.n; r++)
+			if (!(r & registers)) old.at[r] = lower_shuffle(l, "idx", t, old.at[r], owner);
+	}
+	register_map canonical = lower_canonical(y);
+	for (uint32_t r = 0; r < old.n; r++) old.at[r] = old.at[lower_map_register(&canonical, r)];
 }
 
 void lower_load(lower *l, ir_op *o)

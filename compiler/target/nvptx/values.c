@@ -276,13 +276,19 @@ static void go_back(lower *l, saved_place s)
 	LLVMSetCurrentDebugLocation2(l->builder, s.line);
 }
 
+LLVMValueRef lower_shuffle_word(lower *l, const char *mode, LLVMValueRef v, LLVMValueRef lane)
+{
+	LLVMValueRef args[4] = {lower_i32(l, -1), v, lane, lower_i32(l, 31)};
+	return lower_intrinsic(l, arena_printf(l->arena, "llvm.nvvm.shfl.sync.%s.i32", mode), l->i32, 4, args);
+}
+
 /* tid's bits from `first` on, by way of lane 0. */
 static LLVMValueRef uniform(lower *l, unsigned first, LLVMValueRef *known)
 {
 	if (*known) return *known;
 	saved_place s = go_to_entry(l);
 	LLVMValueRef number = LLVMBuildLShr(l->builder, l->tid, lower_i32(l, first), "");
-	*known = lower_shuffle(l, "idx", ir_scalar_type(SCALAR_I32), number, lower_i32(l, 0));
+	*known = lower_shuffle_word(l, "idx", number, lower_i32(l, 0));
 	go_back(l, s);
 	return *known;
 }

@@ -116,7 +116,7 @@ static bool part(const ir_op *o, unsigned *at, wgmma_operand *p)
 	p->value = ir_arg(o, (*at)++);
 	p->place = WGMMA_SCRATCH;
 	if (!p->value->def || p->value->def->kind != IR_MULTIBUFFER) return true;
-	p->place = WGMMA_RING;
+	p->place = WGMMA_MULTIBUFFER;
 	if (*at >= o->nargs) return false;
 	p->slot = ir_arg(o, (*at)++);
 	return true;
@@ -146,7 +146,7 @@ bool wgmma_plan_make(const ir_op *o, unsigned num_warps, wgmma_plan *p)
 		wgmma_operand *x = &p->operand[i];
 		ir_type t = x->value->type;
 		unsigned k = i == 0 ? 1 : 0;
-		if (x->place == WGMMA_RING) {
+		if (x->place == WGMMA_MULTIBUFFER) {
 			if (ir_get_transposed(o) & (i ? WGMMA_TRANSPOSED_B : WGMMA_TRANSPOSED_A)) k = 1 - k;
 			const ir_op *multibuffer = x->value->def;
 			x->tile = wgmma_tile_known(t, ir_get_fast(multibuffer), k, ir_get_swizzle(multibuffer));

@@ -71,7 +71,7 @@ layout wgmma_turning_layout(ir_type, unsigned k, unsigned spread, unsigned num_w
 
 /* ---- of a wgmma operation: a tile, or a multibuffer and a slot, for a and for b, then perhaps the sum so far ---- */
 
-typedef enum wgmma_place { WGMMA_REGISTERS, WGMMA_SCRATCH, WGMMA_RING } wgmma_place;
+typedef enum wgmma_place { WGMMA_REGISTERS, WGMMA_SCRATCH, WGMMA_MULTIBUFFER } wgmma_place;
 
 typedef struct wgmma_operand {
 	wgmma_place place;     /* at the tile level: WGMMA_SCRATCH for a tile */

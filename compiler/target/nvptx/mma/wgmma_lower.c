@@ -107,7 +107,7 @@ static void open_shared(product *p, source *s, const ir_op *o, unsigned dim)
 {
 	lower *l = p->l;
 	LLVMValueRef first = lower_i32(l, o->shared_offset + s->o->scratch);
-	if (s->o->place == WGMMA_RING) {
+	if (s->o->place == WGMMA_MULTIBUFFER) {
 		LLVMValueRef slot = lower_value(l, s->o->slot).at[0];
 		first = LLVMBuildMul(l->builder, slot, lower_i32(l, s->o->tile.bytes), "");
 		first = LLVMBuildAdd(l->builder, first, lower_i32(l, s->o->value->def->shared_offset), "");

@@ -1,0 +1,263 @@
+/* What a loop is rewritten with, whoever makes its copies: carried values, slots and parities, copies, reads.
+ *
+ * In: a loop of which latencies.c has found what it loads and multiplies.  Out: pieces of the loop that it becomes.  The
+ * one idea: the order of the pieces is what differs, between pipeline.c, where all threads do all, and partitions.c,
+ * where another warp copies. */
+#include "pipeline.h"
+#include "target/nvptx/mma/wgmma.h"
+
+static ir_value *mapped(ir_value **map, ir_value *v)
+{
+	return map[v->id] ? map[v->id] : v;
+}
+
+static ir_value *constant(ir_builder *b, scalar s, int64_t v)
+{
+	return ir_constant_int(b, s, v);
+}
+
+/* One thread's: what the iteration brings, and the copies that bring it.  They stand together, so that the branch is
+ * one.
+ */
+void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value **map)
+{
+	ir_value *expect[] = {p->barriers, slot};
+	ir_partition whose = p->partitions ? IR_PARTITION_PRODUCER : IR_PARTITION_CONSUMER;
+	ir_op *o = ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0);
+	ir_set_bytes(o, p->expected);
+	ir_set_partition(o, whose);
+	for (unsigned i = 0; i < p->nloads; i++) {
+		const staged *s = &p->loads[i];
+		ir_value *args[5 + IR_MAX_RANK] = {s->multibuffer, slot, p->barriers};
+		unsigned n = 3;
+		if (!s->bulk) continue;
+		unsigned shares = ir_get_shares(s->load);
+		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = mapped(map, ir_arg(s->load, k));
+		b->at = s->load->at;
+		if (shares > 1) args[n++] = p->cluster ? s->multicast : constant(b, SCALAR_BOOL, 0);
+		o = ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0);
+		ir_set_shares(o, shares);
+		ir_set_partition(o, whose);
+	}
+}
+
+void pipeline_release(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only_if)
+{
+	ir_value *args[4] = {p->empty, slot};
+	unsigned n = 2;
+	if (p->cluster && !only_if) only_if = constant(b, SCALAR_BOOL, 1);
+	if (only_if) args[n++] = only_if;
+	if (p->cluster) args[n++] = p->in_step;
+	ir_set_programs(ir_build(b, IR_MBARRIER_ARRIVE, n, args, 0, NULL, 0), p->cluster);
+}
+
+ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
+{
+	ir_add_arg(p->func, p->loop, start);
+	ir_value *result = ir_add_result(p->func, p->loop, start->type),
+		 *arg = ir_block_arg(p->body, start->type, NULL);
+	result->layout = arg->layout = l;
+	return arg;
+}
+
+/* slot + 1, and 0 after the last. */
+ir_value *pipeline_next_slot(pipeline *p, ir_builder *b, ir_value *slot)
+{
+	ir_value *last = constant(b, SCALAR_I32, p->stages - 1), *zero = constant(b, SCALAR_I32, 0);
+	ir_value *args[] = {
+		ir_binary(b, IR_EQ, slot, last), zero, ir_binary(b, IR_ADD, slot, constant(b, SCALAR_I32, 1))};
+	return ir_build1(b, IR_SELECT, slot->type, 3, args);
+}
+
+/* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the multibuffer. */
+ir_value *pipeline_next_parity(pipeline *p, ir_builder *b, ir_value *slot)
+{
+	ir_value *last = constant(b, SCALAR_I32, p->stages - 1), *one = constant(b, SCALAR_I32, 1);
+	ir_value *args[] = {ir_binary(b, IR_EQ, slot, last), ir_binary(b, IR_XOR, p->parity, one), p->parity};
+	return ir_build1(b, IR_SELECT, slot->type, 3, args);
+}
+
+/* For reports: what was said of a load is said of its multibuffer. */
+static void hand_on_note(pass_context *c, const staged *s)
+{
+	for (uint32_t i = 0; i < c->windows.n; i++)
+		if (c->windows.at[i].op == s->load) c->windows.at[i].op = s->multibuffer->def;
+}
+
+void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
+{
+	for (unsigned i = 0; i < p->nloads; i++) {
+		staged *s = &p->loads[i];
+		b->at = s->load->at;
+		s->multibuffer = ir_build1(b, IR_MULTIBUFFER, s->load->results[0]->type, 0, NULL);
+		ir_set_stages(s->multibuffer->def, p->stages);
+		ir_set_swizzle(s->multibuffer->def, s->swizzle);
+		ir_set_fast(s->multibuffer->def, s->fast);
+		s->multibuffer->layout = s->load->results[0]->layout;
+		hand_on_note(p->context, s);
+		if (s->unshared)
+			vec_push(p->context->arena, &p->context->alone,
+				((pass_note){.op = s->multibuffer->def, .why = s->unshared}));
+	}
+	if (p->nbulk) {
+		p->barriers = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
+		ir_set_count(p->barriers->def, p->stages);
+		ir_set_arrivals(p->barriers->def, 1);
+	}
+	if (p->partitions) {
+		p->empty = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
+		ir_set_count(p->empty->def, p->stages);
+		ir_set_arrivals(p->empty->def, p->func->num_warps * (p->cluster ? p->cluster : 1));
+	}
+	for (unsigned i = 0; p->nbulk && p->alone && i < p->nloads; i++)
+		vec_push(p->context->arena, &p->context->notes,
+			((pass_note){.op = p->loads[i].multibuffer->def, .why = p->alone}));
+}
+
+/* From the conversion or wgmma back to the load, as far as nobody uses them any more. */
+static void erase_chain(ir_op *last, const ir_op *load)
+{
+	for (ir_op *o = last, *source; o && !o->results[0]->uses; o = source) {
+		source = o == load ? NULL : ir_arg(o, 0)->def;
+		ir_erase(o);
+	}
+}
+
+static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
+{
+	ir_builder b = {.func = p->func, .block = p->body, .at = s->load->at};
+	ir_value *args[] = {s->multibuffer, slot}, *tile = s->load->results[0];
+	b.before = s->nby ? s->by[0].op : s->load;
+	ir_value *read = ir_build1(&b, IR_MULTIBUFFER_READ, tile->type, 2, args);
+	read->name = tile->name;
+	if (!s->nby) {
+		read->layout = tile->layout;
+		ir_replace(tile, read);
+		ir_erase(s->load);
+		return;
+	}
+	layout *l = ARENA_NEW(p->context->arena, layout);
+	*l = pipeline_read_layout(s);
+	read->layout = l;
+	ir_value *result = read;
+	ir_op *order[IR_MAX_RANK * 4];
+	unsigned n = 0;
+	for (ir_op *o = ir_arg(b.before, 0)->def; o != s->load && n < IR_MAX_RANK * 4; o = ir_arg(o, 0)->def)
+		order[n++] = o;
+	while (n-- > 0) { /* the permutations again, on what was read */
+		const ir_op *o = order[n];
+		uint8_t transposed[IR_MAX_RANK];
+		for (unsigned d = 0; d < IR_MAX_RANK; d++) transposed[d] = (uint8_t)ir_unpack(ir_get_order(o), d);
+		layout *m = ARENA_NEW(p->context->arena, layout);
+		*m = layout_permute(result->layout, transposed);
+		result = ir_build1(&b, IR_PERMUTE, o->results[0]->type, 1, &result);
+		ir_set_order(result->def, ir_get_order(o));
+		result->layout = m;
+	}
+	ir_replace(b.before->results[0], result);
+	erase_chain(b.before, s->load);
+}
+
+/* A wgmma with the multibuffer and its slot in place of the tile.  The operation is a new one; other loads know the old
+ * one.
+ */
+static void take_from_multibuffer(pipeline *p, const staged *s, const consumer *t, ir_value *slot)
+{
+	ir_op *old = t->op;
+	ir_builder b = {.func = p->func, .block = p->body, .before = old, .at = old->at};
+	ir_value *args[8];
+	wgmma_plan plan;
+	unsigned n = 0;
+	wgmma_parts(old, &plan);
+	ir_op *source = ir_arg(old, plan.operand[t->arg].arg)->def;
+	for (unsigned i = 0; i < old->nargs; i++) {
+		bool this = i == plan.operand[t->arg].arg;
+		args[n++] = this ? s->multibuffer : ir_arg(old, i);
+		if (this) args[n++] = slot;
+	}
+	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
+	result->layout = old->results[0]->layout;
+	unsigned transposed = t->transposed ? t->arg ? WGMMA_TRANSPOSED_B : WGMMA_TRANSPOSED_A : 0;
+	ir_set_transposed(result->def, ir_get_transposed(old) | transposed);
+	ir_replace(old->results[0], result);
+	ir_erase(old);
+	erase_chain(source, s->load);
+	for (unsigned i = 0; i < p->nloads; i++)
+		for (unsigned k = 0; k < p->loads[i].nby; k++)
+			if (p->loads[i].by[k].op == old) p->loads[i].by[k].op = result->def;
+}
+
+void pipeline_read_multibuffers(pipeline *p, ir_value *slot)
+{
+	for (unsigned i = 0; i < p->nloads; i++) {
+		staged *s = &p->loads[i];
+		if (!s->nby || s->by[0].op->kind != IR_WGMMA)
+			read_multibuffer(p, s, slot);
+		else
+			for (unsigned k = 0; k < s->nby; k++) take_from_multibuffer(p, s, &s->by[k], slot);
+	}
+}
+
+/* Products whose sums only other products see: their waits go behind the loop. */
+void pipeline_leave_in_flight(pipeline *p, ir_builder *after)
+{
+	for (unsigned i = 0; i < p->nwaits; i++) {
+		ir_op *w = p->waits[i];
+		ir_replace(w->results[0], ir_arg(w, 0));
+		ir_erase(w);
+	}
+	for (unsigned k = 0; k < p->loop->nresults; k++) {
+		ir_value *sum = p->loop->results[k], *next = ir_arg(p->body->last, k);
+		if (!p->nwaits || !next->def || next->def->kind != IR_WGMMA) continue;
+		ir_value *done = ir_build1(after, IR_WGMMA_WAIT, sum->type, 1, &sum);
+		done->layout = sum->layout;
+		done->name = sum->name;
+		ir_replace(sum, done);
+		ir_set_arg(done->def, 0, sum);
+	}
+}
+
+/* Behind the last product that reads a multibuffer; null: there is none, copies stand at the top.  While a product runs
+ * that takes an operand from registers, nothing shall be computed that might be given the same ones: behind its
+ * wait. */
+ir_op *pipeline_behind_products(const pipeline *p)
+{
+	for (ir_op *o = p->body->last; o; o = o->prev) {
+		unsigned multibuffers = o->kind == IR_WGMMA ? pipeline_multibuffers_of(p, o) : 0;
+		if (multibuffers) return multibuffers == 1 && o->next->kind == IR_WGMMA_WAIT ? o->next->next : o->next;
+	}
+	return NULL;
+}
+
+bool pipeline_inside_a_loop(const ir_op *o)
+{
+	for (o = o->block->parent; o; o = o->block->parent)
+		if (o->kind == IR_FOR || o->kind == IR_WHILE) return true;
+	return false;
+}
+
+layout pipeline_read_layout(const staged *s)
+{
+	const consumer *t = &s->by[0];
+	layout l = *t->op->results[0]->layout;
+	uint8_t order[IR_MAX_RANK];
+	for (const ir_op *o = t->tile->def; o != s->load; o = ir_arg(o, 0)->def) {
+		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(o), i);
+		l = layout_unpermute(&l, order);
+	}
+	return l;
+}
+
+bool pipeline_takes(const staged *s, const ir_op *o)
+{
+	for (unsigned i = 0; i < s->nby; i++)
+		if (s->by[i].op == o) return true;
+	return false;
+}
+
+unsigned pipeline_multibuffers_of(const pipeline *p, const ir_op *o)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < p->nloads; i++) n += pipeline_takes(&p->loads[i], o);
+	return n;
+}
