@@ -43,7 +43,6 @@ static bool is_sound(const sim_bulk *b)
 	uint32_t size = m->element_bytes;
 	if (m->magic != TENSOR_MAP_MAGIC) return wrong(b, "was never made");
 	if (m->rank != b->in->nregs) return wrong(b, "has another number of dimensions than the copy");
-	if (size != 1 && size != 2 && size != 4 && size != 8) return wrong(b, "is malformed");
 	if (m->type >= SCALAR_COUNT || scalar_bytes((scalar)m->type) != size) return wrong(b, "is malformed");
 	if (m->rounds && m->type != SCALAR_F32) return wrong(b, "is malformed");
 	if (m->swizzle != 0 && m->swizzle != 32 && m->swizzle != 64 && m->swizzle != 128)
@@ -76,7 +75,7 @@ static uint64_t bytes_needed(const sim_bulk *b)
 		endless |= m->extent[k] == NO_END;
 		empty |= end <= 0 || end <= b->at[k];
 		all += (m->extent[k] - 1) * stride;
-		if (!empty) these += (uint64_t)(end - 1) * stride;
+		these += (uint64_t)(end - 1) * stride;
 	}
 	return empty ? 0 : endless ? these : all;
 }

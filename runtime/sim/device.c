@@ -87,11 +87,9 @@ static void sim_release(blk_device *d, uint64_t address)
 {
 	sim_device *s = d->sim;
 	pthread_mutex_lock(&s->lock);
-	size_t at = position(s, address);
-	if (at && s->buffers[at - 1]->range.base == address) {
-		free_buffer(s->buffers[at - 1]);
-		memmove(&s->buffers[at - 1], &s->buffers[at], (s->n-- - at) * sizeof(sim_buffer *));
-	}
+	size_t at = position(s, address); /* one that was handed out: it is the last up to there */
+	free_buffer(s->buffers[at - 1]);
+	memmove(&s->buffers[at - 1], &s->buffers[at], (s->n-- - at) * sizeof(sim_buffer *));
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -167,7 +167,7 @@ void sim_lanes_convert_pair(const sim_instr *in, void *d, const void *a, const v
 			f64 v = scalar_to_double(from, pair[k]);
 			if (in->exchanges && !(v > 0)) v = v != v ? v : 0; /* .relu */
 			pair[k] = round_float(to, v, (sim_rounding)in->rounding);
-			if (in->saturates && !scalar_is_fp8(to) && isinf(scalar_to_double(to, pair[k])))
+			if (in->saturates && isinf(scalar_to_double(to, pair[k])))
 				pair[k]--; /* .satfinite: the largest number */
 		}
 		sim_register_write(d, in->wide[0], i, pair[1] << narrow | pair[0]);

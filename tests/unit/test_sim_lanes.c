@@ -170,6 +170,12 @@ static void test_undefined(void **state)
 #define LOW(r) "and.b32 " r ", " r ", 0xffff;\n" STORE(r)
 	static const row rows[] = {
 		{HALF "xor.b32 %r2, %r1, 1;\n" LOW("%r2"), NULL},
+		/* a byte that nobody has written: above it there are zeros, or its sign */
+		{"ld.shared.u8 %h1, [blk_shared];\nshr.u16 %h2, %h1, 8;\ncvt.u32.u16 %r2, %h2;\n" STORE("%r2"), NULL},
+		{"ld.shared.u8 %h1, [blk_shared];\nshr.u16 %h2, %h1, 7;\ncvt.u32.u16 %r2, %h2;\n" STORE("%r2"),
+			UNDEFINED},
+		{"ld.shared.s8 %h1, [blk_shared];\nshr.u16 %h2, %h1, 8;\ncvt.u32.u16 %r2, %h2;\n" STORE("%r2"),
+			UNDEFINED},
 		{HALF "xor.b32 %r2, %r1, 1;\n" STORE("%r2"), UNDEFINED},
 		{HALF "not.b32 %r2, %r1;\n" LOW("%r2"), NULL},
 		{HALF "or.b32 %r2, %r1, 0xffff0000;\n" STORE("%r2"), NULL}, /* a defined 1 wins */
@@ -338,6 +344,17 @@ static void test_groups_of_copies(void **state)
 		{SETUP COPY("0") "@%p1 cp.async.wait_all;\n" LOAD("0"), "program (0, 0, 0), thread 16"},
 	};
 	ROWS(rows);
+	/* what has landed is the thread's own again, and lands once; at odd seeds it lands when it is waited for */
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		sim_case once = {
+			.body = SETUP COPY(
+				"0") "cp.async.commit_group;\ncp.async.wait_group 0;\nst.shared.b32 [%r1], "
+				     "%tid;\n" COPY("128") "cp.async.commit_group;\ncp.async.wait_group 0;\n" LOAD("0"),
+			.options = {.seed = seed}};
+		for (uint32_t i = 0; i < 64; i++) once.in[i] = 1000 + i;
+		RUNS(once);
+		for (uint32_t i = 0; i < 32; i++) assert_int_equal(once.out[i], i);
+	}
 	static const char *const words[] = {"0", "1", "2", "3", "4"};
 	for (uint32_t n = 0; n <= 4; n++) { /* a copy that reads fewer bytes: the rest are zeros */
 		char body[512];
@@ -502,6 +519,31 @@ static void test_numbers(void **state)
 		{"add.f16x2 %r3, %r1, %r2", 0x00013c00, 0x00013c00, 0x00024000},
 		{"fma.rn.relu.f16x2 %r3, %r1, %r2, %r2", 0x3c00bc00, 0x3c004000, 0x40000000},
 		{"fma.rn.relu.f16x2 %r3, %r1, %r2, %r2", 0xc000c200, 0x3c003c00, 0},
+		/* 9 * 29/256 lies between two bf16s: what is added says which; -2^-100, 2^-100 */
+		{"fma.rn.bf16x2 %r3, %r1, %r2, 0x8d800d80", 0x41104110, 0x3de83de8, 0x3f823f83},
+		{"fma.rn.bf16x2 %r3, %r1, %r2, 0x0d808d80", 0xc110c110, 0x3de83de8, 0xbf82bf83},
+		/* nans: one is left out, of two there is one without a sign; the same type's is kept */
+		{"min.f32 %r3, %r1, %r2", 0x7fc00001, 0xffc00002, 0x7fffffff},
+		{"max.f32 %r3, %r1, %r2", 0x7fc00001, 0xffc00002, 0x7fffffff},
+		{"min.f32 %r3, %r1, %r2", 0x7fc00001, 0x3f800000, 0x3f800000},
+		{"min.f32 %r3, %r1, %r2", 0x3f800000, 0xffc00002, 0x3f800000},
+		{"cvt.ftz.f32.f32 %r3, %r1", 0x7fc00001, 0, 0x7fc00001},
+		{"cvt.ftz.f32.f32 %r3, %r1", 0x80000001, 0, 0x80000000},
+		/* sums alone: each half as it is */
+		{"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r3, %r4}, {%r2, %r2, %r2, %r2}, {%r2, %r2}, "
+		 "{%r1, %r1}",
+			0x3c013c03, 0, 0x3c013c03},
+		/* two registers as one, moved by 32 at most */
+		{"shf.l.clamp.b32 %r3, %r1, %r2, 31", 0x12345678, 0x9abcdef1, 0x891a2b3c},
+		{"shf.l.clamp.b32 %r3, %r1, %r2, 32", 0x12345678, 0x9abcdef1, 0x12345678},
+		{"shf.l.clamp.b32 %r3, %r1, %r2, 33", 0x12345678, 0x9abcdef1, 0x12345678},
+		{"shf.l.clamp.b32 %r3, %r1, %r2, 0", 0x12345678, 0x9abcdef1, 0x9abcdef1},
+		{"shf.r.clamp.b32 %r3, %r1, %r2, 31", 0x12345678, 0x9abcdef1, 0x3579bde2},
+		{"shf.r.clamp.b32 %r3, %r1, %r2, 32", 0x12345678, 0x9abcdef1, 0x9abcdef1},
+		{"shf.r.clamp.b32 %r3, %r1, %r2, 99", 0x12345678, 0x9abcdef1, 0x9abcdef1},
+		{"shf.r.clamp.b32 %r3, %r1, %r2, 0", 0x12345678, 0x9abcdef1, 0x12345678},
+		{"cvt.rn.satfinite.e5m2x2.f32 %h3, %r1, %r2", 0x7f800000, 0xff800000, 0x7bfb},
+		{"cvt.rn.satfinite.e4m3x2.f32 %h3, %r1, %r2", 0x7f800000, 0xff800000, 0x7efe},
 		/* integers */
 		{"bfe.u32 %r3, %r1, 4, 8", 0x12345678, 0, 0x67},
 		{"bfe.s32 %r3, %r1, 4, 4", 0x12345678, 0, 7},

@@ -442,6 +442,7 @@ static const struct {
 	{".shared .align 24 .b8 far[4]", "a wrong alignment"},
 	{"/* two * three ** / */ mov.b32 %r1, %r2", NULL},
 	{"mov.b32 %r1, / %r2", "an operand was expected"},
+	{"mov.b32 %r1, / 7 */ %r2", "an operand was expected"},
 	{"mov.b32 %r1, {{{{{{{{%r1}}}}}}}}", "the instruction mov.b32 is not simulated"},
 	{"mov.b32 %r1, {{{{{{{{{%r1}}}}}}}}}", "braces that are nested too deep"},
 	{"wgmma.meet.sync.aligned", "the instruction wgmma.meet.sync.aligned is not simulated"},
