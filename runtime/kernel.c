@@ -27,8 +27,8 @@ blk_status kernel_make(blk_module *m, signature *s, blk_kernel **out)
 {
 	blk_kernel *k = handle_new(m->head.device, HANDLE_KERNEL, sizeof *k);
 	uint32_t n = s->nparameters;
-	blk_parameter *parameters = calloc(n ? n : 1, sizeof *parameters);
-	launch_parameter *launch = calloc(n ? n : 1, sizeof *launch);
+	blk_parameter *parameters = calloc(n + 1, sizeof *parameters);
+	launch_parameter *launch = calloc(n + 1, sizeof *launch);
 	variant_table *table = calloc(1, sizeof *table + 8 * sizeof table->slots[0]);
 	if (k) pthread_mutex_init(&k->lock, NULL);
 	if (!k || !parameters || !launch || !table) {
@@ -160,7 +160,7 @@ blk_status blk_kernel_cost(blk_kernel *k, const blk_arg *args, size_t n, double 
 	if (status) return status;
 	uint32_t sms = k->head.device->info.num_sms;
 	const signature *s = k->sig;
-	if (bytes) *bytes = s->cost_bytes.ntokens ? signature_number(s, &s->cost_bytes, bits, sms) : (double)NAN;
-	if (flops) *flops = s->cost_flops.ntokens ? signature_number(s, &s->cost_flops, bits, sms) : (double)NAN;
+	if (bytes) *bytes = signature_number(s, &s->cost_bytes, bits, sms); /* without a clause: NaN */
+	if (flops) *flops = signature_number(s, &s->cost_flops, bits, sms);
 	return BLK_OK;
 }

@@ -738,7 +738,7 @@ void signature_requirement_values(const signature *s, const signature_requiremen
 		if (name < n) {
 			value_text(s, p + name + 1, n - name - 1, bits, num_sms, shown, sizeof shown);
 			int k = snprintf(to + used, room - used, "%s%.*s = %s", used ? ", " : "", (int)name, p, shown);
-			if (k < 0 || (size_t)k >= room - used) return;
+			if ((size_t)k >= room - used) return;
 			used += (size_t)k;
 		}
 		p += n + (p[n] == ' ');

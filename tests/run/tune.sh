@@ -51,6 +51,25 @@ job after --tune; says '^0 configurations tried'
 BLK_TUNE=auto BLK_CACHE_DIR=/proc/nowhere job "no folder"; says '  1  2  3  4  5'
 
 clean() { rm -rf cache/tune; }
+# ---- A package: each configuration says itself what it fits, and its times are not the source's ----
+clean
+cat >fit.blk <<'K'
+kernel fit(y: *f32, n: i32, const BLOCK: i32 = 64)
+    grid(1)
+    requires n <= BLOCK, "all of it fits"
+{
+    let i = arange(0, BLOCK);
+    store(y + i, i.to(f32), mask = i < n);
+}
+autotune fit key(n) { BLOCK: [8, 64, 128]; }
+K
+status 0 "a package" "$build/bin/blkc" --emit=package --target=cpu fit.blk -o fit.blkpkg
+run "a package's misfit" fit.blkpkg n=20 y=f32[20] --tune
+says '^2 configurations tried'; says 'BLOCK=8 .*requires n <= BLOCK'
+grep -q '^source [0-9a-f]* packaged$' cache/tune/* && ok || bad "a package's record says nothing of it"
+run "the source's own" fit.blk n=20 y=f32[20] --tune
+says '^2 configurations tried'; says 'BLOCK=8 .*requires n <= BLOCK'
+[ "$(grep -l '^source [0-9a-f]*$' cache/tune/* | wc -l)" = 1 ] && ok || bad "the source's record"
 # ---- What tuning is told: off, always; unknown words; the defaults ----
 clean
 BLK_TUNE=off job off; says '  1  2  3  4  5'; [ -e cache/tune ] && bad "off tuned" || ok

@@ -1229,6 +1229,23 @@ static void no_guards(void **state)
 #endif
 }
 
+/* Where all that a kernel touches is known, its lines are dropped from the caches and nothing is made for a flush. */
+static void flushes(void **state)
+{
+	(void)state;
+	blk_device *d = open_device("cpu:guarded");
+	blk_kernel *k = make(d, poke);
+	blk_buffer *x = zeros(d, 4), *y = zeros(d, 400);
+	float own[4] = {0};
+	blk_timing t;
+	const blk_bench_options o = {.warmup_ms = 0.01, .measure_ms = 0.01, .min_runs = 1, .max_runs = 2};
+	OK(blk_bench(k, NULL, BLK_ARGS(blk_buf(y), blk_buf(x), blk_i64(3)), &o, &t));
+	assert_null(d->flush);
+	OK(blk_bench(k, NULL, BLK_ARGS(blk_ptr(own), blk_buf(x), blk_i64(3)), &o, &t));
+	assert_non_null(d->flush);
+	blk_device_close(d);
+}
+
 /* ---- lines ---- */
 
 static unsigned char *object_of(const char *source, size_t *n)
@@ -1355,7 +1372,7 @@ int main(void)
 		T(asserts_and_prints), T(names_of_modes), T(from_the_cache), T(faults_of_the_host), T(deaths),
 		T(nested_launches), T(other_handlers), T(blocked_signals), T(launch_after_a_fault), T(forks),
 		T(forks_beside_buffers), T(several_devices), T(many_buffers), T(how_many_guards), T(guards_are_shared),
-		T(advice), T(mappings_are_left), T(fresh_memory), T(large_memory), T(no_guards), T(lines),
+		T(advice), T(mappings_are_left), T(fresh_memory), T(large_memory), T(no_guards), T(flushes), T(lines),
 		T(lines_of_anything), T(scratch)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,6 +219,21 @@ static void test_each_key(void **state)
 	close_job();
 }
 
+/* What a launch gives itself is looked at, whatever is known of its key. */
+static void test_given_grids(void **state)
+{
+	(void)state;
+	open_good(KERNEL("f32") GRID "autotune key n\nconfiguration T=32\n");
+	assert_int_equal(blk_launch(kernel, NULL, NULL, JOB_ARGS), BLK_OK);
+	int launches = fake.launches;
+	assert_int_equal(blk_launch(kernel, NULL, &(blk_grid){0, 1, 1}, JOB_ARGS), BLK_ERROR_GRID);
+	assert_int_equal(blk_launch(kernel, NULL, &(blk_grid){1, 1, 65536}, JOB_ARGS), BLK_ERROR_GRID);
+	assert_int_equal(fake.launches, launches);
+	assert_int_equal(blk_launch(kernel, NULL, &(blk_grid){2, 1, 1}, JOB_ARGS), BLK_OK);
+	assert_int_equal(fake.launches, launches + 1);
+	close_job();
+}
+
 /* ---- Threads that compile ---- */
 
 static int cores, threads_started = -1; /* cores -1: the system does not say; no threads_started: the real calls */
@@ -665,6 +680,7 @@ int main(void)
 		T(test_many_keys),
 		T(test_each_key),
 		T(test_threads),
+		T(test_given_grids),
 		T(test_first_that_fits),
 		T(test_passing_failure),
 		T(test_best_known),

@@ -443,6 +443,7 @@ static void test_marks_in_ptx(void **state)
 	blk_module *m;
 	FAILS(BLK_ERROR_FORMAT, "x.blkpkg", blk_module_source(gpu, "x.blkpkg", "text", NULL, 0, &m));
 	FAILS(BLK_ERROR_FORMAT, "x.blk", blk_module_source(gpu, "x.blk", PACKAGE_MAGIC " and no more", NULL, 0, &m));
+	FAILS(BLK_ERROR_FORMAT, "x.blk", blk_module_source(gpu, "x.blk", PACKAGE_MAGIC, NULL, 0, &m));
 }
 
 /* A device whose clock stands still has no bandwidth; what was measured once is kept. */

@@ -626,6 +626,11 @@ static void test_info_and_bench(void **state)
 	o = (blk_bench_options){.min_runs = 2, .max_runs = 2};
 	OK(blk_bench(a.k, NULL, args, 4, &o, &t)); /* with the cache flushed */
 	assert_int_equal(t.runs, 2);
+	o = (blk_bench_options){
+		.min_runs = 1000000, .max_runs = 1000000, .warmup_ms = 1, .measure_ms = 1, .keep_cache = 1};
+	OK(blk_bench(a.k, NULL, args, 4, &o, &t));
+	assert_int_equal(t.runs, 100000); /* at most, whatever is asked for */
+	assert_true(t.median_ms == 0.5);
 	assert_int_equal(fake.events, 0);
 	double rate;
 	OK(blk_device_bandwidth(a.d, &rate));

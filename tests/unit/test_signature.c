@@ -19,6 +19,25 @@ static signature *parse(const char *text)
 	return s;
 }
 
+/* 16 MiB are a text; one byte more is none. */
+static void test_length(void **state)
+{
+	(void)state;
+	static const char begin[] = "kernel k\nsource ";
+	const size_t most = 16 << 20;
+	char *text = malloc(most + 1);
+	signature *s;
+	assert_non_null(text);
+	memset(text, 'a', most + 1);
+	memcpy(text, begin, strlen(begin));
+	assert_int_equal(signature_parse(text, most, &s), BLK_OK);
+	assert_int_equal(strlen(s->source), most - strlen(begin));
+	signature_free(s);
+	assert_int_equal(signature_parse(text, most + 1, &s), BLK_ERROR_FORMAT);
+	assert_null(s);
+	free(text);
+}
+
 static void test_tensor_maps(void **state)
 {
 	(void)state;
@@ -502,9 +521,9 @@ static void test_defines_of_a_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_defines_of_a_kernel),
-		cmocka_unit_test(test_reads_every_fact), cmocka_unit_test(test_tensor_maps),
-		cmocka_unit_test(test_requirements), cmocka_unit_test(test_defaults), cmocka_unit_test(test_refuses),
-		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_integer_values),
-		cmocka_unit_test(test_float_values)};
+		cmocka_unit_test(test_reads_every_fact), cmocka_unit_test(test_length),
+		cmocka_unit_test(test_tensor_maps), cmocka_unit_test(test_requirements),
+		cmocka_unit_test(test_defaults), cmocka_unit_test(test_refuses), cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_integer_values), cmocka_unit_test(test_float_values)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
