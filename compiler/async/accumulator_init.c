@@ -95,6 +95,7 @@ static ir_value *choose(ir_builder *b, ir_value *any, ir_value *v, int64_t other
  * other. */
 static void look_nowhere(pipeline *p, ir_op *load, ir_value *any)
 {
+	assert(load->kind == IR_BULK_LOAD && load->nargs > 1);
 	unsigned last = load->nargs - 1u;
 	bool outside = ir_defined_outside(ir_arg(load, last), p->loop); /* then it is chosen in front of the loop */
 	ir_op *before = outside ? p->loop : load;
@@ -105,6 +106,7 @@ static void look_nowhere(pipeline *p, ir_op *load, ir_value *any)
 /* The slice knows values by their ids. */
 static void slice_again(pipeline *p)
 {
+	assert(p->nvalues <= p->func->nvalues);
 	bool *sliced = ARENA_ARRAY(p->context->arena, bool, p->func->nvalues);
 	memcpy(sliced, p->sliced, p->nvalues);
 	p->sliced = sliced;
@@ -117,6 +119,7 @@ void pipeline_init_accumulators(pipeline *p)
 {
 	if (!p->nwaits || p->nbulk < p->nloads || p->cluster || !only_sums_are_seen(p) || !is_stored_plainly(p)) return;
 	ir_op *loop = p->loop;
+	assert(p->step > 0 && p->loop->kind == IR_FOR);
 	ir_builder b = {.func = p->func, .block = loop->block, .before = loop, .at = loop->at};
 	ir_value *lo = ir_arg(loop, 0), *hi = ir_arg(loop, 1), *any = ir_binary(&b, IR_LT, lo, hi);
 	int64_t first, last;

@@ -59,6 +59,7 @@ static void merge(recent *r, const recent *other)
 
 static uint32_t round_up(uint32_t n, uint32_t unit)
 {
+	assert(unit && !(unit & (unit - 1)));
 	return (n + unit - 1) & ~(unit - 1);
 }
 
@@ -90,6 +91,7 @@ static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
 static void neighbours(allocator *a, uint32_t before, uint32_t after)
 {
 	scratch *x = a->all.at[before], *y = a->all.at[after];
+	assert(x->index == before && y->index == after);
 	bool large = x->op->shared_bytes > SEPARATE_LIMIT || y->op->shared_bytes > SEPARATE_LIMIT;
 	if (before == after || (large && (x->op->kind != IR_BULK_STORE || y->op->kind != IR_BULK_STORE))) return;
 	for (uint32_t i = 0; i < x->neighbours.n; i++)
@@ -105,6 +107,7 @@ static void walk(allocator *a, const ir_block *b, recent *last)
 	for (const ir_op *o = b->first; o; o = o->next) {
 		if (o->shared_bytes && !scratch_lasts(o)) {
 			uint32_t self = a->next++;
+			assert(a->all.at[self]->op == o); /* as find() numbered them */
 			for (unsigned i = 0; i < last->n; i++) neighbours(a, last->at[i], self);
 			*last = (recent){.at = {self}, .n = 1};
 		}
@@ -172,11 +175,13 @@ static uint32_t free_place(const allocator *a, const scratch *s, uint32_t offset
 		uint32_t end = taken[i]->shared_offset + taken[i]->shared_bytes;
 		if (end > offset) offset = round_up(end, align);
 	}
+	assert(offset % align == 0);
 	return offset;
 }
 
 static void place(const pass_context *c, const ir_func *f, const allocator *a, scratch *s)
 {
+	assert(!s->placed);
 	uint32_t first = 0, most = f->max_shared < c->target->shared_bytes ? f->max_shared : c->target->shared_bytes;
 	if (s->beside_multibuffer || better_beside(c, f, a, s->op))
 		first = round_up(a->multibuffers, scratch_align(s->op));
@@ -210,6 +215,7 @@ static const char *purpose(const ir_op *o)
 static bool fits(pass_context *c, const ir_func *f, scratch *const *order, uint32_t n)
 {
 	enum { LABELS = 3 };
+	assert(n != 0);
 	const scratch *largest = order[0];
 	uint32_t most = c->target->shared_bytes;
 	bool budget = f->max_shared < most;
@@ -248,6 +254,7 @@ static void let_stay(ir_op *o, void *context)
 	if (o->kind != IR_MBARRIERS_END || o->block != f->body) return;
 	after a = {.end = o, .barriers = ir_arg(o, 0)->def};
 	ir_walk(f->body, take, &a);
+	assert(a.seen && a.barriers->kind == IR_MBARRIERS);
 	ir_set_stays(o, !a.taken);
 }
 
@@ -257,6 +264,7 @@ bool pass_allocate_shared(pass_context *c, ir_func *f)
 	recent nothing = {0};
 	find(f, &a, f->body, false);
 	walk(&a, f->body, &nothing);
+	assert(a.next == a.all.n);
 	f->shared_bytes = a.multibuffers;
 	scratch **order = ARENA_ARRAY(c->arena, scratch *, a.all.n + 1u);
 	if (a.all.n) memcpy(order, a.all.at, a.all.n * sizeof order[0]);

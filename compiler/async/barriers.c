@@ -179,6 +179,7 @@ static bool by_thread_0(const ir_op *a, const ir_op *b)
 /* Two accesses of global memory, the second being `now`. */
 static bool meet(const placer *p, const access *earlier, const ir_op *now)
 {
+	assert(!earlier->is_shared);
 	/* Copies go on by themselves, whoever began them. */
 	bool copied = earlier->op->kind == IR_BULK_STORE, copies = now->kind == IR_BULK_STORE;
 	if (copied || copies) return may_alias(p->context, p->func, earlier->op, now, earlier->around);
@@ -199,6 +200,7 @@ static bool overlap(const ir_func *f, const ir_op *a, const ir_op *b)
 {
 	uint32_t first = a->shared_offset, bytes = a->shared_bytes;
 	exchange_plan plan = {0};
+	assert(a->shared_bytes && b->shared_bytes);
 	if (a->kind == IR_SORT) exchange_plan_make(f, a, &plan);
 	if (plan.buffers == 2 && layout_registers(ir_arg(a, 0)->layout) <= plan.registers) {
 		bytes = plan.bytes;
@@ -245,6 +247,7 @@ static unsigned conflicts(const placer *p, const pending *set, const ir_op *o, b
 /* A wait for copies and a barrier, where they take one; what stands there from an iteration before serves. */
 static void separate(placer *p, pending *set, ir_op *o, unsigned found)
 {
+	assert(found != 0);
 	ir_builder b = {.func = p->func, .block = o->block, .before = o, .at = o->at};
 	if (o->prev && o->prev->kind == IR_CTA_BARRIER)
 		b.before = o->prev;
@@ -324,6 +327,7 @@ static void go_round(pending *set, const ir_op *loop)
 static void flow_loop(placer *p, ir_op *o, pending *set)
 {
 	uint32_t number = p->next_loop++;
+	assert(number <= p->loops.n);
 	if (number == p->loops.n) vec_push(p->context->arena, &p->loops, ARENA_NEW(p->context->arena, pending));
 	pending end = *set;
 	unite(&end, p->loops.at[number]);
@@ -387,6 +391,7 @@ bool pass_barriers(pass_context *c, ir_func *f)
 		p.next_loop = 0;
 		p.grow = ++iteration > MAX_ITERATIONS;
 		flow(&p, f->body, &set);
+		assert(p.next_loop == p.loops.n);
 		left = set;
 	} while (p.changed || p.inserted);
 	end_copies(f, &left);

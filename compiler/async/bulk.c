@@ -23,6 +23,7 @@ bool bulk_shape_of(ir_type t, bulk_shape *s)
 	else if (t.dim[last] > BULK_BOX)
 		s->box[last] = BULK_BOX;
 	s->panels = t.dim[last] / s->box[last];
+	assert(s->panels * s->box[last] == t.dim[last]);
 	if (!s->swizzle && s->panels > 1 && rows > 1) return false; /* rows lie whole */
 	s->pieces = 1;
 	bool slower =
@@ -38,6 +39,7 @@ bool bulk_shape_of(ir_type t, bulk_shape *s)
 	}
 	s->bytes = (uint32_t)(ir_elements(t) * bytes);
 	s->copy_bytes = s->bytes / (s->panels * s->pieces);
+	assert(s->copy_bytes * s->panels * s->pieces == s->bytes);
 	return s->panels * s->pieces <= BULK_COPIES;
 }
 
@@ -53,6 +55,7 @@ bool bulk_shape_divide(ir_type t, unsigned shares, bulk_shape *s)
 	s->split = d;
 	s->pieces *= parts;
 	s->copy_bytes /= parts;
+	assert(s->panels * s->pieces == shares);
 	return s->panels * s->pieces <= BULK_COPIES;
 }
 
@@ -66,5 +69,6 @@ layout bulk_layout(ir_type t)
 {
 	bulk_shape s;
 	bulk_shape_of(t, &s);
+	assert(s.bytes != 0); /* a block that a map fits */
 	return layout_swizzled_shared(t, scalar_bytes(t.elem), s.swizzle);
 }

@@ -19,6 +19,7 @@ static void order_of(const ir_op *permute, uint8_t order[IR_MAX_RANK])
 static void set_layout(arena *a, ir_value *v, const layout *l)
 {
 	for (;;) {
+		assert(v->def->kind == IR_PERMUTE || v->def->kind == IR_BULK_LOAD);
 		v->layout = l;
 		if (v->def->kind != IR_PERMUTE) return;
 		uint8_t order[IR_MAX_RANK];

@@ -81,6 +81,7 @@ bool bulk_parts_of(const ir_value *v, bulk_parts *p)
 				p->outside[p->noutside++] = (uint8_t)i;
 		}
 	p->piece.nin[LAYOUT_REG] = (uint8_t)p->ninside;
+	assert(layout_surjective(&p->piece));
 	p->swizzle = s.swizzle;
 	p->copies = 1u << p->noutside;
 	p->copy_bytes = bytes << layout_bits(&p->piece);
@@ -93,6 +94,7 @@ static ir_tensor_map *with_box(arena *a, const ir_tensor_map *map, unsigned rank
 {
 	ir_tensor_map *m = ARENA_NEW(a, ir_tensor_map);
 	*m = *map;
+	assert(rank <= m->rank);
 	m->swizzle = p->swizzle;
 	for (unsigned i = 0; i < m->rank; i++) m->box[i] = i < rank ? p->box[rank - 1 - i] : 1;
 	return m;

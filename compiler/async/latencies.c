@@ -232,6 +232,7 @@ static void count_products(ir_op *o, void *context)
 /* Where the sum that goes into a product comes from: the carried value's number, through the products before it. */
 static bool carried_from(const pipeline *p, const ir_op *wgmma, uint32_t *number)
 {
+	assert(wgmma->kind == IR_WGMMA);
 	const ir_value *v = wgmma->nargs > 2 ? ir_arg(wgmma, 2) : NULL;
 	if (!v || !only_user(v)) return false;
 	if (!v->def) {
@@ -301,6 +302,7 @@ static void fill_shared(pipeline *p, ir_block *around)
 	if (p->nbulk) p->beside += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
 	p->stages = wanted;
 	while (p->stages > 1 && (uint64_t)p->stages * bytes + p->used + p->beside > most) p->stages--;
+	assert(p->stages >= 1);
 	p->multibuffers = p->stages * bytes;
 }
 
@@ -365,6 +367,7 @@ bool pipeline_fits(pipeline *p)
 	bool all_bulk = p->nbulk == p->nloads;
 	p->overlaps = p->nwaits && (all_bulk || p->stages >= OVERLAP_STAGES);
 	p->distance = p->stages - 1 - (p->overlaps && !all_bulk);
+	assert(p->distance >= 1 && p->distance < p->stages);
 	return true;
 }
 

@@ -192,6 +192,7 @@ static ir_value *other(asking *a, ir_value *v);
 
 static ir_value *other_counter(asking *a, ir_value *v)
 {
+	assert(v->index == 0 && v->block->parent->kind == IR_FOR);
 	ir_value *start = ir_arg(v->block->parent, 0);
 	ir_value *gone = ir_binary(a->b, IR_SUB, v, start);
 	return ir_binary(a->b, IR_ADD, other(a, start), gone);
@@ -201,6 +202,7 @@ static ir_value *other_counter(asking *a, ir_value *v)
 static ir_value *other(asking *a, ir_value *v)
 {
 	if (same_value(&a->n, v) == SAME) return v;
+	assert(a->n.of[v->id] == DIFFERS);
 	if (a->map[v->id]) return a->map[v->id];
 	ir_value *result;
 	if (!v->def)

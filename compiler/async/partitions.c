@@ -60,6 +60,7 @@ static void await(thread *t, ir_op *o)
 static void thread_through(thread *t, ir_op *o, ir_block *from, ir_value *start)
 {
 	ir_func *f = t->p->func;
+	assert(from->parent == o);
 	ir_type type = start->type;
 	if (o->kind == IR_IF) { /* the other side: as it is */
 		ir_op *other = o->regions[o->regions[0] == from]->last;
@@ -123,6 +124,7 @@ static void wait_for_neighbours(pipeline *p, ir_value *slot, ir_value *parity)
 
 void pipeline_partition(pipeline *p)
 {
+	assert(p->partitions && p->nbulk == p->nloads && p->stages >= 2);
 	ir_op *end = p->body->last, *first = outermost(p);
 	span at = p->loop->at;
 	ir_value **map = ARENA_ARRAY(p->context->arena, ir_value *, p->nvalues); /* this iteration's own values */
@@ -169,6 +171,7 @@ void pipeline_partition(pipeline *p)
 		pipeline_release(p, &bottom, slot, NULL);
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
 	ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
+	assert(end->nargs == p->loop->nresults);
 	pipeline_read_multibuffers(p, slot);
 	if (p->cluster) wait_for_neighbours(p, slot_behind, parity_behind);
 }

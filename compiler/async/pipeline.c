@@ -54,6 +54,7 @@ static ir_value *widened(ir_builder *b, ir_value *v)
 static void copy_iteration(
 	pipeline *p, ir_builder *b, ir_value *counter, int64_t distance, ir_value *slot, ir_value **map)
 {
+	assert(p->hi);
 	ir_value *at = ir_binary(b, IR_ADD, widened(b, counter), constant(b, SCALAR_I64, distance * p->step));
 	ir_value *exists = ir_binary(b, IR_LT, at, p->hi);
 	ir_op *guard = ir_build(b, IR_IF, 1, &exists, 0, NULL, 2);
@@ -165,6 +166,7 @@ static void rewrite(pipeline *p)
 	for (unsigned k = 0; k < ncarried; k++)
 		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, mapped(map, ir_arg(end, k)));
 	if (p->nbulk) ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
+	assert(end->nargs == p->loop->nresults);
 	pipeline_read_multibuffers(p, slot);
 	if (products &&
 		!all_bulk) /* all have met: each has waited for its products, and in the last iteration for all copies */

@@ -55,6 +55,7 @@ static window_side *new_side(window *w, const affine_term *stride, int place)
 	window_side *s = &w->side[w->n++];
 	*s = (window_side){.stride = *stride, .place = place};
 	if (s->stride.factor < 0) s->stride.factor = -s->stride.factor;
+	assert(s->stride.factor > 0);
 	return s;
 }
 
@@ -191,6 +192,7 @@ static void describe(const window *w, bulk_access *t)
 			if (w->side[i].place == place && !is_inner(&w->side[i])) add_side(&b, w, &w->side[i], t);
 	for (unsigned i = 0; i < w->n; i++)
 		if (is_inner(&w->side[i])) add_side(&b, w, &w->side[i], t);
+	assert(t->rank == w->n && t->block.rank == w->load->results[0]->type.rank);
 }
 
 /* ---- which loads ---- */

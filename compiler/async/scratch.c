@@ -14,6 +14,7 @@ static void add_bit(reduce_plan *p, layout_in in, unsigned bit)
 		last = &p->step[p->nsteps++];
 		last->in = (uint8_t)in;
 	}
+	assert(last->nbits < sizeof last->bit && p->nsteps <= LAYOUT_MAX_BITS);
 	last->bit[last->nbits++] = (uint8_t)bit;
 }
 
@@ -44,6 +45,7 @@ static void add_in_order(reduce_plan *p, const layout *l, uint32_t axis, layout_
 static void size_step(reduce_step *step, const ir_op *reduce)
 {
 	step->bytes = 0;
+	assert(reduce->nargs <= REDUCE_MAX_OPERANDS);
 	for (unsigned k = 0; k < reduce->nargs && k < REDUCE_MAX_OPERANDS; k++) {
 		uint32_t bytes = ir_element_bytes(ir_arg(reduce, k)->type)
 				 << (__builtin_popcount(step->live) + step->nbits);
@@ -78,6 +80,7 @@ static void size_steps(reduce_plan *p, const layout *l, const ir_op *reduce)
 
 static void make_plan(const ir_op *reduce, const layout *l, reduce_plan *p)
 {
+	assert(l && ir_get_axis(reduce) < l->rank);
 	uint32_t axis = layout_dim_bits(l, ir_get_axis(reduce));
 	memset(p, 0, sizeof *p);
 	if (ir_get_combine(reduce) == IR_CUSTOM || reduce->kind == IR_SCAN)
@@ -156,6 +159,7 @@ void exchange_plan_make(const ir_func *f, const ir_op *o, exchange_plan *p)
 		p->registers /= 2;
 		p->buffers = 2;
 	}
+	assert(p->bytes && !(p->bytes & (p->bytes - 1)));
 }
 
 /* Steps of a sort's network that compare warps: those of stages that reach beyond `near` bits, and of a topk's merges.
@@ -165,6 +169,7 @@ static uint32_t warp_steps(const layout *l, const ir_op *sort)
 	unsigned axis = ir_get_axis(sort), bits = l->lg[axis], sorted = bits;
 	unsigned near = bits - (unsigned)__builtin_popcount(exchange_bits(l, axis, LAYOUT_WARP));
 	uint32_t n = 0;
+	assert(!(ir_get_k(sort) & (ir_get_k(sort) - 1)) && ir_get_k(sort) <= UINT32_C(1) << bits);
 	if (ir_get_k(sort)) sorted = (unsigned)__builtin_ctz(ir_get_k(sort));
 	for (unsigned s = near + 1; s <= sorted; s++) n += s - near;
 	for (unsigned j = sorted > near ? sorted : near; j < bits; j++) n += 1 + (sorted > near ? sorted - near : 0);

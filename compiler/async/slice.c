@@ -13,6 +13,7 @@ static bool inside_threads(const ir_op *o)
 
 bool pipeline_slice(pipeline *p, const ir_value *v)
 {
+	assert(v->id < p->nvalues);
 	if (ir_defined_outside(v, p->loop) || p->sliced[v->id]) return true;
 	if (!v->def) {
 		if (v->block != p->body) return false;

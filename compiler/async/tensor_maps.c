@@ -33,6 +33,7 @@ static bool is_one(const ir_value *v)
 
 unsigned tensor_stride_one(const ir_op *o, ir_type block)
 {
+	assert(o->nargs >= block.rank);
 	unsigned first = o->nargs - block.rank, d = block.rank;
 	while (d-- > 0)
 		if (is_one(ir_arg(o, first + d))) return d;
@@ -66,6 +67,7 @@ static bool read_access(const ir_op *o, bulk_access *t)
 	for (unsigned d = 0; d < rank; d++)
 		if (!(thin >> d & 1) && d != last) from[n++] = d;
 	from[n] = last;
+	assert(n + 1 == rank && nkept + front == rank);
 	t->base = ir_arg(o, 0);
 	t->block = block;
 	t->block.rank = (uint8_t)nkept;
@@ -111,6 +113,7 @@ static ir_value *describe(const host_values *h, const bulk_access *t, const bulk
 {
 	unsigned rank = t->rank, before = rank - t->block.rank;
 	text line = {.arena = h->arena};
+	assert(t->block.rank <= rank && rank <= IR_MAX_RANK);
 	*m = (ir_tensor_map){.elem = (scalar)t->block.elem, .swizzle = s->swizzle, .rank = rank};
 	ir_value *root = host_value_address(h, t->base, &m->address);
 	if (!root || h->func->params[root->index].divisible % 16 != 0) return NULL;

@@ -71,6 +71,7 @@ static mma_warps share(const ir_op *dot, unsigned num_warps)
 		else
 			w.m *= 2; /* they repeat it */
 	}
+	assert(w.batch * w.m * w.n == num_warps);
 	return w;
 }
 

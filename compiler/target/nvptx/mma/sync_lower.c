@@ -42,6 +42,7 @@ typedef struct place {
 
 static place place_of(const layout *y, uint32_t r)
 {
+	assert(y->rank == 2 || y->rank == 3);
 	uint32_t flat = layout_apply(y, r, 0, 0);
 	place p = {0, layout_coordinate(y, flat, y->rank - 2u), layout_coordinate(y, flat, y->rank - 1u)};
 	if (y->rank == 3) p.batch = layout_coordinate(y, flat, 0);
@@ -59,6 +60,7 @@ static uint32_t register_for(const operand *o, uint32_t batch, uint32_t other, u
 static LLVMValueRef element_at(lower *l, const operand *o, uint32_t r)
 {
 	if (!o->v.at[r]) lower_plan_load_one(l, o->late.plan, o->late.base, ir_scalar_type(o->type), r, o->v);
+	assert(o->v.at[r]);
 	return o->v.at[r];
 }
 
@@ -79,6 +81,7 @@ static void make_word(product *p, operand *o, uint32_t r)
 	ir_type t = ir_scalar_type(o->type);
 	unsigned n = p->form->elements;
 	uint32_t shift = layout_shift(o->y, o->k);
+	assert(n <= 4 && r < o->v.n);
 	for (unsigned i = 0; i < n; i++)
 		element[i] = i < p->k ? element_at(l, o, r | lower_register_at(o->register_of, i << shift))
 				      : lower_zero(l, t);
@@ -142,6 +145,7 @@ static void multiply(
 	LLVMTypeRef type = LLVMTypeOf(sum[0]), types[4];
 	LLVMValueRef args[10];
 	unsigned n = 0;
+	assert(na + nb + nsum <= 10 && nsum <= 4);
 	char out = type == l->f64 ? 'd' : type == l->f32 ? 'f' : 'r', in = type == l->f64 ? 'd' : 'r';
 	text_printf(&code, "mma.sync.aligned.%s ", instruction(p));
 	put_list(&code, 0, nsum);
@@ -183,6 +187,7 @@ static void fetch(product *p, uint32_t r, uint32_t k, fragments *f)
 {
 	unsigned rows = p->form->m / 8, steps = p->form->k / (4 * p->form->elements);
 	place w = place_of(p->y, r);
+	assert(rows * steps <= 4 && steps <= 2);
 	for (unsigned part = 0; part <= in_two_parts(p); part++)
 		for (unsigned i = 0; i < steps; i++) {
 			uint32_t here = k + i * 4 * p->form->elements;
@@ -206,6 +211,7 @@ static void step(product *p, uint32_t r, uint32_t k)
 		bool exists = !(row >> p->y->lg[p->y->rank - 2u] || column >> p->y->lg[p->y->rank - 1u]);
 		at[i] = exists ? r | lower_register_at(p->register_of, row << row_shift | column << column_shift)
 			       : UINT32_MAX;
+		assert(!exists || at[i] < p->sum.n);
 		sum[i] = exists ? p->sum.at[at[i]] : LLVMConstNull(LLVMTypeOf(p->sum.at[r]));
 	}
 	if (in_two_parts(p)) {
@@ -261,6 +267,7 @@ static LLVMValueRef fetched(product *p, operand *o, bool is_b, place w, uint32_t
 {
 	uint32_t r = register_for(o, w.batch, is_b ? w.column & ~1u : w.row, k & ~3u);
 	uint32_t column = is_b ? w.column & 1 : 0, slot = 2 * r + column;
+	assert(slot < 2 * o->v.n);
 	if (!known[slot])
 		known[slot] = lower_shuffle(
 			p->l, "idx", ir_scalar_type(o->type), element_at(p->l, o, r), lane_of(p, is_b, k, column));
@@ -320,6 +327,7 @@ void lower_dot(lower *l, ir_op *o)
 	open_operand(&p, o, 0, &p.a);
 	open_operand(&p, o, 1, &p.b);
 	p.k = ir_arg(o, 0)->type.dim[p.a.k];
+	assert(p.k == ir_arg(o, 1)->type.dim[p.b.k]);
 	lower_index_registers(p.y, p.register_of);
 	mask_lanes(&p);
 	p.sum = lower_new_tile(l, ir_result(o));

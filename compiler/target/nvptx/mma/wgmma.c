@@ -30,6 +30,7 @@ bool wgmma_shape_of(ir_type sum, unsigned num_warps, wgmma_shape *s)
 	s->n = s->width < WIDEST ? s->width : WIDEST;
 	if (s->n < NARROWEST) return false;
 	s->columns = s->width / s->n;
+	assert(s->rows * along == rows && s->columns * s->n == s->width);
 	return true;
 }
 
@@ -37,6 +38,7 @@ bool wgmma_shape_of(ir_type sum, unsigned num_warps, wgmma_shape *s)
 
 wgmma_tile wgmma_tile_known(ir_type type, unsigned fast, unsigned k, unsigned swizzle)
 {
+	assert(type.rank == 2 && fast < 2 && k < 2);
 	uint32_t bytes = (uint32_t)ir_elements(type) * ir_element_bytes(type);
 	wgmma_tile t = {.type = type, .fast = (uint8_t)fast, .k = (uint8_t)k, .swizzle = (uint8_t)swizzle};
 	t.panel = type.dim[1 - fast] * swizzle;
@@ -68,12 +70,14 @@ layout wgmma_tile_layout(const wgmma_tile *t)
 
 uint32_t wgmma_tile_offset(const wgmma_tile *t, uint32_t other, uint32_t k)
 {
+	assert(k < t->type.dim[t->k] && other < t->type.dim[1 - t->k]);
 	uint32_t along = (t->fast == t->k ? k : other) * ir_element_bytes(t->type), row = t->fast == t->k ? other : k;
 	return along / t->swizzle * t->panel + row * t->swizzle + along % t->swizzle;
 }
 
 uint64_t wgmma_descriptor(const wgmma_tile *t)
 {
+	assert(t->swizzle == 128 || t->swizzle == 64 || t->swizzle == 32);
 	uint64_t mode = t->swizzle == 128 ? 1 : t->swizzle == 64 ? 2 : 3;
 	uint64_t leading = t->fast == t->k ? 1 : t->panel >> 4; /* unused: k never leaves its panel in an instruction */
 	uint64_t stride = 8u * t->swizzle >> 4;
@@ -103,6 +107,7 @@ layout wgmma_turning_layout(ir_type t, unsigned k, unsigned spread, unsigned num
 	uint32_t left = t.dim[1 - k] / (threads[1 - k] * across);
 	while (warps[1 - k] < num_warps && warps[1 - k] < left) warps[1 - k] *= 2;
 	warps[k] = num_warps / warps[1 - k];
+	assert(threads[0] * threads[1] == 32 && warps[0] * warps[1] == num_warps);
 	uint8_t order[] = {(uint8_t)k, (uint8_t)(1 - k)};
 	return layout_blocked(t, per_thread, threads, warps, order);
 }
@@ -164,6 +169,7 @@ bool wgmma_plan_make(const ir_op *o, unsigned num_warps, wgmma_plan *p)
 				p->scratch_bytes += x->tile.bytes;
 			}
 		}
+		assert(i == 0 || p->k == t.dim[k]);
 		p->k = t.dim[k];
 	}
 	return true;

@@ -113,6 +113,7 @@ static void open_shared(product *p, source *s, const ir_op *o, unsigned dim)
 		first = LLVMBuildAdd(l->builder, first, lower_i32(l, s->o->value->def->shared_offset), "");
 	}
 	first = LLVMBuildAdd(l->builder, first, group_offset(p, s, dim), "");
+	assert(s->o->place == WGMMA_RING || (o->shared_offset + s->o->scratch) % WGMMA_ALIGN == 0);
 	LLVMValueRef at = LLVMBuildPtrToInt(l->builder, lower_shared_address(l, first), l->i32, "");
 	at = LLVMBuildAnd(l->builder, at, lower_i32(l, ADDRESS), "");
 	at = LLVMBuildLShr(l->builder, at, lower_i32(l, 4), "");
@@ -150,6 +151,7 @@ static void fragment(product *p, uint32_t row, uint32_t k, LLVMValueRef out[4])
 	for (unsigned i = 0; i < 4; i++) {
 		LLVMValueRef element[4];
 		uint32_t first = register_at(v->layout, s->register_of, row + 8 * (i & 1), k + 4 * each * (i >> 1));
+		assert(first < s->registers.n);
 		for (unsigned e = 0; e < each; e++)
 			element[e] = s->registers.at[first | register_at(v->layout, s->register_of, 0, e)];
 		out[i] = v->type.elem == SCALAR_F32 ? lower_round_tf32(p->l, element[0])
@@ -203,6 +205,7 @@ static void put_descriptor(product *p, const source *s, const char *name, uint32
 
 static void put_registers(product *p, uint32_t row, uint32_t column)
 {
+	assert(p->plan.shape.n / 2 <= p->sum.n);
 	for (unsigned i = 0; i < p->plan.shape.n / 2; i++) {
 		text_puts(&p->code, i ? ", " : "{");
 		put_sum(&p->code, &p->sum,
@@ -294,6 +297,7 @@ static bool begins_inside(const ir_op *loop, unsigned k)
 
 tile lower_wgmma_start(lower *l, const ir_op *loop, unsigned k, tile sum)
 {
+	assert(!sum.sum);
 	if (!only_products(loop, k)) lower_fail(l, loop, "a sum in flight that others see");
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(l->builder);
@@ -348,6 +352,7 @@ void lower_wgmma(lower *l, ir_op *o)
 	p->sum = lower_new_tile(l, result);
 	if (p->plan.sum) {
 		tile in = lower_value(l, p->plan.sum);
+		assert(in.n == p->sum.n);
 		memcpy(p->sum.at, in.at, in.n * sizeof in.at[0]);
 		p->sum.sum = in.sum;
 	} else {
@@ -378,6 +383,7 @@ void lower_wgmma(lower *l, ir_op *o)
 /* What stands in registers of its own, after `code`, if that is some. */
 static void release(lower *l, const char *code, uint32_t sum, LLVMTypeRef type, tile out)
 {
+	assert(sum != 0);
 	text all = {.arena = l->arena}, constraints = {.arena = l->arena};
 	if (code) text_printf(&all, "%s\n\t", code);
 	LLVMTypeRef *types = ARENA_ARRAY(l->arena, LLVMTypeRef, out.n);
@@ -397,6 +403,7 @@ void lower_wgmma_wait(lower *l, ir_op *o)
 	if (!o->nargs) lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 	for (unsigned i = 0; i < o->nargs; i++) {
 		tile in = lower_arg(l, o, i), out = lower_new_tile(l, o->results[i]);
+		assert(in.n == out.n);
 		memcpy(out.at, in.at, in.n * sizeof in.at[0]);
 		if (in.sum)
 			release(l, i || ir_get_done(o) ? NULL : code, in.sum, lower_type(l, o->results[i]->type), out);

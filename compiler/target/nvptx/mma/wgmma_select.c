@@ -116,6 +116,7 @@ static void round_copy(const pass_context *p, ir_func *f, ir_value *v)
 	while (!v->uses->next && v->def && v->def->kind == IR_PERMUTE) v = ir_arg(v->def, 0);
 	if (v->uses->next || !v->def || v->def->kind != IR_BULK_LOAD || bulk_rounds(v->def)) return;
 	ir_value *map = ir_arg(v->def, 0), *array = ir_arg(map->def, 0);
+	assert(map->def->kind == IR_TENSOR_MAP && map->def->map);
 	ir_walk(f->body, count_maps, &maps);
 	if (map->uses->next && maps >= MOST_MAPS) return;
 	ir_tensor_map *rounds = ARENA_NEW(p->arena, ir_tensor_map);
