@@ -6,6 +6,7 @@
 bool sim_addresses(sim_warp *w, const sim_instr *in, uint32_t unit, uint8_t wide, int64_t offset, uint32_t mask,
 	uint64_t out[SIM_LANES])
 {
+	assert(wide == 0 || wide == 4 || wide == 8);
 	const uint8_t *base = sim_at(w, unit);
 	if (wide && (w->bad[unit] & mask)) {
 		unsigned i = (unsigned)__builtin_ctz(w->bad[unit] & mask);
@@ -23,6 +24,7 @@ bool sim_addresses(sim_warp *w, const sim_instr *in, uint32_t unit, uint8_t wide
 
 static inline uint64_t read_bytes(const uint8_t *at, unsigned bytes)
 {
+	assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8);
 	uint64_t v = 0;
 	switch (bytes) {
 	case 1: return *at;
@@ -33,6 +35,7 @@ static inline uint64_t read_bytes(const uint8_t *at, unsigned bytes)
 }
 static inline void write_bytes(uint8_t *at, unsigned bytes, uint64_t v)
 {
+	assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8);
 	switch (bytes) {
 	case 1: *at = (uint8_t)v; break;
 	case 2: memcpy(at, &v, 2); break;
@@ -45,6 +48,7 @@ static inline void write_bytes(uint8_t *at, unsigned bytes, uint64_t v)
 static bool places(sim_warp *w, const sim_instr *in, uint32_t mask, bool writes, uint8_t *at[SIM_LANES],
 	uint8_t *shadow[SIM_LANES], uint64_t address[SIM_LANES])
 {
+	assert(in->nregs && in->nregs <= SIM_VECTOR);
 	unsigned bytes = (unsigned)in->bytes * in->nregs;
 	if (!sim_addresses(w, in, in->a, in->wide[1], in->offset, mask, address)) return false;
 	for (uint32_t m = mask; m; m &= m - 1) {

@@ -44,6 +44,8 @@ static void move_bytes(const sim_pending *c, unsigned lane)
 static void count_pending(sim_program *p, const sim_pending *c, unsigned lane, int by)
 {
 	size_t word = (size_t)(c->to[lane] - p->shared) / 4;
+	assert(by > 0 || (p->pending[word] && p->npending));
+	assert(word * 4 + c->in->bytes <= p->shared_bytes && (c->to[lane] - p->shared) % 4 == 0);
 	for (size_t k = 0; k < c->in->bytes / 4u; k++) p->pending[word + k] = (uint16_t)(p->pending[word + k] + by);
 	p->npending += (uint64_t)by;
 }
@@ -109,6 +111,7 @@ bool sim_step_copy(sim_warp *w, const sim_instr *in, uint32_t mask)
 /* The threads have waited: now the copy is theirs, and a barrier makes it everybody's. */
 static bool land(sim_warp *w, const sim_pending *c, uint32_t lanes)
 {
+	assert(lanes && !(lanes & ~c->lanes));
 	for (uint32_t m = lanes; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		if (lands_late(w)) move_bytes(c, i);
@@ -145,6 +148,7 @@ static uint32_t done(const sim_warp *w, const sim_pending *c, uint32_t lanes, ui
 	uint32_t over = 0;
 	for (uint32_t m = lanes; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
+		assert(c->group[i] <= w->groups[i]);
 		if (w->groups[i] - c->group[i] > last) over |= UINT32_C(1) << i;
 	}
 	return over;

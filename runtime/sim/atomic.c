@@ -40,6 +40,7 @@ static uint64_t combine(const sim_instr *in, uint64_t old, uint64_t v, uint64_t 
 	scalar t = (scalar)in->to;
 	int64_t a = scalar_sign_extend(t, old), b = scalar_sign_extend(t, v);
 	bool less = scalar_is_signed(t) ? a < b : (uint64_t)a < (uint64_t)b;
+	assert(in->mode <= ATOMIC_DEC);
 	switch ((sim_atomic)in->mode) {
 	case ATOMIC_ADD: return old + v;
 	case ATOMIC_MIN: return less ? old : v;
@@ -70,6 +71,7 @@ static uint64_t next_value(const sim_instr *in, uint64_t old, uint64_t v, uint64
 	unsigned bits = scalar_bits(t);
 	bool adds = in->mode == ATOMIC_ADD, least = in->mode == ATOMIC_MIN;
 	if (!scalar_is_float(t) || !(adds || least || in->mode == ATOMIC_MAX)) return combine(in, old, v, other);
+	assert(8u * in->bytes % bits == 0);
 	uint64_t r = 0;
 	for (unsigned at = 0; at < 8u * in->bytes; at += bits) { /* one number, or a pair */
 		uint64_t a = scalar_truncate(t, old >> at), b = scalar_truncate(t, v >> at);
@@ -88,6 +90,7 @@ static uint64_t next_value(const sim_instr *in, uint64_t old, uint64_t v, uint64
 
 uint64_t sim_atomic_swap(const sim_instr *in, unsigned bytes, uint8_t *at, uint64_t v, uint64_t other, bool flush)
 {
+	assert((uintptr_t)at % bytes == 0);
 	switch (bytes) {
 	case 1: SWAP_LOOP(uint8_t)
 	case 2: SWAP_LOOP(uint16_t)
@@ -106,6 +109,7 @@ typedef struct place {
  * change more than that. */
 static place element(const sim_warp *w, const sim_instr *in, unsigned i, uint64_t address, uint64_t own)
 {
+	assert(in->bytes == 4 && (in->part == 1 || in->part == 2));
 	const place all = {address, in->bytes, 0};
 	uint64_t v = sim_register_read(sim_at(w, in->regs[0]), in->wide[0], i);
 	if (own - address > 4u - in->part || own % in->part) return all;

@@ -7,6 +7,7 @@
 /* Piece i of the copy whose bytes begin at offset `place` of shared memory. */
 sim_piece sim_bulk_piece(const sim_bulk *b, uint32_t place, uint32_t i)
 {
+	assert(i < b->bytes / 16 && place % 16 == 0);
 	sim_piece p = {.shared = place + 16 * i, .global = b->global + 16 * (uint64_t)i, .low = 0, .high = 16};
 	if (!b->has_map) return p;
 	const tensor_map_request *m = &b->map;
@@ -16,6 +17,7 @@ sim_piece sim_bulk_piece(const sim_bulk *b, uint32_t place, uint32_t i)
 	if (low > each) low = each;
 	if (high > each) high = each;
 	if (high < low) high = low;
+	assert(low >= 0 && low <= high && high <= each);
 	int64_t offset = x * (int64_t)size;
 	for (uint32_t k = 1; k < m->rank; k++) {
 		int64_t at = b->at[k] + (int64_t)(rest % m->box[k]);

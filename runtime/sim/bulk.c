@@ -31,6 +31,7 @@ static bool keep(sim_cluster *c, const sim_bulk *b)
 
 static void forget(sim_cluster *c, uint32_t i)
 {
+	assert(i < c->ncopies);
 	memmove(&c->copies[i], &c->copies[i + 1], (--c->ncopies - i) * sizeof c->copies[0]);
 }
 
@@ -46,6 +47,7 @@ static void claim(sim_program *p, const sim_bulk *b, int by)
 {
 	for (uint32_t i = 0; i < pieces(b); i++) {
 		uint32_t at = sim_bulk_piece(b, b->to, i).shared;
+		assert(at + 16 <= p->shared_bytes && (by > 0 || p->pending[at / 4]));
 		for (uint32_t k = 0; k < 4; k++) p->pending[at / 4 + k] = (uint16_t)(p->pending[at / 4 + k] + by);
 		if (by > 0) memset(p->shared_shadow + at, 0xff, 16);
 	}
@@ -57,6 +59,7 @@ static void hold(sim_program *p, const sim_bulk *b, int by)
 {
 	for (uint32_t i = 0; i < pieces(b); i++) {
 		uint32_t at = sim_bulk_piece(b, b->from, i).shared / 16;
+		assert(16 * at + 16 <= p->shared_bytes && (by > 0 || p->reading[at]));
 		p->reading[at] = (uint16_t)(p->reading[at] + by);
 	}
 	p->nreading += (uint64_t)((int64_t)by * pieces(b));
@@ -129,6 +132,7 @@ static bool load(const sim_bulk *b, sim_program *p)
 		memset(p->shared + q.shared, 0, 16);
 		memset(p->shared_shadow + q.shared, 0, 16);
 		if (!n) continue;
+		assert(q.global + q.low >= r->base && q.global + q.high - r->base <= r->bytes);
 		if (!touch_global(b, &q)) return false;
 		memcpy(p->shared + q.shared + q.low, (const void *)(uintptr_t)(q.global + q.low), n);
 		if (b->has_map && b->map.rounds) round_words(p->shared + q.shared + q.low, n);
@@ -143,6 +147,7 @@ static void reduce(const sim_bulk *b, uint8_t *to, const uint8_t *from, uint32_t
 {
 	scalar t = (scalar)(b->has_map ? b->map.type : b->in->to);
 	const sim_instr how = {.to = (uint8_t)t, .mode = b->in->rounding, .bytes = (uint8_t)scalar_bytes(t)};
+	assert(n % how.bytes == 0);
 	for (uint32_t k = 0; k < n; k += how.bytes) {
 		uint64_t v = 0;
 		memcpy(&v, from + k, how.bytes);
@@ -160,6 +165,7 @@ static bool store(const sim_bulk *b)
 		uint32_t n = q.high - q.low, at = q.shared + q.low;
 		uint8_t *to = (uint8_t *)(uintptr_t)(q.global + q.low);
 		if (!n) continue;
+		assert(q.global + q.low >= r->base && q.global + q.high - r->base <= r->bytes);
 		uint8_t *shadow = r->defined ? NULL : r->shadow + (q.global + q.low - r->base);
 		if (memcmp(p->shared_shadow + at, none, n) != 0) {
 			const sim_spot spot = sim_spot_shared(p, at, n, sim_kind_name(false));
@@ -215,6 +221,7 @@ bool sim_bulk_land_one(sim_cluster *c)
 	for (uint32_t k = 0; k < c->ncopies; k++) loads += c->copies[k].kind != BULK_STORE;
 	if (!loads) return false;
 	for (uint64_t skip = c->launch->seed / 2 % loads; c->copies[i].kind == BULK_STORE || skip--;) i++;
+	assert(i < c->ncopies);
 	const sim_bulk b = c->copies[i];
 	forget(c, i);
 	return land(c, &b);
@@ -356,6 +363,7 @@ static bool take_places(const sim_bulk *b)
 		if (!(b->targets >> rank & 1)) continue;
 		if (p != b->w->program) sim_cluster_brings(b->w, b->in, rank);
 		const sim_mbarrier *bar = sim_mbarrier_find(p, b->bar);
+		assert(bar); /* find_mbarriers() has seen it */
 		uint32_t engine = SIM_CLOCK_MBARRIER + (uint32_t)(bar - p->mbarriers);
 		for (uint32_t i = 0; i < pieces(b); i++)
 			if (!take_piece(b, p, sim_bulk_piece(b, b->to, i).shared, engine, bar->clock)) return false;
@@ -413,6 +421,7 @@ static bool begin(sim_warp *w, const sim_instr *in, unsigned lane)
 	sim_cluster *c = w->program->cluster;
 	sim_bulk b = {.w = w, .in = in, .lane = lane, .kind = in->mode, .group = w->bulk_groups[lane]};
 	if (!find_all(&b) || (b.kind != BULK_SHARE && !is_seen(&b))) return false;
+	assert(b.bytes && b.bytes % 16 == 0);
 	if (b.kind != BULK_LOAD) {
 		if (!is_readable(&b)) return false;
 		hold(w->program, &b, 1);

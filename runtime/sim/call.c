@@ -40,6 +40,7 @@ static bool read_text(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t 
 /* The next argument of vprintf, each at a multiple of its size. */
 static bool argument(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t *at, unsigned bytes, uint64_t *out)
 {
+	assert(bytes == 4 || bytes == 8);
 	uint8_t *shadow;
 	*at = (*at + bytes - 1) & ~(uint64_t)(bytes - 1);
 	uint8_t *p = sim_memory(w, in, lane, SPACE_GENERIC, *at, bytes, false, &shadow);
@@ -148,6 +149,7 @@ bool sim_step_assert(sim_warp *w, const sim_instr *in, uint32_t mask)
 	size_t n = 0;
 	unsigned i = (unsigned)__builtin_ctz(mask);
 	const uint32_t *id = w->program->id;
+	assert(w->failed_rank <= 4);
 	if (!read_text(w, in, i, sim_register_read(sim_at(w, in->regs[0]), 8, i), message, sizeof message) ||
 		!read_text(w, in, i, sim_register_read(sim_at(w, in->regs[1]), 8, i), file, sizeof file))
 		return false;

@@ -37,6 +37,7 @@ static bool ends_all(const sim_instr *in)
 /* The block that comes k-th behind b, or -1. */
 static int32_t successor(const graph *g, int32_t b, uint32_t k)
 {
+	assert(b >= 0 && b < g->n);
 	const sim_instr *in = last_of(g, b);
 	uint32_t jumps = in->kind == SIM_BRANCH || ends_all(in) ? 1 : in->kind == SIM_SWITCH ? in->ntargets : 0;
 	if (k > jumps || (k == jumps && jumps && !in->guard)) return -1;
@@ -66,6 +67,7 @@ static void cut_blocks(graph *g)
 	g->block_of[0] = 1;
 	for (size_t i = 0; i < c->n; i++) {
 		const sim_instr *in = &c->code[i];
+		assert(in->kind != SIM_BRANCH || (in->target >= 0 && (size_t)in->target < c->n));
 		if (in->kind == SIM_BRANCH) g->block_of[in->target] = 1;
 		for (uint32_t k = 0; k < in->ntargets; k++) g->block_of[c->targets[in->target + (int32_t)k]] = 1;
 		if ((in->kind == SIM_BRANCH || in->kind == SIM_SWITCH || ends_all(in)) && i + 1 < c->n)
@@ -109,6 +111,7 @@ static int32_t number_blocks(graph *g)
 		g->number[q] = done;
 		g->block[done++] = q;
 		g->stack[depth++] = q;
+		assert(depth <= g->n + 1 && done <= g->n + 1); /* each block once */
 	}
 	return done;
 }
@@ -134,6 +137,7 @@ static int32_t semi_dominator(graph *g, int32_t i)
 		if (v > i) v = g->semi[lowest(g, v)];
 		if (v >= 0 && v < least) least = v;
 	}
+	assert(least >= 0 && least < i);
 	return least;
 }
 
@@ -149,6 +153,7 @@ static void post_dominators(graph *g, int32_t n)
 		for (int32_t v = g->bucket[up]; v >= 0; v = g->next[v]) {
 			int32_t y = lowest(g, v);
 			g->dominator[v] = g->semi[y] < g->semi[v] ? y : up;
+			assert(g->dominator[v] < v);
 		}
 		g->bucket[up] = -1;
 	}

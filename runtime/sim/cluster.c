@@ -44,6 +44,7 @@ sim_cluster *sim_cluster_new(sim_launch *l, uint32_t threads)
 	c->launch = l;
 	c->n = 1;
 	for (int i = 0; i < 3; i++) c->n *= sim_cluster_extent(l, i);
+	assert(c->n <= SIM_CLUSTER);
 	for (uint32_t i = 0; i < c->n; i++)
 		if (!(c->programs[i] = sim_program_new(c, i, threads))) {
 			sim_cluster_free(c);
@@ -65,6 +66,7 @@ void sim_cluster_free(sim_cluster *c)
 static const sim_instr *last_of(const sim_warp *w)
 {
 	const sim_code *c = w->program->code;
+	assert(c->n != 0); /* it has run */
 	size_t at = (size_t)w->pc < c->n ? (size_t)w->pc : c->n - 1;
 	return &c->code[at];
 }
@@ -143,6 +145,7 @@ static void report_deadlock(sim_cluster *c)
 				waiting++;
 			if (telling(w) > best) best = telling(w), worst = w;
 		}
+	assert(best != 0); /* not all have ended */
 	sim_program *p = worst->program;
 	unsigned lane = (unsigned)__builtin_ctz(worst->active | 1u << 31);
 	const sim_instr *in = is_at_cluster(worst) ? worst->waits : &p->code->code[worst->pc - 1];
@@ -285,6 +288,7 @@ bool sim_step_cluster_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 void sim_cluster_brings(sim_warp *w, const sim_instr *in, uint32_t rank)
 {
+	assert(rank < w->program->cluster->n && rank != w->program->rank);
 	sim_cluster *c = w->program->cluster;
 	c->brought[w->program->rank][rank] = ++c->time;
 	c->bringer[w->program->rank] = in;
@@ -395,6 +399,7 @@ static bool take_turn(sim_cluster *c, sim_warp *w, uint64_t *random)
 /* A turn of every warp that can take one.  False: the launch stops. */
 static bool run_program(sim_cluster *c, sim_program *p)
 {
+	assert(p->nwarps != 0);
 	uint32_t first = p->random ? (uint32_t)(sim_random(&p->random) % p->nwarps) : 0;
 	for (uint32_t k = 0; k < p->nwarps; k++) {
 		sim_warp *w = &p->warps[(first + k) % p->nwarps];
@@ -431,6 +436,7 @@ static bool has_ended(const sim_cluster *c)
 
 bool sim_looks_around(sim_warp *w, const sim_instr *in, uint64_t address, uint64_t value)
 {
+	assert(in >= w->program->code->code && in < w->program->code->code + w->program->code->n);
 	sim_cluster *c = w->program->cluster;
 	uint64_t *slot = &w->looked[(size_t)(in - w->program->code->code) % SIM_LOOKED];
 	uint64_t now = (address * UINT64_C(0x9e3779b97f4a7c15) ^ value) + (uintptr_t)in;
@@ -461,6 +467,7 @@ void sim_cluster_start(sim_cluster *c, const uint32_t id[3])
 {
 	const sim_launch *l = c->launch;
 	uint32_t x = sim_cluster_extent(l, 0), y = sim_cluster_extent(l, 1), z = sim_cluster_extent(l, 2);
+	assert(x * y * z == c->n);
 	c->events = c->passed = c->steps = 0;
 	c->time = 1;
 	for (uint32_t i = 0; i < c->n; i++) {

@@ -23,6 +23,7 @@ char *parse_copy(const char *s, size_t n)
 
 uint32_t parse_new_unit(parser *p, uint8_t bytes)
 {
+	assert(bytes == 2 || bytes == 4 || bytes == 8);
 	uint32_t at = p->code->units;
 	p->code->units += bytes == 8 ? 4 : bytes == 4 ? 2 : 1;
 	return at;
@@ -130,6 +131,7 @@ static bool values(parser *p, sim_variable *v, unsigned bytes)
 
 static void place_variable(sim_code *c, sim_variable *v, uint64_t align)
 {
+	assert(align && !(align & (align - 1)));
 	uint64_t *end = v->space == SPACE_SHARED ? &c->shared_bytes : &c->local_bytes;
 	*end = (*end + align - 1) / align * align;
 	v->address = *end + (v->space == SPACE_SHARED ? SIM_SHARED_BASE : SIM_LOCAL_BASE);

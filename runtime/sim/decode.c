@@ -39,6 +39,7 @@ static bool make_rows(parser *p)
 	if (!p->rows) return parse_fail(p, "out of memory");
 	for (uint32_t i = 0; (op = row_at(i)); i++) {
 		uint32_t at = hash(op->name) % ROWS;
+		assert(2 * i < ROWS);
 		while (p->rows[at]) at = (at + 1) % ROWS;
 		p->rows[at] = (uint16_t)(i + 1);
 	}
@@ -93,6 +94,7 @@ sim_instr *decode_add(parser *p, sim_kind kind, const sim_instr *proto)
 {
 	sim_code *c = p->code;
 	if (c->n == SIM_MAX_CODE) return parse_fail(p, "more instructions than can be simulated"), NULL;
+	assert(p->guard < c->predicates);
 	sim_instr *all = parse_grow(p, c->code, c->n, &c->room, sizeof *all);
 	if (!all) return NULL;
 	c->code = all;
@@ -121,6 +123,7 @@ bool decode_simple(parser *p, sim_step *step)
 
 static uint32_t *constant_slot(const parser *p, const sim_constant *k)
 {
+	assert(p->code->nconstants < p->nconstant_slots && !(p->nconstant_slots & (p->nconstant_slots - 1)));
 	uint64_t h = (k->bits ^ k->bytes ^ (uint64_t)k->is_shared << 4) * UINT64_C(0x9e3779b97f4a7c15);
 	for (size_t at = h >> 32;; at++) {
 		uint32_t *slot = &p->constant_slots[at & (p->nconstant_slots - 1)];
@@ -224,6 +227,7 @@ static bool field_of(parser *p, const operand *length, uint32_t *unit)
 {
 	const sim_op *op = find_row(p, "field");
 	uint32_t b, d = parse_new_unit(p, 4);
+	assert(op);
 	if (!decode_unit(p, length, 4, &b)) return false;
 	sim_instr *in = decode_new(p, SIM_ALU);
 	if (!in) return false;
@@ -278,7 +282,8 @@ static bool moves_parts(parser *p)
 		return decode_unknown(p);
 	uint8_t bytes = (uint8_t)scalar_bytes(type), part = (uint8_t)(bytes / list->count);
 	uint32_t unit, regs[4] = {0};
-	if (part < 2 || (packs && whole->kind != OPERAND_REGISTER) || whole->kind == OPERAND_LIST)
+	if (part < 2 || part * list->count != bytes || (packs && whole->kind != OPERAND_REGISTER) ||
+		whole->kind == OPERAND_LIST)
 		return decode_unknown(p);
 	if (!decode_unit(p, whole, bytes, &unit)) return false;
 	for (uint32_t i = 0; i < list->count; i++) {

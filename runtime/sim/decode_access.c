@@ -91,6 +91,7 @@ static bool registers(parser *p, const operand *o, sim_instr *in, uint32_t n, bo
 	uint32_t count = o->kind == OPERAND_LIST ? o->count : 1;
 	if (count != n || n > SIM_VECTOR) return decode_wrong(p, "a wrong number of registers");
 	in->nregs = (uint8_t)n;
+	assert(in->bytes != 0);
 	in->wide[0] = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		const operand *r = &list[i];

@@ -71,6 +71,7 @@ static bool has_words(const parser *p, const char *words, bool *tells)
 	*tells = false;
 	for (const char *s = words; *s;) {
 		size_t n = strcspn(s, " ");
+		assert(n != 0); /* one space between two words */
 		bool optional = s[n - 1] == '?';
 		if (*s == '|')
 			*tells = true;

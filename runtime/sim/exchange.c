@@ -43,6 +43,7 @@ bool sim_step_shuffle(sim_warp *w, const sim_instr *in, uint32_t mask)
 	uint32_t out[SIM_LANES], undefined[SIM_LANES], inside = 0;
 	sim_cause causes[SIM_LANES];
 	if (!members(w, in, mask)) return false;
+	assert(in->mode <= SHUFFLE_INDEX);
 	uint32_t how = (w->bad[in->b] | w->bad[in->c]) & mask;
 	if (how) return sim_report(w, in, (unsigned)__builtin_ctz(how), NULL, "a shuffle reads from an undefined lane");
 	for (uint32_t m = mask; m; m &= m - 1) {
@@ -91,6 +92,7 @@ enum { VOTE_ALL, VOTE_ANY, VOTE_SAME, VOTE_BALLOT }; /* ORDER decode_warp.c */
 bool sim_step_vote(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	if (!members(w, in, mask)) return false;
+	assert(in->mode <= VOTE_BALLOT);
 	uint32_t truth = (w->predicate[in->a] ^ (in->exchanges ? SIM_ALL : 0)) & mask;
 	uint32_t bad = w->predicate_bad[in->a] & mask ? SIM_ALL : 0;
 	sim_cause_of_predicate(w, in->a, mask);
@@ -113,6 +115,7 @@ enum { REDUX_ADD, REDUX_MIN, REDUX_MAX, REDUX_AND, REDUX_OR, REDUX_XOR }; /* ORD
 
 static uint32_t reduced(const sim_instr *in, uint32_t x, uint32_t y)
 {
+	assert(in->mode <= REDUX_XOR);
 	bool less = in->to == SCALAR_I32 ? (int32_t)x < (int32_t)y : x < y;
 	switch (in->mode) {
 	case REDUX_ADD: return x + y;

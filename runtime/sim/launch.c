@@ -82,6 +82,7 @@ static sim_range *ranges_of(sim_device *s, const sim_code *c, const signature *s
 /* The i-th of n clusters in a seed's order: a step through the grid that meets each once. */
 static uint64_t in_order(const sim_launch *l, uint64_t n, uint64_t i)
 {
+	assert(i < n);
 	uint64_t step = l->seed % n | 1;
 	if (!l->seed || n > UINT32_MAX) return i;
 	for (uint64_t a = n, b = step;;) { /* until it has no divisor in common with n */
@@ -117,6 +118,7 @@ static bool admit(sim_launch *l, residents *r, uint32_t threads)
 	uint64_t size[3], all = 1;
 	for (int k = 0; k < 3; k++) all *= size[k] = l->grid[k] / sim_cluster_extent(l, k);
 	if (r->running == MOST || atomic_load(&l->next) >= all) return true;
+	assert(r->running <= r->made && r->made <= MOST);
 	if (r->made == r->running) {
 		sim_cluster *c = sim_cluster_new(l, threads);
 		if (!c) return r->running > 0;
@@ -247,6 +249,7 @@ static uint8_t *save(const sim_launch *l)
 	for (size_t i = 0; saved && i < l->nranges; i++) {
 		const sim_range *r = &l->ranges[i];
 		if (r->parameter < 0 || r->read_only) continue;
+		assert(r->shadow);
 		memcpy(at, (const void *)(uintptr_t)r->base, r->bytes);
 		memcpy(at + r->bytes, r->shadow, r->bytes);
 		at += 2 * r->bytes;

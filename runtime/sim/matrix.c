@@ -35,6 +35,7 @@ static double element(scalar t, bool tf32, uint64_t bits)
 static void gather(const sim_warp *w, const uint32_t *regs, unsigned n, unsigned rows, scalar t, bool tf32, matrix *m)
 {
 	unsigned bytes = scalar_bytes(t), each = bytes < 4 ? 4 / bytes : 1, wide = bytes < 4 ? 4 : bytes;
+	assert(rows && rows <= MOST_M / 8 && n % rows == 0 && 4 * each * (n / rows) <= MOST_K);
 	memset(m->undefined, 0, sizeof m->undefined);
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned lane = 0; lane < SIM_LANES; lane++) {
@@ -72,6 +73,7 @@ bool sim_step_multiply(sim_warp *w, const sim_instr *in, uint32_t mask)
 	if (!whole_warp(w, in, mask)) return false;
 	unsigned rows = in->wide[1], na = in->mode, nb = in->bytes, k = in->wide[2];
 	scalar ta = (scalar)in->from, tb = (scalar)in->space, t = (scalar)in->to;
+	assert(in->nregs <= 4 && na <= 4 && nb <= 4 && k <= MOST_K);
 	gather(w, in->regs + 4, na, rows, ta, in->exchanges, &a);
 	gather(w, in->regs + 8, nb, 1, tb, in->exchanges, &b);
 	bool packed = t == SCALAR_F16; /* two of the sum in a register */
@@ -102,6 +104,7 @@ bool sim_step_multiply(sim_warp *w, const sim_instr *in, uint32_t mask)
 /* The rows of matrices in shared memory: lane 8 i + r names row r of matrix i. */
 static bool find_rows(sim_warp *w, const sim_instr *in, bool writes, uint8_t *at[SIM_LANES], uint8_t *shadow[SIM_LANES])
 {
+	assert(in->nregs == 1 || in->nregs == 2 || in->nregs == 4);
 	uint64_t address[SIM_LANES];
 	uint32_t lanes = in->nregs == 4 ? SIM_ALL : (UINT32_C(1) << 8 * in->nregs) - 1;
 	if (!sim_addresses(w, in, in->a, in->wide[1], in->offset, lanes, address)) return false;

@@ -98,6 +98,7 @@ static bool make(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offse
 	sim_mbarrier *b = NULL;
 	for (uint32_t i = 0; i < p->nmbarriers && !b; i++)
 		if (p->mbarriers[i].offset == offset) b = &p->mbarriers[i];
+	assert(!b || !b->alive); /* nobody may write where one lives */
 	if (!b && p->nmbarriers == p->mbarriers_room) {
 		uint32_t room = p->mbarriers_room ? 2 * p->mbarriers_room : 16;
 		sim_mbarrier *more = realloc(p->mbarriers, room * sizeof *more);
@@ -128,6 +129,7 @@ static bool make(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offse
 
 static bool end(sim_program *p, sim_mbarrier *b)
 {
+	assert(b->alive && p->npending && p->pending[b->offset / 4] && p->pending[b->offset / 4 + 1]);
 	b->alive = false;
 	p->pending[b->offset / 4]--;
 	p->pending[b->offset / 4 + 1]--;
@@ -137,6 +139,7 @@ static bool end(sim_program *p, sim_mbarrier *b)
 
 static void advance(sim_program *p, sim_mbarrier *b)
 {
+	assert(b->alive);
 	if (b->pending || b->bytes) return;
 	uint32_t engine = SIM_CLOCK_MBARRIER + (uint32_t)(b - p->mbarriers);
 	b->phase++;
@@ -238,6 +241,7 @@ bool sim_step_mbarrier(sim_warp *w, const sim_instr *in, uint32_t mask)
 /* Lanes have seen its phase end. */
 static void listen(sim_warp *w, const sim_instr *in, uint32_t lanes, sim_mbarrier *b)
 {
+	assert(lanes && b->seen <= b->phase);
 	b->seen = b->phase;
 	sim_cluster_hears(w->program, b->heard);
 	if (!in->acquires) return;

@@ -18,6 +18,7 @@ const sim_range *sim_range_in(const sim_range *ranges, size_t n, uint64_t addres
 		else
 			high = middle;
 	}
+	assert((low == 0 || ranges[low - 1].base <= address) && (low == n || ranges[low].base > address));
 	if (low == 0) return NULL;
 	const sim_range *r = &ranges[low - 1];
 	return address - r->base < r->bytes ? r : NULL;
@@ -155,6 +156,7 @@ static uint8_t *global(sim_warp *w, const sim_instr *in, unsigned lane, sim_spac
 			sim_range_name(w->program->launch, r, name), spot.offset);
 		return NULL;
 	}
+	assert(bytes <= sizeof no_shadow && (r->defined || r->shadow));
 	*shadow = r->defined ? (uint8_t *)no_shadow : r->shadow + (address - r->base);
 	return (uint8_t *)(uintptr_t)address;
 }
@@ -184,6 +186,7 @@ static uint8_t *window(sim_warp *w, const sim_instr *in, unsigned lane, const si
 uint8_t *sim_memory(sim_warp *w, const sim_instr *in, unsigned lane, sim_space space, uint64_t address, unsigned bytes,
 	bool writes, uint8_t **shadow)
 {
+	assert(bytes && !(bytes & (bytes - 1)) && lane < SIM_LANES);
 	sim_program *p = w->program;
 	if (address & (bytes - 1)) {
 		const sim_spot spot = sim_spot_at(w, in, space, address, bytes, sim_kind_name(writes));

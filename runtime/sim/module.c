@@ -199,6 +199,7 @@ static bool resolve(parser *p)
 		p->statement_line = use->line;
 		if (target == SIM_NO_PC || (size_t)target >= p->code->n)
 			return parse_fail(p, "no label %.*s", (int)use->length, use->name);
+		assert((size_t)use->pc < (use->listed ? p->code->ntargets : p->code->n));
 		*(use->listed ? &p->code->targets[use->pc] : &p->code->code[use->pc].target) = target;
 	}
 	p->statement_line = 0;

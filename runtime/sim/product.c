@@ -50,6 +50,7 @@ void sim_product_piece(const sim_product *m, sim_operands *o, const sim_tile *t,
 	for (uint32_t e = 0; e < each; e++) {
 		uint32_t v = 0, row = t->transposed ? i / t->k * 8 + e : i / 2,
 			 k = t->transposed ? i % t->k : i % 2 * each + e;
+		assert(row < (of_a ? PRODUCT_M : m->n) && k < m->k);
 		memcpy(&v, bytes + e * size, size);
 		if (!all_good && memcmp(undefined + e * size, none, size) != 0)
 			*(of_a ? &o->bad_a[row] : &o->bad_b[row]) = o->any_bad = true;
@@ -67,6 +68,7 @@ void sim_product_registers(const sim_product *m, sim_operands *o, const sim_inst
 {
 	scalar type = (scalar)m->a;
 	uint32_t size = scalar_bytes(type), each = 4 / size;
+	assert(m->k == 8 * each);
 	for (uint32_t w = 0; w < 4; w++)
 		for (uint32_t i = 0; i < 4; i++) {
 			const uint32_t *at = (const uint32_t *)sim_at(leader + w, in->regs[i]);
@@ -95,6 +97,7 @@ static inline void place(uint32_t w, uint32_t lane, uint32_t i, uint32_t *row, u
 
 static void gather(const sim_product *m, sim_operands *o, const sim_warp *leader)
 {
+	assert(m->nunits == m->n / (m->d == SCALAR_F16 ? 4 : 2));
 	uint32_t row, column;
 	for (uint32_t w = 0; w < 4; w++)
 		for (uint32_t i = 0; i < m->n / 2u; i++) {
@@ -144,6 +147,7 @@ static void multiply_integers(const sim_product *m, sim_operands *o)
 
 void sim_product_compute(const sim_product *m, sim_operands *o, const sim_warp *leader, bool adds)
 {
+	assert(m->n % WIDE == 0 && m->n <= PRODUCT_N && m->k <= PRODUCT_K);
 	if (adds)
 		gather(m, o, leader);
 	else

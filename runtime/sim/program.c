@@ -56,6 +56,7 @@ static void fill_fixed(sim_program *p)
 		fill_unit(p, c->special[SPECIAL_NCLUSTERID_X + i], 4, l->grid[i] / extent);
 		rank /= extent;
 	}
+	assert(rank == 0); /* it was below the product of the extents */
 	for (uint32_t k = 0; k < p->nwarps; k++)
 		for (uint32_t i = 0; i < SIM_LANES; i++) {
 			const uint32_t own = UINT32_C(1) << i;
@@ -99,12 +100,14 @@ sim_program *sim_program_new(sim_cluster *cluster, uint32_t rank, uint32_t threa
 	sim_program *p = calloc(1, sizeof *p);
 	sim_launch *l = cluster->launch;
 	if (!p) return NULL;
+	assert(rank < cluster->n);
 	p->launch = l;
 	p->cluster = cluster;
 	p->rank = rank;
 	p->code = l->code;
 	p->threads = threads;
 	p->nwarps = (threads + SIM_LANES - 1) / SIM_LANES;
+	assert(p->nwarps && p->nwarps <= SIM_MAX_WARPS);
 	p->shared_bytes = l->shared_bytes;
 	p->warps = calloc(p->nwarps, sizeof *p->warps);
 	p->fresh = malloc(p->code->units * sizeof *p->fresh);
@@ -169,6 +172,7 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 {
 	const sim_code *c = p->code;
 	memcpy(p->id, id, sizeof p->id);
+	assert(id[0] < p->launch->grid[0] && id[1] < p->launch->grid[1] && id[2] < p->launch->grid[2]);
 	p->number = id[0] + (uint64_t)p->launch->grid[0] * (id[1] + (uint64_t)p->launch->grid[1] * id[2]);
 	p->random = p->launch->seed ? p->launch->seed ^ (p->number + 1) * UINT64_C(0x9e3779b97f4a7c15) : 0;
 	p->all_met = 0;
@@ -229,6 +233,7 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 static void release(sim_program *p, uint32_t id)
 {
 	sim_barrier *b = &p->barriers[id];
+	assert(b->arrived == b->expected);
 	sim_order_barrier(p, b->warps, b->tells ? &p->told[id] : NULL);
 	*b = (sim_barrier){0};
 	p->counters.barriers++;
@@ -256,6 +261,7 @@ bool sim_step_barrier(sim_warp *w, const sim_instr *in, uint32_t mask)
 		return sim_report(w, in, first, NULL, "barrier %u is for %u threads here and for %u elsewhere", id,
 			threads, SIM_LANES * b->expected);
 	b->expected = threads / SIM_LANES;
+	assert(b->arrived < b->expected && !(b->warps >> w->index & 1));
 	if (in->exchanges) { /* bar.arrive */
 		if (!b->tells) memset(&p->told[id], 0, sizeof p->told[id]);
 		b->tells = true;

@@ -104,6 +104,7 @@ static void join_lanes(const sim_program *p, sim_knowledge *to, const sim_knowle
 
 static void join(const sim_program *p, sim_knowledge *to, const sim_knowledge *from)
 {
+	assert(p->nclocks <= SIM_CLOCKS);
 	for (uint32_t k = 0; k < p->nclocks; k++)
 		if (from->clock[k] > to->clock[k]) to->clock[k] = from->clock[k];
 	if (from->cluster > to->cluster) to->cluster = from->cluster;
@@ -136,6 +137,7 @@ void sim_order_warp(sim_warp *w)
 /* The warps of a mask have met at a barrier. */
 void sim_order_barrier(sim_program *p, uint32_t warps, const sim_knowledge *told)
 {
+	assert((uint64_t)warps >> p->nwarps == 0);
 	uint32_t clock = 0;
 	bool all = (uint32_t)__builtin_popcount(warps) == p->nwarps;
 	sim_knowledge known = {0};
@@ -171,6 +173,7 @@ void sim_order_release(sim_warp *w, uint32_t lanes, sim_knowledge *told)
 	join(p, told, &w->known);
 	if (w->learners & lanes) join(p, told, &w->learned);
 	w->clock++;
+	assert(lanes && told->until[k] < w->clock);
 	if (told->until[k] <= told->clock[k]) told->lanes[k] = 0;
 	told->lanes[k] |= lanes;
 	told->until[k] = w->clock;
@@ -189,6 +192,7 @@ void sim_order_acquire(sim_warp *w, uint32_t lanes, const sim_knowledge *told)
 
 void sim_order_engine(sim_warp *w, uint32_t lanes, uint32_t engine, uint32_t clock)
 {
+	assert(engine < SIM_CLOCKS);
 	sim_knowledge *k = pupil(w, lanes);
 	if (clock > k->clock[engine]) k->clock[engine] = clock;
 }
@@ -280,6 +284,7 @@ void sim_order_proxies(sim_warp *w, uint32_t lanes, sim_proxy which)
 static bool holds(const sim_knowledge *k, uint32_t thread, uint32_t clock)
 {
 	uint32_t from = thread / SIM_LANES;
+	assert(from < SIM_CLOCKS);
 	return clock < k->clock[from] ||
 	       (k->some && from < SIM_MAX_WARPS && k->lanes[from] >> thread % SIM_LANES & 1 && clock < k->until[from]);
 }
@@ -323,6 +328,7 @@ static bool is_told(const sim_warp *w, const sim_mark *m, bool shared, uint32_t 
 {
 	const sim_cluster *c = w->program->cluster;
 	if (shared) return was_told(&c->released[rank_of(c, m)], m, time);
+	assert(m->program && w->program->launch->released);
 	sim_released *r = atomic_load(&w->program->launch->released[m->program - 1]);
 	uint32_t from = m->thread / SIM_LANES;
 	if (!r) return false;
@@ -368,6 +374,7 @@ static bool same_statement(const sim_warp *w, const sim_instr *in, const sim_mar
 /* Which engine's mark of a copy has the program right is known only where no other program copies. */
 static sim_other other_of(const sim_program *p, const sim_mark *m, bool wrote)
 {
+	assert(m->program && m->pc < p->code->n);
 	const uint32_t *grid = p->launch->grid;
 	uint32_t n = m->program - 1, engine = m->thread / SIM_LANES;
 	return (sim_other){.in = &p->code->code[m->pc],
@@ -434,6 +441,7 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 static sim_mark *parts_of(sim_program *p, const sim_range *r, uint64_t offset, bool writes)
 {
 	sim_page *page = r ? page_of(r, offset) : NULL;
+	assert(r ? page != NULL : offset < p->shared_bytes); /* its cell is there */
 	sim_mark **all = page ? &page->parts[writes] : &p->parts[writes];
 	size_t cells = page ? PAGE_CELLS : p->shared_bytes / 4 + 1;
 	if (!*all) *all = calloc(cells, 4 * sizeof **all);
@@ -454,6 +462,7 @@ static bool is_shared_out(const sim_mark *m)
 /* What a write's mark, which is not split, says of one byte. */
 static sim_mark of_byte(const sim_mark *m, unsigned byte)
 {
+	assert(m->bytes >> byte & 1);
 	sim_mark one = *m;
 	unsigned before = byte - (unsigned)__builtin_ctz(m->bytes);
 	one.thread = m->thread + (m->flags & MARK_BYTES ? before : m->flags & MARK_HALVES ? before / 2 : 0);
@@ -482,6 +491,7 @@ static unsigned writers_of(
 /* Of neighbours in memory: the next lane did the same to as many bytes. */
 static bool is_next(const sim_mark *m, const sim_mark *next)
 {
+	assert(m->bytes && next->bytes);
 	unsigned size = (unsigned)__builtin_popcount(next->bytes), end = 32 - (unsigned)__builtin_clz(m->bytes);
 	return size <= 2 && (unsigned)__builtin_ctz(next->bytes) == end && m->program == next->program &&
 	       m->clock == next->clock && m->pc == next->pc && of_byte(m, end - 1).thread + 1 == next->thread;
@@ -519,6 +529,7 @@ static void rejoin(sim_mark *m, const sim_mark *part)
 static void mark_write(sim_cell *c, const sim_mark *mine, const sim_range *r, sim_program *owner, uint64_t offset)
 {
 	sim_mark *m = &c->write, *part;
+	assert(mine->bytes != 0);
 	if (!m->program || mine->bytes == 15 || (m->bytes && !(m->bytes & ~mine->bytes))) {
 		*m = *mine;
 		return;
@@ -606,6 +617,7 @@ static sim_mark mark_of(const sim_warp *w, const sim_instr *in, uint32_t bytes, 
 	uint32_t thread, uint32_t clock)
 {
 	const sim_program *p = w->program;
+	assert(bytes && bytes <= 15 && in >= p->code->code && (size_t)(in - p->code->code) < p->code->n);
 	return (sim_mark){.program = p->number + 1,
 		.bytes = bytes,
 		.flags = atomic ? MARK_ATOMIC : 0,
@@ -659,6 +671,7 @@ static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, 
 static bool touch_together(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, unsigned size,
 	const sim_range *r, sim_program *owner, uint64_t offset, uint32_t thread, uint32_t clock)
 {
+	assert(size == 1 || size == 2);
 	sim_mark mine = mark_of(w, in, (1u << size) - 1, false, !r, thread, clock), all = mine;
 	for (; mine.bytes; mine.bytes <<= size, mine.thread++, lane++, offset += size)
 		if (!in_order(w, in, lane, c, &mine, true, r, owner, offset)) return false;
@@ -672,6 +685,7 @@ static bool touch_together(sim_warp *w, const sim_instr *in, unsigned lane, sim_
 /* What is under way there lets it be written. */
 static bool is_free(sim_warp *w, const sim_instr *in, unsigned lane, sim_program *p, uint64_t offset, unsigned bytes)
 {
+	assert(offset + bytes <= p->shared_bytes);
 	bool read = p->nreading && p->reading[offset / 16];
 	if (!read && (!p->npending || !p->pending[offset / 4])) return true;
 	const sim_spot spot = sim_spot_shared(p, offset, bytes, sim_kind_name(true));
@@ -690,6 +704,7 @@ static bool is_free(sim_warp *w, const sim_instr *in, unsigned lane, sim_program
 bool sim_races_async(sim_warp *w, const sim_instr *in, unsigned lane, sim_program *p, uint64_t offset, uint64_t bytes,
 	uint32_t engine, uint32_t clock)
 {
+	assert(offset % 4 == 0 && bytes % 4 == 0 && offset + bytes <= p->shared_bytes);
 	for (uint64_t end = offset + bytes; offset < end; offset += 4) {
 		sim_cell *c = &p->cells[offset / 4];
 		if ((p->npending | p->nreading) && !is_free(w, in, lane, p, offset, 4)) return false;
@@ -783,6 +798,7 @@ bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *of
 bool sim_proxied(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offset, uint64_t bytes, bool writes)
 {
 	sim_program *p = w->program;
+	assert(offset % 4 == 0 && offset + bytes <= p->shared_bytes);
 	for (uint64_t end = offset + bytes; offset < end; offset += 4) {
 		const sim_cell *c = &p->cells[offset / 4];
 		const sim_mark *m = &c->write;
@@ -814,6 +830,7 @@ static void lock(sim_page *page)
 bool sim_proxied_global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t address, uint64_t bytes, bool writes)
 {
 	const sim_range *r = sim_range_find(w->program->launch, address);
+	assert(r && address - r->base + bytes <= r->bytes);
 	if (!r->pages) return true;
 	uint64_t offset = address - r->base;
 	for (uint64_t end = offset + bytes; offset < end; offset += 4 - (offset & 3)) {
@@ -850,6 +867,7 @@ static sim_program *owner_of(sim_program *p, const uint8_t *at)
 /* How many lanes from i on fill an aligned word with their neighbouring bytes; 1: they do not. */
 static unsigned together(uint32_t mask, uint8_t *const at[SIM_LANES], unsigned i, unsigned bytes, uint64_t offset)
 {
+	assert(bytes == 1 || bytes == 2);
 	unsigned n = 4 / bytes;
 	uint32_t all = ((1u << n) - 1) << i;
 	if (offset & 3 || i + n > SIM_LANES || (mask & all) != all) return 1;
@@ -880,6 +898,7 @@ bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *cons
 			if (!r || !r->pages) continue; /* local, constant, or not to be written */
 			offset = address - r->base;
 		}
+		assert(offset + bytes <= (r ? r->bytes : owner->shared_bytes));
 		for (unsigned done = 0; done < bytes && good;) {
 			unsigned n = 4 - (offset & 3) < bytes - done ? (unsigned)(4 - (offset & 3)) : bytes - done;
 			uint32_t some = ((1u << n) - 1) << (offset & 3);

@@ -10,6 +10,7 @@
 
 static uint64_t ones(uint8_t bytes)
 {
+	assert(bytes != 0);
 	return bytes >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * bytes) - 1;
 }
 
@@ -26,6 +27,7 @@ uint64_t sim_shadow_read(const sim_warp *w, uint32_t unit, uint8_t bytes, unsign
 
 void sim_shadow_write(sim_warp *w, uint32_t unit, uint8_t bytes, unsigned lane, uint64_t undefined)
 {
+	assert(unit != 0 && unit < w->program->code->units);
 	uint32_t bit = UINT32_C(1) << lane;
 	undefined &= ones(bytes);
 	if (!undefined) {

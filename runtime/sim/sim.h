@@ -13,6 +13,7 @@
 #ifndef BLK_SIM_H
 #define BLK_SIM_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -629,6 +630,7 @@ void sim_warp_yield(sim_warp *); /* its lanes wait for something: those on the o
 void sim_write_lanes(uint8_t *to, const uint8_t *from, uint8_t bytes, uint32_t mask);
 static inline void sim_write_predicate(sim_warp *w, uint32_t d, uint32_t mask, uint32_t value, uint32_t bad)
 {
+	assert(d != 0); /* number 0 is always true */
 	w->predicate[d] = (w->predicate[d] & ~mask) | (value & mask);
 	w->predicate_bad[d] = (w->predicate_bad[d] & ~mask) | (bad & mask);
 }
@@ -646,12 +648,14 @@ static inline void sim_set_defined(sim_warp *w, uint32_t unit, uint32_t mask)
 }
 static inline uint64_t sim_register_read(const uint8_t *at, uint8_t bytes, unsigned lane)
 {
+	assert((bytes == 2 || bytes == 4 || bytes == 8) && lane < SIM_LANES);
 	return bytes == 4   ? ((const uint32_t *)at)[lane]
 	       : bytes == 8 ? ((const uint64_t *)at)[lane]
 			    : ((const uint16_t *)at)[lane];
 }
 static inline void sim_register_write(uint8_t *at, uint8_t bytes, unsigned lane, uint64_t bits)
 {
+	assert((bytes == 2 || bytes == 4 || bytes == 8) && lane < SIM_LANES);
 	if (bytes == 4)
 		((uint32_t *)at)[lane] = (uint32_t)bits;
 	else if (bytes == 8)
@@ -661,6 +665,7 @@ static inline void sim_register_write(uint8_t *at, uint8_t bytes, unsigned lane,
 }
 static inline uint8_t *sim_at(const sim_warp *w, uint32_t unit)
 {
+	assert(unit < w->program->code->units);
 	return w->file + (size_t)unit * SIM_UNIT;
 }
 /* cause.c: to and from what is at hand, causes[0]. */
@@ -670,10 +675,12 @@ static inline void sim_cause_none(const sim_warp *w)
 }
 static inline void sim_cause_take(const sim_warp *w, uint32_t slot, unsigned lane)
 {
+	assert(slot != 0); /* that one's place is of what is at hand */
 	if (__builtin_expect(w->causes != NULL, 0)) w->causes[0] = w->causes[(size_t)slot * SIM_LANES + lane];
 }
 static inline void sim_cause_give(const sim_warp *w, uint32_t slot, unsigned lane)
 {
+	assert(slot != 0);
 	if (__builtin_expect(w->causes != NULL, 0)) w->causes[(size_t)slot * SIM_LANES + lane] = w->causes[0];
 }
 /* False: the lane of the unit is defined. */

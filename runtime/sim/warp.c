@@ -29,6 +29,7 @@ static void next_level(sim_warp *w)
 
 static bool push(sim_warp *w, uint32_t mask, int32_t pc, int32_t join)
 {
+	assert(mask && !(mask & ~w->active) && pc >= 0);
 	if (w->depth == w->room) {
 		uint32_t room = w->room ? 2 * w->room : 16;
 		sim_level *more = realloc(w->stack, room * sizeof *more);
@@ -42,6 +43,7 @@ static bool push(sim_warp *w, uint32_t mask, int32_t pc, int32_t join)
 
 void sim_warp_exit(sim_warp *w, uint32_t lanes)
 {
+	assert(lanes && !(lanes & ~w->active));
 	w->alive &= ~lanes;
 	w->active &= ~lanes;
 	if (!w->active) next_level(w);
@@ -52,6 +54,7 @@ void sim_warp_yield(sim_warp *w)
 	if (!w->depth) return;
 	sim_level *l = &w->stack[w->depth - 1];
 	if (l->join != w->join || l->pc == l->join || !(l->mask & w->alive)) return;
+	assert(!(l->mask & w->active)); /* the other path of a branch */
 	const sim_level mine = {w->active, w->pc, w->join};
 	w->active = l->mask & w->alive;
 	w->pc = l->pc;
@@ -60,6 +63,7 @@ void sim_warp_yield(sim_warp *w)
 
 static void branch(sim_warp *w, const sim_instr *in, uint32_t taken)
 {
+	assert(taken && !(taken & ~w->active) && in->target >= 0 && (size_t)in->target <= w->program->code->n);
 	uint32_t other = w->active & ~taken;
 	int32_t next = w->pc + 1;
 	if (!other) {
@@ -80,6 +84,7 @@ static bool spread(sim_warp *w, const sim_instr *in, uint32_t mask)
 	const uint8_t *index = sim_at(w, in->a);
 	uint32_t left = mask, first = 0;
 	int32_t next = w->pc + 1, at = next;
+	assert((size_t)in->target + in->ntargets <= w->program->code->ntargets);
 	if (w->bad[in->a] & mask) {
 		unsigned i = (unsigned)__builtin_ctz(w->bad[in->a] & mask);
 		sim_cause_of(w, in->a, i);
@@ -131,6 +136,7 @@ void sim_write_lanes(uint8_t *to, const uint8_t *from, uint8_t bytes, uint32_t m
 
 static inline void arithmetic(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
+	assert(in->d != 0); /* unit 0 stays 0 */
 	uint8_t *d = sim_at(w, in->d);
 	const uint8_t *const operands[3] = {sim_at(w, in->a), sim_at(w, in->b), sim_at(w, in->c)};
 	uint32_t bad = (w->bad[in->a] | w->bad[in->b] | w->bad[in->c]) & mask;
@@ -156,6 +162,7 @@ typedef struct truth {
 
 static truth combine(uint8_t logic, truth a, truth b)
 {
+	assert(logic <= LOGIC_MOVE);
 	switch (logic) {
 	case LOGIC_AND: return (truth){a.value & b.value, (a.bad & b.bad) | (a.bad & b.value) | (b.bad & a.value)};
 	case LOGIC_OR: return (truth){a.value | b.value, (a.bad & b.bad) | (a.bad & ~b.value) | (b.bad & ~a.value)};
@@ -215,6 +222,7 @@ static void choose_shadow(sim_warp *w, const sim_instr *in, uint32_t mask, uint3
 
 static inline void choose(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
+	assert(in->wide[0] == 2 || in->wide[0] == 4 || in->wide[0] == 8);
 	uint32_t p = w->predicate[in->c];
 	uint8_t *d = mask == SIM_ALL ? sim_at(w, in->d) : w->scratch;
 	const uint8_t *a = sim_at(w, in->a), *b = sim_at(w, in->b);
@@ -249,6 +257,7 @@ bool sim_step_logic(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 bool sim_step_pack(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
+	assert(in->nregs * in->bytes == in->wide[0]);
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		uint64_t v = 0, undefined = 0;
@@ -264,6 +273,7 @@ bool sim_step_pack(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 bool sim_step_unpack(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
+	assert(in->nregs * in->bytes == in->wide[0]);
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		uint64_t v = sim_register_read(sim_at(w, in->a), in->wide[0], i);
@@ -304,6 +314,7 @@ void sim_warp_run(sim_warp *w, uint64_t budget)
 	const bool counts = w->program->launch->counts;
 	uint64_t left = budget;
 	for (; left && w->state == WARP_READY; left--) {
+		assert(w->pc >= 0 && w->active && !(w->active & ~w->alive));
 		if (__builtin_expect((size_t)w->pc >= c->n, 0)) {
 			sim_warp_exit(w, w->active);
 			continue;

@@ -29,6 +29,7 @@ static bool touch(const touches *t, uint32_t unit, bool writes)
 {
 	sim_warp *w = t->w;
 	if (unit == UINT32_MAX) return true;
+	assert(unit < w->program->code->units);
 	uint8_t is = w->program->code->matrix_units[unit];
 	if (!is || (!(is & SIM_IS_SUM) && !writes)) return true;
 	bool sum = w->flying[0][unit] != 0;
@@ -166,6 +167,7 @@ static void let_go(sim_program *p, const sim_product *m, uint64_t descriptor, bo
 {
 	const sim_tile t =
 		sim_tile_of(descriptor, of_a ? PRODUCT_M : m->n, m->k, of_a ? m->transposes_a : m->transposes_b);
+	assert(p->nreading >= 2 * t.rows);
 	for (uint32_t i = 0; i < 2 * t.rows; i++) p->reading[(sim_tile_piece(&t, i) - SIM_SHARED_BASE) / 16]--;
 	p->nreading -= 2 * t.rows;
 }
@@ -222,6 +224,7 @@ static bool adds(sim_warp *leader, const sim_instr *in, const sim_product *m, bo
 
 static bool multiply(sim_warp *leader, const sim_instr *in)
 {
+	assert(leader->index % 4 == 0 && in->extra < leader->program->code->nproducts);
 	sim_program *p = leader->program;
 	const sim_product *m = &p->code->products[in->extra];
 	sim_group *g = &p->groups[leader->index / 4];
@@ -263,6 +266,7 @@ bool sim_step_product(sim_warp *w, const sim_instr *in, uint32_t mask)
 		return sim_report(w, in, 0, "all four warps of a warpgroup run the same wgmma",
 			"a warp of a warpgroup comes to this wgmma while another waits at the one at %s", where);
 	}
+	assert(!(g->arrived >> w->index % 4 & 1)); /* it waits, where it has */
 	g->at = in;
 	g->arrived |= UINT32_C(1) << w->index % 4;
 	if (g->arrived != 15) {
@@ -322,6 +326,7 @@ bool sim_step_product_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 			continue;
 		}
 		const sim_product *m = &p->code->products[f.in->extra];
+		assert(w->flying[0][m->units[0]]);
 		for (uint32_t k = 0; k < m->nunits; k++) w->flying[0][m->units[k]]--;
 		for (uint32_t k = 0; m->a_in_registers && k < 4; k++) w->flying[1][f.in->regs[k]]--;
 		release(p, &p->groups[group], f.ticket, w->index % 4);

@@ -32,6 +32,7 @@ static inline sim_tile sim_tile_of(uint64_t descriptor, uint32_t rows, uint32_t 
 /* The shared address of piece i of 2 rows. */
 static inline uint64_t sim_tile_piece(const sim_tile *t, uint32_t i)
 {
+	assert(i < 2 * t->rows);
 	uint32_t row = i / 2, half = i % 2, k = i % t->k, eight = i / t->k, span = t->swizzle;
 	uint64_t a = t->start;
 	if (!t->transposed)

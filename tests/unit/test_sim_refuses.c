@@ -212,6 +212,7 @@ static const struct {
 	/* operands that are something else */
 	{"mov.b64 %rd1, k_param_0+4", "k_param_0 is not declared, or not simulated"},
 	{"mov.b64 {%r1, %r2}, {%r3, %r4}", "the instruction mov.b64 is not simulated"},
+	{"mov.b64 {%h1, %h2, %h3}, %rd1", "the instruction mov.b64 is not simulated"},
 	{"mov.b64 {%r1, 3}, %rd1", "mov.b64: registers were expected"},
 	{"setp.lt.not.f32 %p1, %r1, %r2, %p2", "the instruction setp.lt.not.f32 is not simulated"},
 	{"and.or.pred %p1, %p2, %p3", "the instruction and.or.pred is not simulated"},
