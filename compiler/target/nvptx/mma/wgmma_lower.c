@@ -113,7 +113,7 @@ static void open_shared(product *p, source *s, const ir_op *o, unsigned dim)
 		first = LLVMBuildAdd(l->builder, first, lower_i32(l, s->o->value->def->shared_offset), "");
 	}
 	first = LLVMBuildAdd(l->builder, first, group_offset(p, s, dim), "");
-	assert(s->o->place == WGMMA_RING || (o->shared_offset + s->o->scratch) % WGMMA_ALIGN == 0);
+	assert(s->o->place == WGMMA_MULTIBUFFER || (o->shared_offset + s->o->scratch) % WGMMA_ALIGN == 0);
 	LLVMValueRef at = LLVMBuildPtrToInt(l->builder, lower_shared_address(l, first), l->i32, "");
 	at = LLVMBuildAnd(l->builder, at, lower_i32(l, ADDRESS), "");
 	at = LLVMBuildLShr(l->builder, at, lower_i32(l, 4), "");
