@@ -8,23 +8,31 @@
 
 enum { MOST_INDEX = INT32_MAX / 2 };
 
-/* Is a term at most that?  By its range, or of a loop's counter if the host sees it of the loop's end. */
-static bool below(window *w, const affine_term *t, int64_t most)
+/* Is this bound of a loop's counter, times the factor, at most that?  A number shows it here, anything else the host. */
+static bool bound_fits(window *w, ir_value *bound, int64_t factor, int64_t most)
+{
+	int64_t number, product;
+	if (ir_is_const_int(bound, &number))
+		return !__builtin_mul_overflow(number, factor, &product) && product <= most;
+	affine left = {0}, at = affine_value(bound);
+	if (!affine_of_host(&w->range.context, bound)) return false;
+	affine_add_number(&left, most); /* there is room for two */
+	affine_add(&left, &at, -factor);
+	return int_range_guard(&w->range, &left);
+}
+
+/* Is a term at most that, and, where only the mask excludes what is below 0, at least its negative?  By its range, or by
+ * the bounds of the loop whose counter it is. */
+static bool within(window *w, const affine_term *t, int64_t most, bool below_zero)
 {
 	if (t->natoms != 1 || t->factor < 0) return false;
 	ir_value *v = t->atom[0];
-	uint64_t number;
 	int_bounds b = int_range_of(v);
 	if (b.low >= 0 && (b.high == 0 || t->factor <= most / b.high)) return true;
 	const ir_op *loop = v->def ? NULL : v->block->parent;
 	if (!loop || loop->kind != IR_FOR || v->index > 0) return false;
-	ir_value *end = ir_arg(loop, 1);
-	affine left = {0}, last = affine_value(end);
-	/* what the range does not show of a number is not so: the host need not look */
-	if (ir_is_const(end, &number) || !affine_of_host(&w->range.context, end)) return false;
-	affine_add_number(&left, most); /* there is room for two */
-	affine_add(&left, &last, -t->factor);
-	return int_range_guard(&w->range, &left);
+	if (below_zero && b.low < 0 && !bound_fits(w, ir_arg(loop, 0), -t->factor, most)) return false;
+	return bound_fits(w, ir_arg(loop, 1), t->factor, most);
 }
 
 /* The copy's coordinate has 32 bits, the pointers may have added and multiplied in 64. */
@@ -42,7 +50,8 @@ static bool fits_i32(window *w, const window_side *s)
 	}
 	if ((terms <= 1 && plain) || s->in_i32) return true; /* it is an i32, or the mask has it as one */
 	for (unsigned i = 0; i < s->at.n; i++)
-		if (s->at.term[i].natoms && !below(w, &s->at.term[i], MOST_INDEX / (int64_t)terms)) return false;
+		if (s->at.term[i].natoms && !within(w, &s->at.term[i], MOST_INDEX / (int64_t)terms, s->from_zero))
+			return false;
 	return true;
 }
 

@@ -452,4 +452,23 @@ status 0 "a product of rounds" "$blkrun" --device=sim:sm_90a far.blk $far first=
 status 0 "a product that wraps around" "$blkrun" --device=sim:sm_90a far.blk $far first=32 last=33 back=-4294967296 --check cpu --verbose
 says '^code for any arguments, 0 tensor maps'; says 'check c against .*: good'
 
+# What lies below 0 only the mask excludes: rounds whose index would come out as 0 again in 32 bits.
+cat >back.blk <<'END'
+kernel back(c: *f32, a: *const f16, b: *const f16, M: i32, K: i32, first: i32, last: i32) grid(1) {
+	let i = arange(0, 64);
+	let l = arange(0, 32);
+	var s = zeros([64, 64], f32);
+	for k in range(first, last) {
+		let at = k.to(i64) * 134217728 + l.to(i64);
+		let inside = (i < M)[:, None] & ((at >= 0) & (at < K.to(i64)))[None, :];
+		s = dot(load(a + i[:, None].to(i64) * K + at[None, :], mask = inside), load(b + l[:, None] * 64 + i[None, :]), s);
+	}
+	store(c + i[:, None] * 64 + i[None, :], s);
+}
+END
+status 0 "rounds from below 0" "$blkrun" --device=sim:sm_90a back.blk $far first=-2 last=3 --check cpu --verbose
+says '^code .*, 2 tensor maps'; says 'check c against .*: good'
+status 0 "rounds from far below 0" "$blkrun" --device=sim:sm_90a back.blk $far first=-32 last=2 --check cpu --verbose
+says '^code for any arguments, 0 tensor maps'; says 'check c against .*: good'
+
 finish
