@@ -122,7 +122,8 @@ bool may_alias(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *n
 	if (scalars) return false;
 	bool own = !ir_is_scalar(a) && !ir_is_scalar(b) && ir_same_shape(a->type, b->type) &&
 		   layout_equal(a->layout, b->layout) &&
-		   (layout_injective(a->layout) || (earlier->kind == IR_STORE && now->kind == IR_STORE));
+		   (layout_injective(a->layout) ||
+			   (!ir_touches(earlier, IR_READS_GLOBAL) && !ir_touches(now, IR_READS_GLOBAL)));
 	if (own && a == b && ir_defined_outside(a, around) && !may_alias_itself(c, f, a)) return false;
 	if (own && a->type.elem == b->type.elem && is_aligned_block(c, a) && is_aligned_block(c, b)) return false;
 	origin x[MOST_ORIGINS], y[MOST_ORIGINS];

@@ -62,9 +62,10 @@ static const char *read_column(void *context, const mask_bound *b)
 static bool patch_of(pass_context *c, ir_func *f, const ir_op *o, patch *p)
 {
 	const ir_value *pointer = ir_arg(o, 0);
-	unsigned mask = o->kind == IR_LOAD ? 1 : 2, places = 0;
+	ir_value *mask = ir_mask(o);
+	unsigned places = 0;
 	affine all;
-	if ((o->kind != IR_LOAD && o->kind != IR_STORE) || pointer->type.rank != 2 || o->nargs <= mask) return false;
+	if (ir_is_atomic(o) || pointer->type.rank != 2 || !mask) return false;
 	*p = (patch){.range = {.context = {.pass = c, .func = f, .open_offsets = true}, .at = o},
 		.stride = {.place = -1},
 		.inner = -1};
@@ -85,7 +86,7 @@ static bool patch_of(pass_context *c, ir_func *f, const ir_op *o, patch *p)
 	p->stride.place = -1;
 	p->rows = pointer->type.dim[1 - p->inner];
 	p->columns = pointer->type.dim[p->inner];
-	mask_bounds(&p->range.context, ir_arg(o, mask), read_column, p);
+	mask_bounds(&p->range.context, mask, read_column, p);
 	return p->column.n && !p->range.context.nproducts && affine_add(&p->rest, &p->column, -1);
 }
 

@@ -469,7 +469,7 @@ static unsigned widest(const pass_context *p, const ir_op *o, axis_limit *reason
 {
 	scalar s = ir_arg(o, 0)->type.elem;
 	unsigned bytes = scalar_bytes(s);
-	if (o->kind == IR_LOAD || o->kind == IR_STORE) {
+	if (!ir_is_atomic(o)) {
 		*reason = AXIS_WIDEST;
 		return 16 / bytes;
 	}
@@ -493,7 +493,7 @@ const char *const axis_limit_text[] = {
 unsigned axis_access_width(const pass_context *p, const ir_op *access, unsigned dim, axis_limit *why)
 {
 	const ir_value *pointer = ir_arg(access, 0);
-	unsigned mask_at = access->kind == IR_LOAD ? 1 : access->kind == IR_ATOMIC_CAS ? 3 : 2;
+	const ir_value *mask = ir_mask(access);
 	axis_limit reason;
 	if (pointer->type.rank == 0) {
 		if (why) *why = AXIS_SCALAR;
@@ -504,8 +504,8 @@ unsigned axis_access_width(const pass_context *p, const ir_op *access, unsigned 
 	if (a->contiguity[dim] < width) width = a->contiguity[dim], reason = AXIS_SPREAD;
 	uint64_t aligned = most(1, a->divisibility[dim] / bytes);
 	if (aligned < width) width = aligned, reason = AXIS_UNALIGNED;
-	if (access->nargs > mask_at && axis_get(p, ir_arg(access, mask_at))->constancy[dim] < width) {
-		width = axis_get(p, ir_arg(access, mask_at))->constancy[dim];
+	if (mask && axis_get(p, mask)->constancy[dim] < width) {
+		width = axis_get(p, mask)->constancy[dim];
 		reason = AXIS_MASK;
 	}
 	if (why) *why = reason;

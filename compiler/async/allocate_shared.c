@@ -196,7 +196,7 @@ static void place(const pass_context *c, const ir_func *f, const allocator *a, s
 
 static const char *purpose(const ir_op *o)
 {
-	if (is_atomic(o)) return "handing on what this atomic returns";
+	if (ir_is_atomic(o)) return "handing on what this atomic returns";
 	switch (o->kind) {
 	case IR_REDUCE: return "this reduction";
 	case IR_LOAD:

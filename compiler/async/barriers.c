@@ -129,13 +129,13 @@ static void copied(pending *p, bool read)
 
 static bool touches_changing_memory(const ir_op *o)
 {
-	if (o->kind != IR_LOAD && o->kind != IR_STORE && o->kind != IR_BULK_STORE && !is_atomic(o)) return false;
-	return ir_arg(o, 0)->type.pointer == IR_POINTER;
+	/* Copies read what does not change. */
+	return (ir_accesses(o) || ir_touches(o, IR_WRITES_GLOBAL)) && ir_arg(o, 0)->type.pointer == IR_POINTER;
 }
 
 static int64_t order_of(const ir_op *o)
 {
-	return is_atomic(o) ? ir_get_sem(o) : IR_RELAXED;
+	return ir_is_atomic(o) ? ir_get_sem(o) : IR_RELAXED;
 }
 
 static bool acquires(const ir_op *o)
@@ -150,7 +150,7 @@ static bool releases(const ir_op *o)
 
 static bool writes(const ir_op *o)
 {
-	return o->kind != IR_LOAD;
+	return ir_touches(o, IR_WRITES_GLOBAL);
 }
 
 /* Two atomics that nobody can tell the order of. */
@@ -181,7 +181,7 @@ static bool meet(const placer *p, const access *earlier, const ir_op *now)
 {
 	assert(!earlier->is_shared);
 	/* Copies go on by themselves, whoever began them. */
-	bool copied = earlier->op->kind == IR_BULK_STORE, copies = now->kind == IR_BULK_STORE;
+	bool copied = ir_touches(earlier->op, IR_COPIES), copies = ir_touches(now, IR_COPIES);
 	if (copied || copies) return may_alias(p->context, p->func, earlier->op, now, earlier->around);
 	if (acquires(earlier->op) || releases(now)) return !by_thread_0(earlier->op, now);
 	if (!earlier->writes && !writes(now)) return false;
@@ -219,7 +219,7 @@ static bool has_barrier(const ir_op *o, bool in_warps)
 /* A copy that thread 0 began, and an access that it makes itself. */
 static bool both_by_thread_0(const ir_op *copy, const ir_op *now)
 {
-	return copy->kind == IR_BULK_STORE && !ir_get_by_warps(copy) && (now->kind == IR_STORE || is_atomic(now)) &&
+	return copy->kind == IR_BULK_STORE && !ir_get_by_warps(copy) && (now->kind == IR_STORE || ir_is_atomic(now)) &&
 	       ir_is_scalar(ir_arg(now, 0));
 }
 

@@ -116,8 +116,9 @@ static void load_ahead(ahead *a, ir_op *load)
  * have been read. */
 static bool passable(const ir_op *o)
 {
-	return !o->nregions && (ir_has(o, IR_PURE | IR_READS) || o->kind == IR_MBARRIER_ARRIVE ||
-				       o->kind == IR_MBARRIERS_END || o->kind == IR_MULTIBUFFER_END);
+	return !o->nregions &&
+	       (ir_has(o, IR_PURE) || (ir_touches(o, IR_READS) && !ir_touches(o, IR_EFFECTS)) ||
+		       o->kind == IR_MBARRIER_ARRIVE || o->kind == IR_MBARRIERS_END || o->kind == IR_MULTIBUFFER_END);
 }
 
 static void lift(pass_context *c, ir_func *f, ir_op *wait)

@@ -294,7 +294,7 @@ uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
 		if (!bulk_shape_of(load ? o->results[0]->type : ir_arg(o, 1)->type, &s)) return 0;
 		return s.bytes + (load ? BULK_BARRIER_BYTES : 0);
 	}
-	if (is_atomic(o)) return o->results[0]->uses ? handed_on_bytes(f, o) : 0;
+	if (ir_is_atomic(o)) return o->results[0]->uses ? handed_on_bytes(f, o) : 0;
 	if (o->kind == IR_CONVERT_LAYOUT) {
 		layout_plan plan;
 		const ir_value *from = ir_arg(o, 0);

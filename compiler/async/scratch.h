@@ -97,11 +97,6 @@ bool scalar_load_needs_broadcast(const ir_op *);
 /* A volatile load of a tile of which several threads hold copies: other programs may write while it runs, so each
  * element is read by one thread, and all copies are of that one value. */
 bool tile_load_needs_sharing(const ir_op *);
-/* An atomic operation, which acts once an element whoever holds copies of it. */
-static inline bool is_atomic(const ir_op *o)
-{
-	return o->kind == IR_ATOMIC_RMW || o->kind == IR_ATOMIC_CAS;
-}
 
 /* The conversion that a multibuffer's slots are the scratch of: from the copying threads to those that read.  False:
  * nobody reads.  Of a multibuffer for wgmma only the storing half. */

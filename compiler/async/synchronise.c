@@ -89,8 +89,7 @@ static bool is_committed_later(const ir_op *o)
 static void find_accesses(ir_op *o, void *context)
 {
 	bool *found = context;
-	bool accesses = o->kind == IR_LOAD || o->kind == IR_STORE || is_atomic(o);
-	*found |= accesses && ir_arg(o, 0)->type.pointer == IR_POINTER;
+	*found |= ir_accesses(o) && ir_arg(o, 0)->type.pointer == IR_POINTER;
 }
 
 /* Where threads themselves access memory that changes, a copy is fenced from that too, which takes the time of a fence

@@ -115,12 +115,6 @@ static void blame(search *s, const ir_value *v, uint64_t wanted)
 	}
 }
 
-static const ir_value *mask_of(const ir_op *o)
-{
-	unsigned at = o->kind == IR_LOAD ? 1 : 2; /* a compare and swap is never wider */
-	return o->nargs > at ? ir_arg(o, at) : NULL;
-}
-
 /* The comparisons of a mask. */
 static void blame_mask(search *s, const ir_value *v, uint64_t wanted)
 {
@@ -144,7 +138,7 @@ static void find_factors(search *s, const ir_value *v)
 	const ir_op *o = v->def;
 	if (!o || s->steps++ > MAX_STEPS || ir_is_scalar(v)) return;
 	if (o->kind == IR_LOAD) s->from_memory = true;
-	if (ir_has(o, IR_READS | IR_WRITES)) return;
+	if (ir_touches(o, IR_READS | IR_EFFECTS)) return;
 	if (o->kind == IR_MUL || o->kind == IR_DIV || o->kind == IR_REM)
 		for (unsigned i = 0; i < 2; i++) {
 			const ir_value *x = ir_arg(o, i);
@@ -186,7 +180,7 @@ static const char *of_alignment(search *s, const ir_op *o, unsigned bytes, const
 		text_printf(&out, "%soffsets come from memory", more);
 	else if (s->computed && !s->constant)
 		text_printf(&out, "%san offset is computed", more);
-	if (s->n && mask_of(o)) blame_mask(s, mask_of(o), 16 / scalar_bytes(ir_arg(o, 0)->type.elem));
+	if (s->n && ir_mask(o)) blame_mask(s, ir_mask(o), 16 / scalar_bytes(ir_arg(o, 0)->type.elem));
 	*promise = put_promise(s, s->pass->arena, "%16");
 	return out.at;
 }
@@ -194,7 +188,7 @@ static const char *of_alignment(search *s, const ir_op *o, unsigned bytes, const
 static const char *of_mask(search *s, const ir_op *o, unsigned elements, const char **promise)
 {
 	text out = {.arena = s->pass->arena};
-	blame_mask(s, mask_of(o), elements);
+	blame_mask(s, ir_mask(o), elements);
 	text_puts(&out, "the mask may change inside the access");
 	if (s->n) {
 		text_puts(&out, ": ");

@@ -49,7 +49,7 @@ static const char *caching_of(recorder *r, const ir_op *o)
 {
 	static const char *const evict_names[] = {NULL, "evict first", "evict normal", "evict last"};
 	text out = {.arena = r->arena};
-	if (is_atomic(o)) return NULL;
+	if (ir_is_atomic(o)) return NULL;
 	bool load = o->kind == IR_LOAD;
 	if (load && ir_get_volatile(o)) text_puts(&out, "volatile");
 	if (load && !ir_get_volatile(o) && ir_arg(o, 0)->type.pointer == IR_CONST_POINTER) text_puts(&out, "read-only");
@@ -64,7 +64,6 @@ static void record_access(recorder *r, const ir_op *o, explain_row *row)
 {
 	const ir_value *pointer = ir_arg(o, 0);
 	const layout *l = pointer->layout;
-	unsigned mask = o->kind == IR_LOAD ? 1 : o->kind == IR_ATOMIC_CAS ? 3 : 2;
 	access_plan plan = access_plan_make(r->pass, o);
 	unsigned bytes = scalar_bytes(pointer->type.elem);
 	row->name = explain_base(r->func, pointer);
@@ -73,14 +72,14 @@ static void record_access(recorder *r, const ir_op *o, explain_row *row)
 	row->accesses =
 		l ? (layout_registers(l) >> __builtin_popcount(layout_free_mask(l, LAYOUT_REG))) / plan.width : 1;
 	row->warp_bytes = l ? warp_run(r->pass, pointer, &plan) * bytes : 0;
-	row->masked = o->nargs > mask;
-	bool acts = o->kind != IR_LOAD;
+	row->masked = ir_mask(o) != NULL;
+	bool acts = ir_touches(o, IR_WRITES_GLOBAL);
 	row->once = !l && (acts || scalar_load_needs_broadcast(o));
 	row->owners = (l && acts && (layout_free_mask(l, LAYOUT_LANE) || layout_free_mask(l, LAYOUT_WARP))) ||
 		      tile_load_needs_sharing(o);
 	row->why = explain_blame(r->pass, r->func, o, &row->promise);
 	row->caching = caching_of(r, o);
-	bool hands_on = scalar_load_needs_broadcast(o) || (is_atomic(o) && o->results[0]->uses && !l);
+	bool hands_on = scalar_load_needs_broadcast(o) || (ir_is_atomic(o) && o->results[0]->uses && !l);
 	if (hands_on && r->func->num_warps > 1)
 		row->barriers = 1;
 	else if (hands_on)

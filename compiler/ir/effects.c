@@ -71,18 +71,17 @@ static void follow_operation(trace *t, const ir_op *o, unsigned way)
 	case IR_POPCOUNT: break; /* an offset */
 	case IR_PTR_ADD:
 	case IR_GATHER: follow(t, ir_arg(o, 0), way); break;
-	case IR_MULTIBUFFER_READ: follow_copies(t, ir_arg(o, 0)); break;
 	case IR_LOAD:
 		follow(t, ir_arg(o, 0), TO_ADDRESS);
-		if (o->nargs > 2) follow(t, ir_arg(o, 2), way);
+		if (o->nargs > 2) follow(t, ir_arg(o, 2), way); /* other */
 		break;
-	case IR_TENSOR_LOAD:
-	case IR_BULK_LOAD:
-	case IR_ATOMIC_RMW:
-	case IR_ATOMIC_CAS: follow(t, ir_arg(o, 0), TO_ADDRESS); break;
 	default:
 		if (ir_has(o, IR_PURE))
 			follow_all(t, o, way);
+		else if (ir_touches(o, IR_READS_GLOBAL))
+			follow(t, ir_arg(o, ir_pointer_at(o)), TO_ADDRESS);
+		else if (ir_touches(o, IR_READS_SHARED))
+			follow_copies(t, ir_arg(o, 0));
 		else
 			t->lost = true;
 	}
@@ -128,9 +127,10 @@ static void note_access(trace *t, const ir_value *pointer, bool writes)
 
 static void visit(ir_op *o, void *context)
 {
-	if (!ir_has(o, IR_READS | IR_WRITES) || o->kind == IR_PRINT) return;
+	if (!ir_touches(o, IR_GLOBAL)) return;
 	for (unsigned i = 0; i < o->nargs; i++)
-		if (ir_arg(o, i)->type.pointer) note_access(context, ir_arg(o, i), i == 0 && ir_has(o, IR_WRITES));
+		if (ir_arg(o, i)->type.pointer)
+			note_access(context, ir_arg(o, i), i == ir_pointer_at(o) && ir_touches(o, IR_WRITES_GLOBAL));
 }
 
 /* Addresses that the kernel has stored itself may be any; what is written through an address may be any buffer. */
@@ -165,6 +165,7 @@ ir_effects ir_find_effects(const ir_func *f)
 
 bool ir_is_repeatable(const ir_op *o)
 {
-	if (o->kind == IR_LOAD) return ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !ir_get_volatile(o);
+	if (ir_has_attribute(o, IR_ATTR_volatile))
+		return ir_arg(o, ir_pointer_at(o))->type.pointer == IR_CONST_POINTER && !ir_get_volatile(o);
 	return ir_has(o, IR_PURE) && !o->nregions;
 }

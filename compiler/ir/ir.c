@@ -11,23 +11,33 @@ enum { /* ops.def writes the flags without their prefix */
 	COMMUTES = IR_COMMUTES,
 	SHAPE = IR_SHAPE,
 	MATH = IR_MATH,
-	READS = IR_READS,
-	WRITES = IR_WRITES,
 	CONTROL = IR_CONTROL,
 	TERMINATOR = IR_TERMINATOR,
 	TILE = IR_TILE,
 	MAPPED = IR_MAPPED,
 	BUILTIN = IR_BUILTIN,
 	ANY = IR_ANY,
+	NOTHING = IR_NOTHING, /* and what it says of memory */
+	READS_GLOBAL = IR_READS_GLOBAL,
+	WRITES_GLOBAL = IR_WRITES_GLOBAL,
+	READS_SHARED = IR_READS_SHARED,
+	WRITES_SHARED = IR_WRITES_SHARED,
+	COPIES = IR_COPIES,
+	ORDERS = IR_ORDERS,
+	ACTS = IR_ACTS,
 };
 
 #define A(name) (UINT64_C(1) << IR_ATTR_##name)
+#define POINTER(operand) ((operand) << IR_POINTER_SHIFT)
+#define MASK(operand) ((operand) << IR_MASK_SHIFT)
 const ir_op_info ir_ops[IR_KIND_COUNT] = {
-#define OP(e, name, args, results, regions, flags, types, layouts, attributes, meaning)                                \
-	{name, args, results, regions, flags, IR_LAYOUTS_##layouts, attributes, meaning},
+#define OP(e, name, args, results, regions, flags, types, layouts, memory, attributes, meaning)                        \
+	{name, args, results, regions, flags, IR_LAYOUTS_##layouts, memory, attributes, meaning},
 #include "ops.def"
 #undef OP
 };
+#undef MASK
+#undef POINTER
 #undef A
 
 const char *const ir_combine_names[] = {"sum", "prod", "max", "min", "xor", "all", "any", "custom"};

@@ -62,10 +62,8 @@ enum {               /* ir_op_info.flags */
 	IR_FREE = 2, /* cheap enough to recompute in any layout instead of converting */
 	IR_ELEMENTWISE = 4,
 	IR_COMMUTES = 8,
-	IR_SHAPE = 16,   /* moves elements, computes nothing */
-	IR_MATH = 32,    /* elementary function */
-	IR_READS = 64,   /* reads memory */
-	IR_WRITES = 128, /* writes memory or has another effect */
+	IR_SHAPE = 16, /* moves elements, computes nothing */
+	IR_MATH = 32,  /* elementary function */
 	IR_CONTROL = 256,
 	IR_TERMINATOR = 512,
 	IR_TILE = 1024,   /* stands at the tile level only */
@@ -73,6 +71,22 @@ enum {               /* ir_op_info.flags */
 	IR_BUILTIN =
 		4096, /* elementwise, and the language has a built-in function of its name that is no more than it */
 	IR_ANY = 255, /* in args, results, regions */
+};
+
+enum { /* ir_op_info.memory: the column `memory` of ops.def, whose head says what they are */
+	IR_NOTHING = 0,
+	IR_READS_GLOBAL = 1,
+	IR_WRITES_GLOBAL = 2,
+	IR_READS_SHARED = 4,
+	IR_WRITES_SHARED = 8,
+	IR_COPIES = 16,
+	IR_ORDERS = 32,
+	IR_ACTS = 64,
+	IR_GLOBAL = IR_READS_GLOBAL | IR_WRITES_GLOBAL,
+	IR_READS = IR_READS_GLOBAL | IR_READS_SHARED,
+	IR_EFFECTS = IR_WRITES_GLOBAL | IR_WRITES_SHARED | IR_ORDERS | IR_ACTS, /* what keeps an unused operation */
+	IR_POINTER_SHIFT = 8,                                                   /* which operand, 4 bits each */
+	IR_MASK_SHIFT = 12,
 };
 
 /* Rules of layouts: the column `layouts` of ops.def, whose head says what they are. */
@@ -124,6 +138,7 @@ typedef struct ir_op_info {
 	uint8_t args, results, regions;
 	uint16_t flags;
 	ir_layouts layouts;
+	uint16_t memory;
 	uint64_t attributes; /* bit a: it has attribute a */
 	const char *meaning;
 } ir_op_info;
@@ -320,9 +335,30 @@ static inline bool ir_has(const ir_op *o, unsigned flag)
 {
 	return (ir_ops[o->kind].flags & flag) != 0;
 }
+/* Of the column `memory`: any of these. */
+static inline bool ir_touches(const ir_op *o, unsigned how)
+{
+	return (ir_ops[o->kind].memory & how) != 0;
+}
 static inline ir_value *ir_arg(const ir_op *o, unsigned i)
 {
 	return o->args[i]->value;
+}
+/* Through which global memory is touched. */
+static inline unsigned ir_pointer_at(const ir_op *o)
+{
+	return ir_ops[o->kind].memory >> IR_POINTER_SHIFT & 15;
+}
+/* Of an access; null: it has none. */
+static inline ir_value *ir_mask(const ir_op *o)
+{
+	unsigned at = ir_ops[o->kind].memory >> IR_MASK_SHIFT & 15;
+	return at && o->nargs > at ? ir_arg(o, at) : NULL;
+}
+/* Global memory, by the threads themselves. */
+static inline bool ir_accesses(const ir_op *o)
+{
+	return ir_touches(o, IR_GLOBAL) && !ir_touches(o, IR_COPIES);
 }
 static inline ir_value *ir_result(ir_op *o)
 {
@@ -367,6 +403,16 @@ typedef int64_t ir_attr_text, ir_attr_map; /* ir_op.text and ir_op.map hold them
 	}
 #include "attributes.def"
 #undef ATTR
+
+/* Acts once an element, whoever holds copies of it. */
+static inline bool ir_is_atomic(const ir_op *o)
+{
+	return ir_has_attribute(o, IR_ATTR_sem);
+}
+static inline bool ir_is_volatile(const ir_op *o)
+{
+	return ir_has_attribute(o, IR_ATTR_volatile) && ir_get_volatile(o);
+}
 
 /* Walks every operation, outer before inner, in program order.  `visit` may erase the operation it is given. */
 void ir_walk(ir_block *, void (*visit)(ir_op *, void *), void *context);

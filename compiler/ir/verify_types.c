@@ -277,7 +277,7 @@ static bool block_args_match(const ir_block *b, unsigned from, ir_value *const *
 static bool without_effect(const ir_block *b)
 {
 	for (const ir_op *o = b->first; o; o = o->next) {
-		if (ir_has(o, IR_READS | IR_WRITES)) return false;
+		if (ir_touches(o, IR_READS | IR_EFFECTS)) return false;
 		for (unsigned r = 0; r < o->nregions; r++)
 			if (!without_effect(o->regions[r])) return false;
 	}

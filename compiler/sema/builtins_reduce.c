@@ -225,7 +225,7 @@ static void check_region_op(ir_op *o, void *context)
 		ir_erase(o);
 		return;
 	}
-	if (ir_has(o, IR_READS | IR_WRITES)) r->problem = "accesses memory or has another effect";
+	if (ir_touches(o, IR_READS | IR_EFFECTS)) r->problem = "accesses memory or has another effect";
 	for (unsigned i = 0; i < o->nresults; i++)
 		if (o->results[i]->type.rank) r->problem = "makes tiles of its own";
 }

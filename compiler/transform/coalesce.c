@@ -91,8 +91,7 @@ static void choose(coalesce *c, coalesce_class *k)
 static void collect(ir_op *o, void *context)
 {
 	coalesce *c = context;
-	bool atomic = is_atomic(o);
-	if ((o->kind != IR_LOAD && o->kind != IR_STORE && !atomic) || ir_is_scalar(ir_arg(o, 0))) return;
+	if (!ir_accesses(o) || ir_is_scalar(ir_arg(o, 0))) return;
 	ir_type pointer = ir_arg(o, 0)->type;
 	uint8_t order[IR_MAX_RANK];
 	dimension_order(axis_get(c->context, ir_arg(o, 0)), pointer.rank, order);
@@ -100,9 +99,9 @@ static void collect(ir_op *o, void *context)
 	coalesce_class *k = find(c, pointer, order, operand);
 	if (!k) k = add(c, pointer, order, operand);
 	unsigned lg = lg2(axis_access_width(c->context, o, order[0], NULL));
-	if (atomic && axis_get(c->context, ir_arg(o, 0))->contiguity[order[0]] == 1) return; /* scattered */
+	if (ir_is_atomic(o) && axis_get(c->context, ir_arg(o, 0))->contiguity[order[0]] == 1) return; /* scattered */
 	if (lg > k->lg_widest) k->lg_widest = (uint8_t)lg;
-	if (o->kind != IR_LOAD && lg < k->lg_store) k->lg_store = (uint8_t)lg;
+	if (ir_touches(o, IR_WRITES_GLOBAL) && lg < k->lg_store) k->lg_store = (uint8_t)lg;
 	k->bytes += ir_elements(pointer) * scalar_bytes(pointer.elem);
 }
 

@@ -21,8 +21,7 @@ static void mark(dce *d, ir_value *v)
 
 static bool has_effect(const ir_op *o)
 {
-	if (o->kind == IR_LOAD) return ir_get_volatile(o);
-	return ir_has(o, IR_WRITES);
+	return ir_touches(o, IR_EFFECTS) || ir_is_volatile(o);
 }
 
 /* True where the operation itself must stay: an effect in it or in its regions. A while may loop for ever: it stays if

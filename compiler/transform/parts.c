@@ -287,7 +287,7 @@ static ir_value *of_hint(cut *c, ir_value *v, unsigned axis, unsigned depth)
 
 static bool writes(const ir_op *o)
 {
-	if (ir_has(o, IR_WRITES)) return o->kind != IR_ASSUME && o->kind != IR_ASSERT && o->kind != IR_PRINT;
+	if (ir_touches(o, IR_EFFECTS & ~IR_ACTS)) return true;
 	for (unsigned r = 0; r < o->nregions; r++)
 		for (const ir_op *p = o->regions[r]->first; p; p = p->next)
 			if (writes(p)) return true;
@@ -636,7 +636,7 @@ static void try_consumer(parts *p, ir_op *o)
 {
 	ir_type t = ir_arg(o, 0)->type;
 	cut c = {.parts = p, .consumer = o};
-	c.distinct = ir_has(o, IR_WRITES) && !may_alias_itself(p->pass, p->func, ir_arg(o, 0));
+	c.distinct = ir_touches(o, IR_WRITES_GLOBAL) && !may_alias_itself(p->pass, p->func, ir_arg(o, 0));
 	for (uint64_t count = per_thread(p, t) / PART; count > 1 && per_thread(p, t) / count <= LONGEST; count /= 2)
 		for (unsigned axis = 0; axis < t.rank; axis++)
 			if (t.dim[axis] >= count && try_cut(&c, (uint32_t)count, axis)) return;

@@ -96,8 +96,7 @@ static LLVMValueRef element(cpu_emitter *e, const ir_op *o, LLVMValueRef *args)
 
 static LLVMValueRef masked_element(cpu_emitter *e, const ir_op *o, LLVMValueRef *args)
 {
-	unsigned last = o->kind == IR_ATOMIC_CAS ? 3 : 2;
-	LLVMValueRef mask = cpu_bounds(e, o, args[0], o->nargs > last ? args[last] : NULL);
+	LLVMValueRef mask = cpu_bounds(e, o, args[0], ir_mask(o) ? args[o->nargs - 1u] : NULL);
 	if (!mask) return element(e, o, args);
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(e->builder), inside = cpu_block(e, "atomic"), join;
 	LLVMValueRef branch = LLVMBuildCondBr(e->builder, mask, inside, inside);

@@ -158,9 +158,9 @@ static LLVMValueRef describe(cpu_emitter *e, const cpu_access *a)
 {
 	const char *file = a->op->at.file ? a->op->at.file->name : "";
 	uint32_t line = *file ? source_locate(e->arena, a->op->at).line : 0;
-	uint32_t kind = a->op->kind == IR_LOAD    ? BLK_CPU_READS
-			: a->op->kind == IR_STORE ? BLK_CPU_WRITES
-						  : BLK_CPU_UPDATES;
+	uint32_t kind = !ir_touches(a->op, IR_WRITES_GLOBAL) ? BLK_CPU_READS
+			: ir_touches(a->op, IR_READS_GLOBAL) ? BLK_CPU_UPDATES
+							     : BLK_CPU_WRITES;
 	if (!ir_is_scalar(ir_arg(a->op, 0))) kind |= BLK_CPU_TILE;
 	LLVMValueRef name = constant(e, LLVMConstStringInContext2(e->context, file, strlen(file), false), "file");
 	LLVMValueRef fields[] = {name, cpu_int(e, SCALAR_U32, line), cpu_int(e, SCALAR_U32, a->bytes),

@@ -141,7 +141,7 @@ static void number(cpu_plan *p, const ir_block *b, uint32_t *position, uint32_t 
 		q->epoch = *epoch;
 		set_cost(p, o);
 		for (unsigned r = 0; r < o->nregions; r++) number(p, o->regions[r], position, epoch);
-		if (ir_has(o, IR_WRITES)) ++*epoch;
+		if (ir_touches(o, IR_EFFECTS)) ++*epoch;
 		q->end = o->nregions ? ++*position : q->position;
 	}
 }
@@ -294,7 +294,7 @@ static bool may_join(cpu_plan *p, const ir_op *o, cpu_value_plan *v)
 
 static bool has_effect(const ir_op *o)
 {
-	return ir_has(o, IR_WRITES | IR_CONTROL | IR_TERMINATOR) || (o->kind == IR_LOAD && ir_get_volatile(o));
+	return ir_has(o, IR_CONTROL | IR_TERMINATOR) || ir_touches(o, IR_EFFECTS) || ir_is_volatile(o);
 }
 
 /* The carried value of a loop that this dot adds to and nobody else sees: the sum grows where it lies. */
