@@ -89,7 +89,7 @@ static ir_value *address(const host_values *h, ir_value *v, unsigned depth, text
 	if (v->def->kind != IR_PTR_ADD) return NULL;
 	ir_value *root = address(h, ir_arg(v->def, 0), depth + 1, out);
 	text_puts(out, " ");
-	if (!root || !value(h, ir_arg(v->def, 1), 0, out)) return NULL;
+	if (!value(h, ir_arg(v->def, 1), 0, out)) return NULL;
 	text_printf(out, " %u * +", scalar_bytes((scalar)v->type.elem));
 	return root;
 }

@@ -135,7 +135,7 @@ static int_bounds converted(const ir_op *o, int_bounds a)
 {
 	scalar from = (scalar)ir_arg(o, 0)->type.elem, to = (scalar)o->results[0]->type.elem;
 	bool unknown = from == SCALAR_U64 && a.high == INT64_MAX; /* as large as 2^64 - 1 */
-	if (ir_arg(o, 0)->type.pointer || scalar_is_float(from) || unknown) return int_range_of_type(to);
+	if (scalar_is_float(from) || unknown) return int_range_of_type(to);
 	return fitted(a, to, true);
 }
 

@@ -525,7 +525,7 @@ static ir_value *demand(assigner *a, ir_value *v, const layout *l)
 		ir_value **operands = a->operands[w->value->id];
 		ir_value *wanted = NULL;
 		const layout *mapping = NULL;
-		for (; w->next < w->op->nargs && !wanted; w->next++) {
+		for (; w->next < w->op->nargs; w->next++) {
 			ir_value *operand = operands[w->next];
 			if (ir_is_scalar(operand)) continue;
 			mapping = pulled_back(a, w->op, w->mapping, w->next);

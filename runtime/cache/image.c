@@ -47,7 +47,7 @@ static bool mapped_path(uintptr_t address, char *path, size_t room)
 	size_t size = 0;
 	bool found = false;
 	FILE *f = fopen("/proc/self/maps", "re");
-	while (f && !found && getline(&line, &size, f) > 0) {
+	while (f && getline(&line, &size, f) > 0) {
 		line[strcspn(line, "\n")] = 0;
 		if (!line_holds(line, address, &file)) continue;
 		found = copy_path(file, path, room);

@@ -492,8 +492,8 @@ static unsigned writers_of(
 static bool is_next(const sim_mark *m, const sim_mark *next)
 {
 	assert(m->bytes && next->bytes);
-	unsigned size = (unsigned)__builtin_popcount(next->bytes), end = 32 - (unsigned)__builtin_clz(m->bytes);
-	return size <= 2 && (unsigned)__builtin_ctz(next->bytes) == end && m->program == next->program &&
+	unsigned end = 32 - (unsigned)__builtin_clz(m->bytes);
+	return (unsigned)__builtin_ctz(next->bytes) == end && m->program == next->program &&
 	       m->clock == next->clock && m->pc == next->pc && of_byte(m, end - 1).thread + 1 == next->thread;
 }
 

@@ -1,18 +1,11 @@
 #!/bin/sh
 # usage: device.sh BUILD [SUITE]      The device suites, or one, on cpu, on the simulator, and on the GPU where there is one.
-# A simulated case costs one more compile, so of the large suites only some run there: the words are in their names.
 # Those with asynchronous copies run there twice, with data landing at the earliest and at the latest moment (docs/sim.md).
 . "$(dirname "$0")/../lib.sh"
 build=$1
-part() { # suite
+part() { # suite: where a whole one takes a minute on the simulator, words of the cases that run there
 	case $1 in
-	elementwise) echo "cast div exp .f16 .i16 umulhi" ;;
-	types) echo "bool constant.u meet chain.i32 chain.f8" ;;
-	scans) echo "sort histogram gather" ;;
-	shapes) echo "asm join gather" ;;
-	tiles) echo "reduce argmax tensor" ;;
-	tensors) echo "copy.f nn tn" ;;
-	clusters) echo "second." ;;
+	scans) echo "sort topk cumsum.f32 cumsum_reverse. cumprod last_reverse. affine.i32 affine_reverse.i64 flip. both. carry mixed rows turns" ;;
 	esac
 }
 # What sm_90a does in its own way: bulk copies by tensor maps, wgmma, and instructions that it alone has.

@@ -185,6 +185,9 @@ static void test_inverse(void **state)
 	layout half = parse("reg (1) lane (1)(2)(4)(0)(0) warp ()", tile(1, 16, 0, 0));
 	assert_false(layout_invert_and_compose(&half, &l, &m));
 	assert_false(layout_nearest_source(&half, &l, &m));
+	/* tiles of other sizes, although every element of the one is somewhere in the other */
+	layout eight = parse("reg () lane (1)(2)(4)(0)(0) warp ()", tile(1, 8, 0, 0));
+	assert_false(layout_invert_and_compose(&l, &eight, &m));
 }
 
 /* T7: the bytes that a swizzle moves, by the address formula. */

@@ -407,6 +407,8 @@ static void test_integer_values(void **state)
 		{"1 next_pow2", 1},
 		{"5 next_pow2", 8},
 		{"1024 next_pow2", 1024},
+		{"4611686018427387904 next_pow2", INT64_C(1) << 62},
+		{"4611686018427387905 next_pow2", INT64_MIN}, /* 2^63, as its 64 bits are read */
 		{"num_sms", 132},
 		{"num_sms 2 *", 264},
 		{"9223372036854775807 1 +", INT64_MIN},

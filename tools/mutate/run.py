@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests against each drawn mutant; see docs/proof.md.
 
-usage: run.py FOLDER [--jobs=N] [--seconds=N] [--first=N] [--slow=SECONDS] [--tests=NAME,NAME] [--again] [--known] [--keep] [--report]
+usage: run.py FOLDER [--jobs=N] [--seconds=N] [--first=N] [--slow=SECONDS] [--most=SECONDS] [--tests=NAME,NAME] [--again] [--known] [--keep] [--report]
 --seconds: no new mutant is begun after so many; --first: only the first N of those drawn; --tests: only by these, traced anew: those that
 are new or have changed; --again: those that survived too, after new tests; --known: those that KILLERS names count as killed without a run;
 --keep: KILLERS is written; --report: only the report.
@@ -10,7 +10,8 @@ In: what prepare.py wrote to FOLDER, built.
 Out: FOLDER/verdicts.jsonl, a line a mutant (a run goes on where an earlier one stopped), and the report on standard output.
 
 The tests first run once with tracing, which says which test reaches which mutant in a way that changes a value; then each
-mutant, in the order in which they were drawn, is run by the tests that reach it, the quickest first, until one fails.
+mutant, in the order in which they were drawn, is run by the tests that reach it, those that failed on
+others of its file and the quickest first, until one fails.
 """
 import collections
 import concurrent.futures
@@ -29,6 +30,11 @@ KILLERS = "tools/mutate/killers.txt"  # which test failed on which mutant, of ea
 SLOW = 30  # tests of more seconds are left out, unless --slow says so
 # Scripts that judge what is compiled and run; the others run the same code through other doors, or much longer.
 SCRIPTS = ["golden/run.sh", "golden/counters.sh", "golden/ptx.sh", "run/sim.sh", "run/passes.sh", "run/explain.sh", "run/cli.sh", "run/blkrun.sh", "run/tune.sh"]
+# Device suites go in parts, so that what fails is soon found: words of their cases' names (tests/run/device.sh).
+PARTS = {"scans": ["sort.i", "sort.f", "sort.u", "sort_descending.", "topk_1.", "topk_8.", "topk_half.", "topk_all.", "cumsum.", "cumsum_reverse.", "cumprod", "affine.",
+                   "affine_reverse.", "last.", "last_reverse.", "flip.", "both.", "carry mixed rows turns"],
+         "dot": ["tile.f16.", "tile.bf16.", "tile.tf32", "tile.ieee", "tile.i8.", "tile.e", "tile.f64.", "pairs.", "batch.", "zeros.", "loop.", "stages.", "form."]}
+LATE = ["dot", "clusters", "tensors", "windows", "atomics"]  # once more with data that lands at the latest moment
 # These watch the clock: a failure counts when it happens twice.
 CLOCK = {"test_tune", "test_bench", "run/tune.sh"}
 MEMORY, FILE = 8 << 30, 1 << 30  # what a mutant may take
@@ -63,8 +69,12 @@ def tests(tree):
         if os.path.exists(f"{tree}/tests/{script}"):
             found[script] = ["sh", f"tests/{script}", "build"]
     for suite in sorted(os.listdir(f"{tree}/build/device")) if os.path.isdir(f"{tree}/build/device") else []:
-        if "." not in suite:
-            found[f"device/{suite}"] = ["sh", "tests/run/device.sh", "build", suite]
+        for part in PARTS.get(suite, [""]) if "." not in suite else []:
+            name = f"device/{suite}{'/' if part else ''}{part.split(' ')[0]}"
+            for device in ["cpu", "sim", "sim:sm_90a"]:
+                found[f"{name}@{device}"] = [f"build/device/{suite}", f"--device={device}", *part.split()]
+                if device != "cpu" and suite in LATE:
+                    found[f"{name}@{device}:late"] = [f"build/device/{suite}", f"--device={device}", "--sim-seed=1", *part.split()]
     return found
 
 
@@ -109,7 +119,7 @@ def trace(folder, jobs, commands, anew, slow):
     def one(item):
         name, command = item
         notes = f"{folder}/trace.{name.replace('/', '-')}"
-        most = 30 + 4 * slow
+        most = 5 + 2 * slow
         how, seconds = attempt(folder, command, "trace", most, trace=notes)
         if how and how != "time":  # tracing opens a file and takes its time: that a test notices it does not make it useless
             how, seconds = attempt(folder, command, 0, most)
@@ -141,12 +151,14 @@ def keep_killers(verdicts):
     os.rename(KILLERS + ".new", KILLERS)
 
 
-def judge(folder, commands, only, reached, slow, first, mutant):
+def judge(folder, commands, only, reached, slow, most, first, fame, mutant):
     number, start = mutant["n"], time.time()
     reaching = [t for t in commands if t in reached and not reached[t]["failed"] and reached[t]["seconds"] <= slow and number in reached[t]["set"]]
-    reaching.sort(key=lambda t: (t != first.get(mutant["id"]), reached[t]["seconds"]))
+    reaching.sort(key=lambda t: (t != first.get(mutant["id"]), (0.1 + reached[t]["seconds"]) / (1 + fame[mutant["file"], t])))
     for test in [t for t in reaching if not only or t in only]:
         seconds = reached[test]["seconds"]
+        if time.time() - start + seconds > most:
+            continue
         for again in range(2 if test in CLOCK else 1):
             how, _ = attempt(folder, commands[test], number, 30 + 10 * seconds, int(3 + 4 * seconds))
             if not how:
@@ -179,6 +191,7 @@ def main(arguments):
     folder = os.path.abspath([w for w in arguments if not w.startswith("--")][0])
     jobs = int(options.get("jobs", os.cpu_count()))
     slow = float(options.get("slow", SLOW))
+    most = float(options.get("most", 1e9))
     end = time.time() + float(options.get("seconds", 1e9))
     mutants = sorted(json.load(open(f"{folder}/mutants.json")), key=lambda m: m["rank"])[:int(options.get("first", 1 << 30))]
     path = f"{folder}/verdicts.jsonl"
@@ -196,9 +209,12 @@ def main(arguments):
             what["set"] = set(what["reached"])
         with open(path, "a") as out, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
 
+            # How often a test failed on another mutant of a file.
+            fame = collections.Counter((m["file"], verdicts[m["id"]]["by"]) for m in mutants if verdicts.get(m["id"], {}).get("by"))
+
             def one(mutant):
                 if time.time() < end:
-                    v = judge(folder, commands, only, reached, slow, first, mutant)
+                    v = judge(folder, commands, only, reached, slow, most, first, fame, mutant)
                     with lock:
                         verdicts[v["id"]] = v
                         print(json.dumps(v), file=out, flush=True)
