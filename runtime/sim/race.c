@@ -493,8 +493,8 @@ static bool is_next(const sim_mark *m, const sim_mark *next)
 {
 	assert(m->bytes && next->bytes);
 	unsigned end = 32 - (unsigned)__builtin_clz(m->bytes);
-	return (unsigned)__builtin_ctz(next->bytes) == end && m->program == next->program &&
-	       m->clock == next->clock && m->pc == next->pc && of_byte(m, end - 1).thread + 1 == next->thread;
+	return (unsigned)__builtin_ctz(next->bytes) == end && m->program == next->program && m->clock == next->clock &&
+	       m->pc == next->pc && of_byte(m, end - 1).thread + 1 == next->thread;
 }
 
 static void extend(sim_mark *m, const sim_mark *next)
