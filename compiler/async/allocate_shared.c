@@ -194,23 +194,6 @@ static void place(const pass_context *c, const ir_func *f, const allocator *a, s
 	s->placed = true;
 }
 
-static const char *purpose(const ir_op *o)
-{
-	if (ir_is_atomic(o)) return "handing on what this atomic returns";
-	switch (o->kind) {
-	case IR_REDUCE: return "this reduction";
-	case IR_LOAD:
-	case IR_BULK_LOAD: return "this load";
-	case IR_BULK_STORE: return "this store";
-	case IR_GATHER: return "the tile that this gathers from";
-	case IR_HISTOGRAM: return "this histogram";
-	case IR_WGMMA: return "the operands of this product";
-	case IR_SCAN: return "this scan";
-	case IR_SORT: return ir_get_k(o) ? "this topk" : "this sort";
-	default: return "moving this tile";
-	}
-}
-
 /* `order`: all that has scratch, the largest first. */
 static bool fits(pass_context *c, const ir_func *f, scratch *const *order, uint32_t n)
 {
@@ -225,7 +208,7 @@ static bool fits(pass_context *c, const ir_func *f, scratch *const *order, uint3
 		"kernel '%s' needs %u bytes of shared memory, %s %u", f->name, f->shared_bytes,
 		budget ? "max_shared allows" : "the target has", most);
 	for (uint32_t i = 0; i < n && i < LABELS && 2 * order[i]->op->shared_bytes >= largest->op->shared_bytes; i++)
-		diag_add_label(c->diags, d, order[i]->op->at, "%s needs %u bytes", purpose(order[i]->op),
+		diag_add_label(c->diags, d, order[i]->op->at, "%s needs %u bytes", scratch_purpose(order[i]->op),
 			order[i]->op->shared_bytes);
 	diag_set_hint(c->diags, d, "use smaller tiles, or one program for a part of the tile");
 	return false;

@@ -176,26 +176,6 @@ static uint32_t warp_steps(const layout *l, const ir_op *sort)
 	return n;
 }
 
-uint32_t exchange_barriers(const ir_func *f, const ir_op *o)
-{
-	const layout *l = ir_arg(o, 0)->layout;
-	uint32_t n = 0;
-	if (o->kind == IR_SCAN) {
-		reduce_plan plan;
-		reduce_plan_make(o, &plan);
-		for (uint32_t s = 0; s < plan.nsteps; s++)
-			if (plan.step[s].in == LAYOUT_WARP) n += (n ? 2u : 1u) + 2 * ((1u << plan.step[s].npasses) - 1);
-		return n;
-	}
-	exchange_plan plan;
-	exchange_plan_make(f, o, &plan);
-	uint32_t live = layout_registers(l);
-	if (o->kind == IR_SORT)
-		live = layout_registers(o->results[0]->layout); /* a topk drops others before it exchanges */
-	if (plan.bytes) n = live > plan.registers ? live / plan.registers : 1;
-	return o->kind == IR_SORT ? n * warp_steps(l, o) : n;
-}
-
 bool scalar_load_needs_broadcast(const ir_op *o)
 {
 	return o->kind == IR_LOAD && ir_is_scalar(ir_arg(o, 0)) && ir_arg(o, 0)->type.pointer == IR_POINTER;
@@ -271,52 +251,218 @@ const ir_op *multibuffer_read_by_dot(const ir_op *o, unsigned operand)
 	return d && d->kind == IR_MULTIBUFFER_READ ? d : NULL;
 }
 
-uint32_t scratch_align(const ir_op *o)
+/* ---- the rules ---- */
+
+/* What the column scratch of ops.def names: scratch_NAME, below. */
+typedef struct rule {
+	uint32_t (*bytes)(const ir_func *, const ir_op *);    /* null: none */
+	uint32_t (*align)(const ir_op *);                     /* null: SCRATCH_ALIGN */
+	uint32_t (*barriers)(const ir_func *, const ir_op *); /* of an exchange: exchange_barriers */
+	bool lasts;
+	const char *purpose; /* of what does not last */
+} rule;
+
+static uint32_t align_block(const ir_op *o)
 {
-	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) return BULK_ALIGN;
-	if (o->kind == IR_MULTIBUFFER && multibuffer_is_bulk(o)) return BULK_ALIGN;
-	return o->kind == IR_WGMMA || (o->kind == IR_MULTIBUFFER && ir_get_swizzle(o)) ? WGMMA_ALIGN : SCRATCH_ALIGN;
+	(void)o;
+	return BULK_ALIGN;
+}
+
+static uint32_t align_wgmma(const ir_op *o)
+{
+	(void)o;
+	return WGMMA_ALIGN;
+}
+
+static uint32_t align_multibuffer(const ir_op *o)
+{
+	if (multibuffer_is_bulk(o)) return BULK_ALIGN;
+	return ir_get_swizzle(o) ? WGMMA_ALIGN : SCRATCH_ALIGN;
+}
+
+static uint32_t load_bytes(const ir_func *f, const ir_op *o)
+{
+	return scalar_load_needs_broadcast(o) || tile_load_needs_sharing(o) ? handed_on_bytes(f, o) : 0;
+}
+
+static uint32_t atomic_bytes(const ir_func *f, const ir_op *o)
+{
+	return o->results[0]->uses ? handed_on_bytes(f, o) : 0;
+}
+
+static uint32_t convert_bytes(const ir_func *f, const ir_op *o)
+{
+	(void)f;
+	layout_plan plan;
+	const ir_value *from = ir_arg(o, 0);
+	layout_plan_conversion(from->layout, o->results[0]->layout, ir_element_bytes(from->type), &plan);
+	return plan.bytes;
+}
+
+static uint32_t reduce_bytes(const ir_func *f, const ir_op *o)
+{
+	(void)f;
+	reduce_plan plan;
+	reduce_plan_make(o, &plan);
+	return plan.bytes;
+}
+
+static uint32_t scan_barriers(const ir_func *f, const ir_op *o)
+{
+	(void)f;
+	reduce_plan plan;
+	uint32_t n = 0;
+	reduce_plan_make(o, &plan);
+	for (uint32_t s = 0; s < plan.nsteps; s++)
+		if (plan.step[s].in == LAYOUT_WARP) n += (n ? 2u : 1u) + 2 * ((1u << plan.step[s].npasses) - 1);
+	return n;
+}
+
+static uint32_t passes_bytes(const ir_func *f, const ir_op *o)
+{
+	exchange_plan plan;
+	exchange_plan_make(f, o, &plan);
+	return plan.bytes * plan.buffers;
+}
+
+/* Of one exchange of `live` registers; one a pass. */
+static uint32_t passes_barriers(const ir_func *f, const ir_op *o, uint32_t live)
+{
+	exchange_plan plan;
+	exchange_plan_make(f, o, &plan);
+	if (!plan.bytes) return 0;
+	return live > plan.registers ? live / plan.registers : 1;
+}
+
+/* A topk drops others before it exchanges. */
+static uint32_t sort_barriers(const ir_func *f, const ir_op *o)
+{
+	return passes_barriers(f, o, layout_registers(o->results[0]->layout)) * warp_steps(ir_arg(o, 0)->layout, o);
+}
+
+static uint32_t flip_barriers(const ir_func *f, const ir_op *o)
+{
+	return passes_barriers(f, o, layout_registers(ir_arg(o, 0)->layout));
+}
+
+static uint32_t gather_bytes(const ir_func *f, const ir_op *o)
+{
+	(void)f;
+	return (uint32_t)ir_elements(ir_arg(o, 0)->type) * ir_element_bytes(ir_arg(o, 0)->type);
+}
+
+/* The tile is there. */
+static uint32_t gather_barriers(const ir_func *f, const ir_op *o)
+{
+	(void)f, (void)o;
+	return 1;
+}
+
+static uint32_t histogram_bytes(const ir_func *f, const ir_op *o)
+{
+	(void)f;
+	return (uint32_t)ir_elements(o->results[0]->type) * 4;
+}
+
+/* The counters are 0; all has been counted. */
+static uint32_t histogram_barriers(const ir_func *f, const ir_op *o)
+{
+	(void)f, (void)o;
+	return 2;
+}
+
+static uint32_t block_bytes(ir_type block)
+{
+	bulk_shape s;
+	return bulk_shape_of(block, &s) ? s.bytes : 0;
+}
+
+static uint32_t bulk_load_bytes(const ir_func *f, const ir_op *o)
+{
+	(void)f;
+	uint32_t bytes = block_bytes(o->results[0]->type);
+	return bytes ? bytes + BULK_BARRIER_BYTES : 0;
+}
+
+static uint32_t bulk_store_bytes(const ir_func *f, const ir_op *o)
+{
+	bulk_parts parts;
+	if (ir_get_by_warps(o) && bulk_parts_of(ir_arg(o, 1), &parts))
+		return f->num_warps * parts.buffers * parts.copy_bytes;
+	return block_bytes(ir_arg(o, 1)->type);
+}
+
+static uint32_t wgmma_bytes(const ir_func *f, const ir_op *o)
+{
+	wgmma_plan plan;
+	return wgmma_plan_make(o, f->num_warps, &plan) ? plan.scratch_bytes : 0;
+}
+
+static uint32_t multibuffer_bytes(const ir_func *f, const ir_op *o)
+{
+	(void)f;
+	layout_plan plan;
+	return multibuffer_plan(o, &plan) ? plan.bytes * ir_get_stages(o) : 0;
+}
+
+static uint32_t mbarriers_bytes(const ir_func *f, const ir_op *o)
+{
+	(void)f;
+	return 8 * ir_get_count(o);
+}
+
+#define MOVES "moving this tile"
+static const rule scratch_none = {0};
+static const rule scratch_load = {.bytes = load_bytes, .purpose = "this load"};
+static const rule scratch_atomic = {.bytes = atomic_bytes, .purpose = "handing on what this atomic returns"};
+static const rule scratch_convert = {.bytes = convert_bytes, .purpose = MOVES};
+static const rule scratch_reduce = {.bytes = reduce_bytes, .purpose = "this reduction"};
+static const rule scratch_scan = {.bytes = reduce_bytes, .barriers = scan_barriers, .purpose = "this scan"};
+static const rule scratch_sort = {.bytes = passes_bytes, .barriers = sort_barriers, .purpose = "this sort"};
+static const rule scratch_flip = {.bytes = passes_bytes, .barriers = flip_barriers, .purpose = MOVES};
+static const rule scratch_gather = {
+	.bytes = gather_bytes, .barriers = gather_barriers, .purpose = "the tile that this gathers from"};
+static const rule scratch_histogram = {
+	.bytes = histogram_bytes, .barriers = histogram_barriers, .purpose = "this histogram"};
+static const rule scratch_bulk_load = {.bytes = bulk_load_bytes, .align = align_block, .purpose = "this load"};
+static const rule scratch_bulk_store = {.bytes = bulk_store_bytes, .align = align_block, .purpose = "this store"};
+static const rule scratch_wgmma = {
+	.bytes = wgmma_bytes, .align = align_wgmma, .purpose = "the operands of this product"};
+static const rule scratch_multibuffer = {.bytes = multibuffer_bytes, .align = align_multibuffer, .lasts = true};
+static const rule scratch_mbarriers = {.bytes = mbarriers_bytes, .lasts = true};
+
+static const rule *rule_of(const ir_op *o)
+{
+	static const rule *const rules[IR_KIND_COUNT] = {
+#define OP(e, name, args, results, regions, flags, types, layouts, scratch, ...) &scratch_##scratch,
+#include "ir/ops.def"
+#undef OP
+	};
+	return rules[o->kind];
 }
 
 uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
 {
-	if (o->kind == IR_MBARRIERS) return 8 * ir_get_count(o);
-	if (o->kind == IR_MULTIBUFFER) {
-		layout_plan plan;
-		return multibuffer_plan(o, &plan) ? plan.bytes * ir_get_stages(o) : 0;
-	}
-	if (o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE) {
-		bulk_shape s;
-		bulk_parts parts;
-		bool load = o->kind == IR_BULK_LOAD;
-		if (!load && ir_get_by_warps(o) && bulk_parts_of(ir_arg(o, 1), &parts))
-			return f->num_warps * parts.buffers * parts.copy_bytes;
-		if (!bulk_shape_of(load ? o->results[0]->type : ir_arg(o, 1)->type, &s)) return 0;
-		return s.bytes + (load ? BULK_BARRIER_BYTES : 0);
-	}
-	if (ir_is_atomic(o)) return o->results[0]->uses ? handed_on_bytes(f, o) : 0;
-	if (o->kind == IR_CONVERT_LAYOUT) {
-		layout_plan plan;
-		const ir_value *from = ir_arg(o, 0);
-		layout_plan_conversion(from->layout, o->results[0]->layout, ir_element_bytes(from->type), &plan);
-		return plan.bytes;
-	}
-	if (o->kind == IR_WGMMA) {
-		wgmma_plan plan;
-		return wgmma_plan_make(o, f->num_warps, &plan) ? plan.scratch_bytes : 0;
-	}
-	if (o->kind == IR_SORT || o->kind == IR_FLIP) {
-		exchange_plan plan;
-		exchange_plan_make(f, o, &plan);
-		return plan.bytes * plan.buffers;
-	}
-	if (o->kind == IR_REDUCE || o->kind == IR_SCAN) {
-		reduce_plan plan;
-		reduce_plan_make(o, &plan);
-		return plan.bytes;
-	}
-	if (o->kind == IR_GATHER)
-		return (uint32_t)ir_elements(ir_arg(o, 0)->type) * ir_element_bytes(ir_arg(o, 0)->type);
-	if (o->kind == IR_HISTOGRAM) return (uint32_t)ir_elements(o->results[0]->type) * 4;
-	return scalar_load_needs_broadcast(o) || tile_load_needs_sharing(o) ? handed_on_bytes(f, o) : 0;
+	return rule_of(o)->bytes ? rule_of(o)->bytes(f, o) : 0;
+}
+
+uint32_t scratch_align(const ir_op *o)
+{
+	return rule_of(o)->align ? rule_of(o)->align(o) : SCRATCH_ALIGN;
+}
+
+bool scratch_lasts(const ir_op *o)
+{
+	return rule_of(o)->lasts;
+}
+
+const char *scratch_purpose(const ir_op *o)
+{
+	return o->kind == IR_SORT && ir_get_k(o) ? "this topk" : rule_of(o)->purpose;
+}
+
+uint32_t exchange_barriers(const ir_func *f, const ir_op *o)
+{
+	assert(rule_of(o)->barriers);
+	return rule_of(o)->barriers(f, o);
 }

@@ -88,7 +88,7 @@ typedef struct exchange_plan {
 
 /* Of a mapped sort or flip. */
 void exchange_plan_make(const ir_func *, const ir_op *, exchange_plan *);
-/* CTA barriers inside a mapped scan, sort or flip. */
+/* CTA barriers inside a mapped scan, sort, flip, gather or histogram that has scratch. */
 uint32_t exchange_barriers(const ir_func *, const ir_op *);
 /* Register, lane or warp bits that step the axis. */
 uint32_t exchange_bits(const layout *, unsigned axis, layout_in);
@@ -106,15 +106,14 @@ bool multibuffer_is_bulk(
 /* The multibuffer_read that a dot makes itself of an operand, where it stands; null: it takes registers, or is no
  * dot. */
 const ir_op *multibuffer_read_by_dot(const ir_op *, unsigned operand);
-/* Its bytes are its own until the end of what they are for. */
-static inline bool scratch_lasts(const ir_op *o)
-{
-	return o->kind == IR_MULTIBUFFER || o->kind == IR_MBARRIERS;
-}
 
-/* Bytes of scratch of any operation; 0 for most. */
+/* What the column scratch of ops.def says of any operation.  Bytes: 0 for most. */
 uint32_t scratch_bytes(const ir_func *, const ir_op *);
 /* What their offset is a multiple of. */
 uint32_t scratch_align(const ir_op *);
+/* Its bytes are its own until the end of what they are for. */
+bool scratch_lasts(const ir_op *);
+/* "this sort": what needs them, in a message; of an operation that may. */
+const char *scratch_purpose(const ir_op *);
 
 #endif

@@ -119,7 +119,7 @@ static void find_use(ir_op *o, void *context)
 {
 	use_before *b = context;
 	b->ended |= o == b->end;
-	b->used |= !b->ended && o->shared_bytes && o->kind != IR_MULTIBUFFER && o->kind != IR_MBARRIERS;
+	b->used |= !b->ended && o->shared_bytes && !scratch_lasts(o);
 }
 
 /* Threads may have kept something of their own in the bytes of the multibuffers that copies fill from here on. */

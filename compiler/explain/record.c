@@ -31,6 +31,18 @@ typedef struct recorder {
 	explain_kernel *kernel;
 } recorder;
 
+static const char *find_note(const pass_note *notes, uint32_t n, const ir_op *o)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (notes[i].op == o) return notes[i].why;
+	return NULL;
+}
+
+static const char *note_of(const recorder *r, const ir_op *o)
+{
+	return find_note(r->pass->notes.at, r->pass->notes.n, o);
+}
+
 /* ---- loads, stores, atomics ---- */
 
 /* Elements that one instruction of a warp covers without a gap, along the dimension in which it is wide. */
@@ -78,6 +90,7 @@ static void record_access(recorder *r, const ir_op *o, explain_row *row)
 	row->owners = (l && acts && (layout_free_mask(l, LAYOUT_LANE) || layout_free_mask(l, LAYOUT_WARP))) ||
 		      tile_load_needs_sharing(o);
 	row->why = explain_blame(r->pass, r->func, o, &row->promise);
+	row->why_not = note_of(r, o);
 	row->caching = caching_of(r, o);
 	bool hands_on = scalar_load_needs_broadcast(o) || (ir_is_atomic(o) && o->results[0]->uses && !l);
 	if (hands_on && r->func->num_warps > 1)
@@ -164,49 +177,7 @@ static void record_reduction(recorder *r, const ir_op *o, explain_row *row)
 	row->shuffles = 0;
 }
 
-/* ---- the walk ---- */
-
-/* The barrier behind a wait for copies, which makes them everybody's. */
-static bool of_wait(const ir_op *o)
-{
-	const ir_op *before = o->prev;
-	if (before && before->kind == IR_PROXY_FENCE) before = before->prev;
-	return before && before->kind == IR_ASYNC_WAIT;
-}
-
-static explain_kind kind_of(const ir_op *o)
-{
-	switch (o->kind) {
-	case IR_LOAD: return EXPLAIN_LOAD;
-	case IR_STORE: return EXPLAIN_STORE;
-	case IR_ATOMIC_RMW:
-	case IR_ATOMIC_CAS: return EXPLAIN_ATOMIC;
-	case IR_CONVERT_LAYOUT: return EXPLAIN_CONVERSION;
-	case IR_REDUCE: return EXPLAIN_REDUCTION;
-	case IR_MULTIBUFFER: return multibuffer_is_bulk(o) ? EXPLAIN_BULK : EXPLAIN_COPY;
-	case IR_BULK_LOAD:
-	case IR_BULK_STORE: return EXPLAIN_BULK;
-	case IR_DOT:
-	case IR_WGMMA: return EXPLAIN_PRODUCT;
-	case IR_MBARRIERS_END:
-	case IR_PARTITIONS:
-	case IR_CTA_BARRIER:
-	case IR_DEBUG_BARRIER: return EXPLAIN_BARRIER;
-	default: return EXPLAIN_EXCHANGE;
-	}
-}
-
-static const char *find_note(const pass_note *notes, uint32_t n, const ir_op *o)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (notes[i].op == o) return notes[i].why;
-	return NULL;
-}
-
-static const char *note_of(const recorder *r, const ir_op *o)
-{
-	return find_note(r->pass->notes.at, r->pass->notes.n, o);
-}
+/* ---- multibuffers and blocks ---- */
 
 /* The parts in which a block comes. */
 static unsigned shares_of(const ir_op *o)
@@ -224,7 +195,7 @@ static void record_sharing(const recorder *r, const ir_op *multibuffer, explain_
 }
 
 /* Of the copies into a multibuffer; they are all alike. */
-static void record_multibuffer(recorder *r, const ir_op *o, explain_row *row)
+static void record_copies(recorder *r, const ir_op *o, explain_row *row)
 {
 	const ir_value *tile = o->results[0];
 	layout_plan plan;
@@ -276,6 +247,14 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 	row->barriers = 0;
 }
 
+static void record_multibuffer(recorder *r, const ir_op *o, explain_row *row)
+{
+	if (row->kind == EXPLAIN_BULK)
+		record_block_copy(r, o, row);
+	else
+		record_copies(r, o, row);
+}
+
 /* ---- products ---- */
 
 static const char *place_of(const wgmma_operand *o)
@@ -319,38 +298,77 @@ static void record_product(recorder *r, const ir_op *o, explain_row *row)
 		record_dot(r, o, row);
 }
 
+/* ---- barriers and other exchanges ---- */
+
+/* The barrier behind a wait for copies, which makes them everybody's. */
+static bool of_wait(const ir_op *o)
+{
+	const ir_op *before = o->prev;
+	if (before && before->kind == IR_PROXY_FENCE) before = before->prev;
+	return before && before->kind == IR_ASYNC_WAIT;
+}
+
+/* What the column explain of ops.def names: explain_NAME, below. */
+typedef struct rule {
+	explain_kind kind;
+	void (*record)(recorder *, const ir_op *, explain_row *); /* null: it is not shown */
+} rule;
+
+static const rule *rule_of(const ir_op *);
+
+static explain_kind kind_of(const ir_op *o)
+{
+	if (o->kind == IR_MULTIBUFFER && multibuffer_is_bulk(o)) return EXPLAIN_BULK;
+	return rule_of(o)->kind;
+}
+
+static void record_barrier(recorder *r, const ir_op *o, explain_row *row)
+{
+	(void)r;
+	row->barriers = 1;
+	if (o->kind == IR_PARTITIONS) row->how = explain_kind_names[EXPLAIN_BULK];
+	if (o->kind == IR_CTA_BARRIER && !of_wait(o) && o->next &&
+		(kind_of(o->next) != EXPLAIN_EXCHANGE || o->next->shared_bytes))
+		row->how = explain_kind_names[kind_of(o->next)];
+}
+
+static void record_exchange(recorder *r, const ir_op *o, explain_row *row)
+{
+	row->barriers = exchange_barriers(r->func, o);
+	row->name = ir_info(o)->name;
+	if (o->nresults) row->type = ir_type_name(r->arena, o->results[0]->type);
+}
+
+/* ---- the walk ---- */
+
+static const rule explain_none = {.kind = EXPLAIN_EXCHANGE}; /* to a barrier in front of it */
+static const rule explain_load = {EXPLAIN_LOAD, record_access};
+static const rule explain_store = {EXPLAIN_STORE, record_access};
+static const rule explain_atomic = {EXPLAIN_ATOMIC, record_access};
+static const rule explain_conversion = {EXPLAIN_CONVERSION, record_conversion};
+static const rule explain_reduction = {EXPLAIN_REDUCTION, record_reduction};
+static const rule explain_multibuffer = {EXPLAIN_COPY, record_multibuffer};
+static const rule explain_block = {EXPLAIN_BULK, record_block_copy};
+static const rule explain_product = {EXPLAIN_PRODUCT, record_product};
+static const rule explain_barrier = {EXPLAIN_BARRIER, record_barrier};
+static const rule explain_exchange = {EXPLAIN_EXCHANGE, record_exchange};
+
+static const rule *rule_of(const ir_op *o)
+{
+	static const rule *const rules[IR_KIND_COUNT] = {
+#define OP(e, name, args, results, regions, flags, types, layouts, scratch, explain, ...) &explain_##explain,
+#include "ir/ops.def"
+#undef OP
+	};
+	return rules[o->kind];
+}
+
 static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 {
 	explain_row row = {.kind = kind_of(o), .at = o->at, .loops = loops, .shared_bytes = o->shared_bytes};
+	if (!rule_of(o)->record || (row.kind == EXPLAIN_EXCHANGE && !o->shared_bytes)) return;
 	row.no_window = find_note(r->pass->windows.at, r->pass->windows.n, o);
-	switch (row.kind) {
-	case EXPLAIN_LOAD:
-	case EXPLAIN_STORE:
-	case EXPLAIN_ATOMIC:
-		record_access(r, o, &row);
-		row.why_not = note_of(r, o);
-		break;
-	case EXPLAIN_CONVERSION: record_conversion(r, o, &row); break;
-	case EXPLAIN_REDUCTION: record_reduction(r, o, &row); break;
-	case EXPLAIN_COPY: record_multibuffer(r, o, &row); break;
-	case EXPLAIN_BULK: record_block_copy(r, o, &row); break;
-	case EXPLAIN_PRODUCT: record_product(r, o, &row); break;
-	case EXPLAIN_BARRIER:
-		row.barriers = 1;
-		if (o->kind == IR_PARTITIONS) row.how = explain_kind_names[EXPLAIN_BULK];
-		if (o->kind == IR_CTA_BARRIER && !of_wait(o) && o->next &&
-			(kind_of(o->next) != EXPLAIN_EXCHANGE || o->next->shared_bytes))
-			row.how = explain_kind_names[kind_of(o->next)];
-		break;
-	default:
-		if (!o->shared_bytes || o->kind == IR_MBARRIERS) return;
-		/* values are written (counters: and cleared), then read */
-		row.barriers = o->kind == IR_HISTOGRAM ? 2 : 1;
-		if (o->kind == IR_SCAN || o->kind == IR_SORT || o->kind == IR_FLIP)
-			row.barriers = exchange_barriers(r->func, o);
-		row.name = ir_info(o)->name;
-		if (o->nresults) row.type = ir_type_name(r->arena, o->results[0]->type);
-	}
+	rule_of(o)->record(r, o, &row);
 	if (r->func->num_warps == 1) row.barriers = 0; /* of one warp: no barrier of the CTA */
 	source_position at = source_locate(r->arena, o->at);
 	row.line = at.line;

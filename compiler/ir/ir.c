@@ -31,7 +31,7 @@ enum { /* ops.def writes the flags without their prefix */
 #define POINTER(operand) ((operand) << IR_POINTER_SHIFT)
 #define MASK(operand) ((operand) << IR_MASK_SHIFT)
 const ir_op_info ir_ops[IR_KIND_COUNT] = {
-#define OP(e, name, args, results, regions, flags, types, layouts, memory, attributes, meaning)                        \
+#define OP(e, name, args, results, regions, flags, types, layouts, scratch, explain, memory, attributes, meaning)      \
 	{name, args, results, regions, flags, IR_LAYOUTS_##layouts, memory, attributes, meaning},
 #include "ops.def"
 #undef OP
