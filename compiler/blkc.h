@@ -90,21 +90,23 @@ typedef struct blkc_kernel {
 	 *   kernel NAME                          begins one kernel's facts
 	 *   symbol NAME                          its entry in the PTX or object; absent: the kernel's name
 	 *   target NAME                          "sm_90a", "cpu"
-	 *   param NAME TYPE [align N|div N|one]  a run-time parameter, in order; TYPE is "*f32", "*const f16", "i32" ..;
-	 *                                        behind it what was promised of it
+	 *   param NAME TYPE [align N|div N|one]  a run-time parameter, in order; TYPE is "*f32", "*const f16", "i32"
+	 *                                        ..; behind it what was promised of it
 	 *   const NAME TYPE VALUE                a bound const parameter
 	 *   written I                            the kernel may write the buffer of run-time parameter I
-	 *   writes_addresses I                   it may write through addresses that run-time parameter I is, or that it
-	 *                                        loads by it
+	 *   writes_addresses I                   it may write through addresses that run-time parameter I is, or that
+	 *                                        it loads by it
 	 *   writes_addresses                     .. through others
-	 *   uses_addresses                       it may read or write through addresses that it loads, or gets as integers
+	 *   uses_addresses                       it may read or write through addresses that it loads, or gets as
+	 *                                        integers
 	 *   grid I POSTFIX                       I = 0..2; absent: the host must pass a grid
 	 *   cost bytes POSTFIX                   what a launch moves
 	 *   cost flops POSTFIX                   what a launch computes
 	 *   requires POSTFIX ; NAMES ; SOURCE ; TEXT
-	 *                                        one for each clause: POSTFIX must not be 0 at a launch; NAMES says what
-	 *                                        it names, "n=p0 BLOCK=1024"; SOURCE is the clause as written; TEXT may be
-	 *                                        empty.  In the last two ; \ and what is no printable ASCII are \xNN
+	 *                                        one for each clause: POSTFIX must not be 0 at a launch; NAMES says
+	 *                                        what it names, "n=p0 BLOCK=1024"; SOURCE is the clause as written;
+	 *                                        TEXT may be empty.  In the last two ; \ and what is no printable ASCII
+	 *                                        are \xNN
 	 *   num_warps N                          options of the kernel
 	 *   num_stages N
 	 *   num_ctas N
@@ -119,10 +121,10 @@ typedef struct blkc_kernel {
 	 *                                        none
 	 *   map ELEMENT SWIZZLE BOX .. ; ADDRESS ; EXTENT ; .. ; STRIDE ; ..
 	 *                                        a tensor map, passed as 128 bytes behind the parameters.  ELEMENT is a
-	 *                                        type, or tf32 for f32 rounded on the way; SWIZZLE 0, 32, 64 or 128; a BOX
-	 *                                        and an EXTENT for each dimension, from the last one on; a STRIDE in bytes
-	 *                                        for each from the last but one on.  ADDRESS, EXTENT and STRIDE are
-	 *                                        POSTFIX.  docs/nvptx.md
+	 *                                        type, or tf32 for f32 rounded on the way; SWIZZLE 0, 32, 64 or 128; a
+	 *                                        BOX and an EXTENT for each dimension, from the last one on; a STRIDE
+	 *                                        in bytes for each from the last but one on.  ADDRESS, EXTENT and
+	 *                                        STRIDE are POSTFIX.  docs/nvptx.md
 	 *   autotune ...                         the clause in words, kept for tools (sema/autotune.c)
 	 *   source HEX                           with an autotune clause: a digest of what its results depend on of the
 	 *                                        source and its imports

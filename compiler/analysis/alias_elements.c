@@ -3,7 +3,8 @@
  * In: a tile of pointers.  Out: false where each points to another place.  The one idea: along each dimension the steps
  * are longer than all before it reach together,
  *     arange(0, 16)[:, None] * 64 + arange(0, 64)[None, :]   ->   steps of 1 reach 63, steps of 64 are longer
- * or that all are one run; and all of them lie less than 2^32 from each other: offsets of 32 bits, which wrap around, are distinct then too. */
+ * or that all are one run; and all of them lie less than 2^32 from each other: offsets of 32 bits, which wrap around,
+ * are distinct then too. */
 #include "affine.h"
 #include "alias.h"
 

@@ -1,8 +1,8 @@
-/* What the host can compute before a launch: the sums of parameters and constants that tensor maps, guards and bounds are
- * made of.
+/* What the host can compute before a launch: the sums of parameters and constants that tensor maps, guards and bounds
+ * are made of.
  *
- * In: a scalar or a pointer of a function.  Out: its postfix text as a signature has it (blkc.h), operators behind their
- * operands; or that it depends on what only the device knows (a program's number, a loop's counter, memory).
+ * In: a scalar or a pointer of a function.  Out: its postfix text as a signature has it (blkc.h), operators behind
+ * their operands; or that it depends on what only the device knows (a program's number, a loop's counter, memory).
  *     (n + 15) / 16 * 2   ->   p3 15 + 16 / 2 *
  * The one idea: the host counts in i64, so what a narrower type would have wrapped is wrapped in the text. */
 #ifndef BLK_HOST_VALUE_H

@@ -8,7 +8,8 @@
 
 enum { MOST_INDEX = INT32_MAX / 2 };
 
-/* Is this bound of a loop's counter, times the factor, at most that?  A number shows it here, anything else the host. */
+/* Is this bound of a loop's counter, times the factor, at most that?  A number shows it here, anything else the
+ * host. */
 static bool bound_fits(window *w, ir_value *bound, int64_t factor, int64_t most)
 {
 	int64_t number, product;
@@ -21,8 +22,8 @@ static bool bound_fits(window *w, ir_value *bound, int64_t factor, int64_t most)
 	return int_range_guard(&w->range, &left);
 }
 
-/* Is a term at most that, and, where only the mask excludes what is below 0, at least its negative?  By its range, or by
- * the bounds of the loop whose counter it is. */
+/* Is a term at most that, and, where only the mask excludes what is below 0, at least its negative?  By its range, or
+ * by the bounds of the loop whose counter it is. */
 static bool within(window *w, const affine_term *t, int64_t most, bool below_zero)
 {
 	if (t->natoms != 1 || t->factor < 0) return false;

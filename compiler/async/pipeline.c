@@ -168,9 +168,8 @@ static void rewrite(pipeline *p)
 	if (p->nbulk) ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
 	assert(end->nargs == p->loop->nresults);
 	pipeline_read_multibuffers(p, slot);
-	if (products &&
-		!all_bulk) /* all have met: each has waited for its products, and in the last iteration for all copies */
-		ir_build(&after, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+	/* Else all have met: each has waited for its products, and in the last iteration for all copies. */
+	if (products && !all_bulk) ir_build(&after, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	if (p->nbulk) ir_build(&after, IR_MBARRIERS_END, 1, &p->barriers, 0, NULL, 0);
 	ir_build(&after, IR_MULTIBUFFER_END, 0, NULL, 0, NULL, 0);
 }

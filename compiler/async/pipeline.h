@@ -57,8 +57,8 @@ typedef struct pipeline {
 	uint32_t several; /* so many, */
 	uint32_t beside;  /* and all that stands beside the multibuffers then */
 	uint32_t multibuffers;
-	/* Waits for products whose sums only go on to further products: they leave the loop.  And whether an iteration's
-	 * products may still run, and read the multibuffer, when the next iteration begins. */
+	/* Waits for products whose sums only go on to further products: they leave the loop.  And whether an
+	 * iteration's products may still run, and read the multibuffer, when the next iteration begins. */
 	ir_op *waits[MOST_PRODUCTS];
 	unsigned nwaits;
 	bool overlaps;

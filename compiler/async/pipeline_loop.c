@@ -1,8 +1,8 @@
 /* What a loop is rewritten with, whoever makes its copies: carried values, slots and parities, copies, reads.
  *
- * In: a loop of which latencies.c has found what it loads and multiplies.  Out: pieces of the loop that it becomes.  The
- * one idea: the order of the pieces is what differs, between pipeline.c, where all threads do all, and partitions.c,
- * where another warp copies. */
+ * In: a loop of which latencies.c has found what it loads and multiplies.  Out: pieces of the loop that it becomes.
+ * The one idea: the order of the pieces is what differs, between pipeline.c, where all threads do all, and
+ * partitions.c, where another warp copies. */
 #include "pipeline.h"
 #include "target/nvptx/mma/wgmma.h"
 

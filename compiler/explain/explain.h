@@ -71,7 +71,7 @@ typedef struct explain_row {
 	bool flies;      /* nobody waits for it in the loop */
 	bool producer;   /* of a multibuffer: a warp of its own fills it */
 	bool by_warps;   /* of a tensor copy: each warp makes those of its part */
-	bool shared; /* of a multibuffer: the programs of a cluster fill it together, where their blocks are the same; */
+	bool shared;     /* of a multibuffer: a cluster's programs fill it together where their blocks are the same; */
 	const char *unshared; /* or why not; or null */
 	const char
 		*why_not; /* wgmma; or, of a load in a loop: copied ahead; of a multibuffer: by a producer; or null */

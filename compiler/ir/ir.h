@@ -445,7 +445,7 @@ bool ir_holds_for_all(ir_induction *, const ir_value *, ir_value *const *source,
 /* effects.c: what memory the kernel may touch; conservative. */
 typedef struct ir_effects {
 	bool *written;         /* by parameter: the buffer of this pointer */
-	bool *written_through; /* by parameter: what lies at addresses that it is (an integer), or that are loaded by it */
+	bool *written_through; /* by parameter: what lies at addresses that it is (integer), or that are loaded by it */
 	bool written_anywhere; /* what lies at addresses that come of no parameter, or that cannot be followed to one */
 	bool addresses;        /* it reads or writes at such addresses, of parameters or not */
 } ir_effects;

@@ -1,4 +1,5 @@
-/* What code is generated for: one row of target.c's table, named as in `--target=`, with what its instructions can do. */
+/* What code is generated for: one row of target.c's table, named as in `--target=`, with what its instructions can
+ * do. */
 #ifndef BLK_TARGET_H
 #define BLK_TARGET_H
 

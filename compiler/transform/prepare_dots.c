@@ -1,7 +1,7 @@
 /* Dots as the target's instructions know them.
  *
- * In: the tile level.  Out: the same meaning; no dot has a form that mma/sync.h lacks for the target, and sums are of the
- * type that they are made in.
+ * In: the tile level.  Out: the same meaning; no dot has a form that mma/sync.h lacks for the target, and sums are of
+ * the type that they are made in.
  *     %c = dot %a, %b, %acc : f16[64,64]           %w = convert %acc : f32[64,64]
  *                                          ->      %s = dot %a, %b, %w : f32[64,64]
  *                                                  %c = convert %s : f16[64,64]

@@ -1,6 +1,7 @@
 /* A file that keeps its place: one that is mounted by itself, or lies in a folder where nothing can be made.
  *
- * In: a path, and a descriptor of all the bytes.  Out: the file cut and written, as cp does; its owner and mode stay. */
+ * In: a path, and a descriptor of all the bytes.  Out: the file cut and written, as cp does; its owner and mode
+ * stay. */
 #ifndef BLK_OVERWRITE_H
 #define BLK_OVERWRITE_H
 

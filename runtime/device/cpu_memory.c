@@ -7,8 +7,8 @@
  * The one idea: a buffer ends as near to the page behind it as its alignment of 256 lets it, so that an access behind
  * the end faults at once; what is left of the two pages holds a pattern, by which a write there is found later.
  * Address space is cheap: the guards are wide, so that a wrong stride meets them and not another's memory.  Mappings
- * are not: the system counts them, and code and threads need some too.  Beyond a number of buffers, and where the system
- * refuses, a buffer is plain memory, which is told once. */
+ * are not: the system counts them, and code and threads need some too.  Beyond a number of buffers, and where the
+ * system refuses, a buffer is plain memory, which is told once. */
 #include "cpu.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* A program's output, whole or not at all even where a signal ends the program: runtime/base/output.h, with the handlers
- * that remove what is half written.  One at a time. */
+/* A program's output, whole or not at all even where a signal ends the program: runtime/base/output.h, with the
+ * handlers that remove what is half written.  One at a time. */
 #ifndef BLK_RUN_WHOLE_H
 #define BLK_RUN_WHOLE_H
 

@@ -91,8 +91,8 @@ static bool conversion(sim_warp *w, const sim_instr *in, unsigned lane, const ch
 	return true;
 }
 
-/* "pid (0, 0, 0) idx (3, 4) assertion failed: ..": the line in front of a failed assert of a tile (target/nvptx/debug.c).  The
- * lowest index of the lanes is kept for the assert's own report. */
+/* "pid (0, 0, 0) idx (3, 4) assertion failed: ..": the line in front of a failed assert of a tile
+ * (target/nvptx/debug.c).  The lowest index of the lanes is kept for the assert's own report. */
 static void keep_failed_index(sim_warp *w, const char *text)
 {
 	uint32_t index[4] = {0};

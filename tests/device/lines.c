@@ -1,5 +1,5 @@
-/* Lines that a thread's registers do not hold, are barely held by, or share with other lines: each way in which a sort or
- * a scan is put together, once. */
+/* Lines that a thread's registers do not hold, are barely held by, or share with other lines: each way in which a sort
+ * or a scan is put together, once. */
 #include "scan_forms.h"
 
 typedef struct line_case {

@@ -118,7 +118,8 @@ static void sums(void **state)
 		{"%w = arange {lo=0} : i32[8] %t = convert %w : i64[8] %k = const {value=4611686018427387904} : i64[8] "
 		 "%y = mul %t, %k : i64[8] %v = add %y, %y : i64[8]",
 			NULL},
-		/* a product that may not fit makes every product with it narrow, on either side; numbers below 0 count as those above */
+		/* a product that may not fit makes every product with it narrow, on either side; numbers below 0 count
+		 * as those above */
 		{"%t = mul %ds, %ns : i32[8] %v = mul %t, %ms : i32[8]", "d*m*n*1 narrow"},
 		{"%t = mul %ds, %ns : i32[8] %w = convert %t : i64[8] %y = convert %ms : i64[8] %v = mul %y, %w : "
 		 "i64[8]",
@@ -320,7 +321,8 @@ static void ends(void **state)
 		if (rows[i].n ? s.n != rows[i].n : strcmp(show(&s), "v*1") != 0) fail_msg("row %zu: %s", i, show(&s));
 	}
 	for (int loops = AFFINE_OPEN; loops <= AFFINE_OPEN + 1; loops++) {
-		/* the outermost value is its counter, which the next loop takes away from it, so that nothing is left */
+		/* the outermost value is its counter, which the next loop takes away from it, so that nothing is
+		 * left */
 		text t = {.arena = &memory};
 		for (int i = 0; i < loops; i++)
 			text_printf(&t,

@@ -248,7 +248,8 @@ static void chosen_pointers(void **state)
 	blk_device_close(d);
 }
 
-/* Beyond all guards an address is told by the buffer that is nearest, on either side, and no index is called negative. */
+/* Beyond all guards an address is told by the buffer that is nearest, on either side, and no index is called
+ * negative. */
 static void far_from_all(void **state)
 {
 	(void)state;

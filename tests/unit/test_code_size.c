@@ -1,5 +1,5 @@
-/* How much code an operation becomes: each count is worked out by hand, from the registers that a tile has in its layout
- * and from what one register costs by the operation's own words in code_size.c, ops.def and async/scratch.h. */
+/* How much code an operation becomes: each count is worked out by hand, from the registers that a tile has in its
+ * layout and from what one register costs by the operation's own words in code_size.c, ops.def and async/scratch.h. */
 #include "ir_text.h"
 
 #include "../../compiler/passes/passes.h"
@@ -60,26 +60,28 @@ static const row rows[] = {
 		"%g = ge %a, %b : bool\n%k = select %g, %a, %b : f32\n%ki = select %g, %ai, %bi : i32\n"
 		"yield %k, %ki\n}",
 		(2 + 1) * 4 + 5 * (4 + 2 * (3 + 2))},
-	/* scans: pairs of registers, 2 + 1; five steps between lanes, each two additions and, a word, an exchange and six
-	 * selections; what stands before a group is put there (1 + 3) once, and before each of four registers at the end */
+	/* scans: pairs of registers, 2 + 1; five steps between lanes, each two additions and, a word, an exchange and
+	 * six selections; what stands before a group is put there (1 + 3) once, and before each of four registers at
+	 * the end */
 	{"sm_80", 1, "%x = const {value=1} : i32[128]" L4 "\n%y = scan %x {axis=0 combine=sum} : i32[128]" L4,
 		2 + 1 + 5 * (2 * 1 + 3 + 6) + (1 + 3) + 4 * (1 + 3)},
 	{"sm_80", 4, "%x = const {value=1} : i32[128]" W1 "\n%y = scan %x {axis=0 combine=sum} : i32[128]" W1,
 		5 * (2 * 1 + 3 + 6) + (1 + 3) + 4 * (1 + 2) + 2 * 4 + (1 + 3) + (1 + 3)},
-	/* of more than 128 registers, which are moved to memory and back, that with an address each; the code is that of one
-	 * of 256 pieces, what stands before it is put before its total and its element */
+	/* of more than 128 registers, which are moved to memory and back, that with an address each; the code is that
+	 * of one of 256 pieces, what stands before it is put before its total and its element */
 	{"sm_80", 1,
 		"%x = const {value=1} : i32[8192]" HIGH256 "\n%y = scan %x {axis=0 combine=sum} : i32[8192]" HIGH256,
 		5 * (2 * 1 + 3 + 6) + (1 + 3) + (1 + 3) + 4 * 256 + 2 * (1 + 3)},
-	/* sorts: 7 * 8 / 2 steps of 128 keys, four instructions a key and step, eight to make a key and back; keys of two
-	 * words twice that; more than 128 words a thread are moved through memory, and code is for pieces of them */
+	/* sorts: 7 * 8 / 2 steps of 128 keys, four instructions a key and step, eight to make a key and back; keys of
+	 * two words twice that; more than 128 words a thread are moved through memory, and code is for pieces of
+	 * them */
 	{"sm_80", 1, "%x = const {value=1} : i32[128]" L4 "\n%y = sort %x {axis=0} : i32[128]" L4, 4 * 28 * 4 + 4 * 8},
 	{"sm_80", 1, "%x = const {value=1} : i64[128]" L4 "\n%y = sort %x {axis=0} : i64[128]" L4,
 		4 * 28 * 4 * 2 + 4 * 8},
 	{"sm_80", 1, "%x = const {value=1} : i32[8192]" L256 "\n%y = sort %x {axis=0} : i32[8192]" L256,
 		256 * 2 * 4 + 8192 + 13 * 250},
-	/* conversions: nothing where registers only change places; a shuffle of three a word, and one more for less than a
-	 * word; a store and a load of each register otherwise */
+	/* conversions: nothing where registers only change places; a shuffle of three a word, and one more for less
+	 * than a word; a store and a load of each register otherwise */
 	{"sm_80", 1, F32_4 "%y = convert_layout %x : f32[128] <reg (2)(1) lane (4)(8)(16)(32)(64) warp ()>", 0},
 	{"sm_80", 1,
 		"%x = const {value=1.0} : f32[32]" L1
@@ -130,9 +132,10 @@ static void operations(void **state)
 	}
 }
 
-/* A product of 16 rows and 8 columns by one warp, whose sum is four registers and whose operands of depth 16 are eight and
- * four.  An instruction, which is of 16 rows, takes one to start and four for its sum; each register of operands two to
- * put it into place, or four to part it into more and less significant bits, which are multiplied in three products. */
+/* A product of 16 rows and 8 columns by one warp, whose sum is four registers and whose operands of depth 16 are eight
+ * and four.  An instruction, which is of 16 rows, takes one to start and four for its sum; each register of operands
+ * two to put it into place, or four to part it into more and less significant bits, which are multiplied in three
+ * products. */
 static void products(void **state)
 {
 	(void)state;
@@ -165,8 +168,8 @@ static void products(void **state)
 	}
 }
 
-/* What an error names: operations of a tenth of the code and more, and a tile without a loop over its parts where that and
- * what it is made of are a tenth. */
+/* What an error names: operations of a tenth of the code and more, and a tile without a loop over its parts where that
+ * and what it is made of are a tenth. */
 static void names(void **state)
 {
 	(void)state;

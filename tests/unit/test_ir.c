@@ -688,8 +688,8 @@ static void written_parameters_are_found(void **state)
 #undef STORE
 }
 
-/* Through which parameters' addresses a body may write, as their names, `*` for those of none; `-`: it touches none, `+`:
- * it only reads there. */
+/* Through which parameters' addresses a body may write, as their names, `*` for those of none; `-`: it touches none,
+ * `+`: it only reads there. */
 static void check_addresses(const char *body, const char *expected)
 {
 	ir_func *f = read_text(arena_printf(&memory,

@@ -1,5 +1,5 @@
-/* Single operations as PTX: text of the IR in, how often words stand in the code.  What must stand there follows from the
- * operation's own words in ops.def and from the head of the file that lowers it. */
+/* Single operations as PTX: text of the IR in, how often words stand in the code.  What must stand there follows from
+ * the operation's own words in ops.def and from the head of the file that lowers it. */
 #include "ir_text.h"
 
 #include "target/nvptx/nvptx.h"
@@ -79,8 +79,8 @@ static const row rows[] = {
 		"\n%R = convert_layout %Q : (*i32)[32] <reg () lane (2)(1)(4)(8)(16) warp ()>\n"
 		"%v = splat %n : i32[32] <reg () lane (2)(1)(4)(8)(16) warp ()>\nstore %R, %v",
 		{{"shfl.sync", 2}, {"st.global.b32", 1}}},
-	/* a sort inside a warp exchanges nothing through shared memory; beyond 6000 instructions its stages loop: a step
-	 * between lanes stands there once, for each of 128 keys */
+	/* a sort inside a warp exchanges nothing through shared memory; beyond 6000 instructions its stages loop: a
+	 * step between lanes stands there once, for each of 128 keys */
 	{"sm_80", 1, true,
 		"%i = arange {lo=0} : i32[4096]" LINE "\n%N = splat %n : i32[4096]" LINE "\n"
 		"%v = mul %i, %N : i32[4096]" LINE "\n%s = sort %v {axis=0} : i32[4096]" LINE "\n"
@@ -90,7 +90,8 @@ static const row rows[] = {
 	{"sm_80", 1, false, "print %n {text=\"\"}", {{"__local_depot0[16]", 1}}},
 	{"sm_80", 1, false, "print %l {text=\"\"}", {{"__local_depot0[24]", 1}}},
 	{"sm_80", 1, false, "print %n, %l {text=\"\"}", {{"__local_depot0[24]", 1}}},
-	/* a line for each of four registers, by all lanes: nobody is left out; of what lanes hold twice, by its owner */
+	/* a line for each of four registers, by all lanes: nobody is left out; of what lanes hold twice, by its
+	 * owner */
 	{"sm_80", 1, true, "%t = arange {lo=0} : i32[128]" L4 "\nprint %t {text=\"\"}", {{"vprintf,", 4}, {"bra", 0}}},
 	{"sm_80", 1, true, "%t = arange {lo=0} : i32[16] <reg () lane (1)(2)(4)(8)(0) warp ()>\nprint %t {text=\"\"}",
 		{{"vprintf,", 1}, {"@%p1 bra", 1}}},
@@ -270,8 +271,8 @@ static ir_func *assembly(source_file *file)
 	return f;
 }
 
-/* What it reports are numbers, the rest is a remark; where it refuses a line, that is the operation's whose line that is;
- * lines of the source stand among instructions of the machine. */
+/* What it reports are numbers, the rest is a remark; where it refuses a line, that is the operation's whose line that
+ * is; lines of the source stand among instructions of the machine. */
 static void played(void **state)
 {
 	(void)state;

@@ -445,7 +445,8 @@ static void test_overwrite(void **state)
 	assert_int_equal(errno, EEXIST);
 }
 
-/* Nothing is written where the file that is there cannot be looked at, or cut; what is read or written in part fails. */
+/* Nothing is written where the file that is there cannot be looked at, or cut; what is read or written in part
+ * fails. */
 static void test_overwrite_refused(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
-/* What blkrun prints: numbers, arrays, rates, tables over sizes, counters, the cache, trials.  What libblk would measure
- * is played here, so that each line follows from known numbers; the lines were worked out by hand. */
+/* What blkrun prints: numbers, arrays, rates, tables over sizes, counters, the cache, trials.  What libblk would
+ * measure is played here, so that each line follows from known numbers; the lines were worked out by hand. */
 #include "captured.h"
 #include "wrapped.h"
 

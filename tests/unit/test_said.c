@@ -66,7 +66,8 @@ static void parts(void **state)
 	free(said.at);
 }
 
-/* A line that quotes the source has its number, and a bar or nothing more; one that is set in belongs to the one above. */
+/* A line that quotes the source has its number, and a bar or nothing more; one that is set in belongs to the one
+ * above. */
 static void lines_of_a_message(void **state)
 {
 	(void)state;

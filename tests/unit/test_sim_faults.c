@@ -1,5 +1,5 @@
-/* What goes wrong around the engines of sm_90a and clusters, each as small a program as shows it: the sentence, and that
- * the same without the fault runs and stores what it should. */
+/* What goes wrong around the engines of sm_90a and clusters, each as small a program as shows it: the sentence, and
+ * that the same without the fault runs and stores what it should. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

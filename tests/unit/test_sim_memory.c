@@ -1,6 +1,6 @@
 /* The simulator when memory or threads run out: each allocation fails in turn, once and from then on, while PTX is read
- * and while kernels run that use all that it keeps.  The answer is a sentence about memory, never a wrong result, and all
- * that was taken is released.  With fewer threads than it asks for it takes longer, that is all. */
+ * and while kernels run that use all that it keeps.  The answer is a sentence about memory, never a wrong result, and
+ * all that was taken is released.  With fewer threads than it asks for it takes longer, that is all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

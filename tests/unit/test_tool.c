@@ -1,5 +1,5 @@
-/* Running a program (compiler/target/nvptx/tool.h) that is a script: how it is found, what it leaves, how it may end, and what
- * the system may refuse on the way.  No descriptor, temporary file or process is left. */
+/* Running a program (compiler/target/nvptx/tool.h) that is a script: how it is found, what it leaves, how it may end,
+ * and what the system may refuse on the way.  No descriptor, temporary file or process is left. */
 #include "memory.h"
 
 #include "target/nvptx/tool.h"

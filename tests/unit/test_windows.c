@@ -222,8 +222,8 @@ static void others(void **state)
 		"let x = load(a + (t + arange(0, 64))[:, None] * K + (k + l)[None, :]);", "");
 }
 
-/* Rows that are computed in 64 bits, and that no mask bounds: whether the copy's 32 bits hold them for all that the grid
- * and the loops can come to. */
+/* Rows that are computed in 64 bits, and that no mask bounds: whether the copy's 32 bits hold them for all that the
+ * grid and the loops can come to. */
 static void reaches(void **state)
 {
 	(void)state;

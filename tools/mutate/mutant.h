@@ -1,9 +1,10 @@
-/* What `make mutate-source` puts in front of each file that it changes: every place that it may change is one of the macros below, and
- * the environment variable BLK_MUTANT says which of them is changed, so that all mutants are compiled once.
+/* What `make mutate-source` puts in front of each file that it changes: every place that it may change is one of the
+ * macros below, and the environment variable BLK_MUTANT says which of them is changed, so that all mutants are compiled
+ * once.
  *
- * BLK_MUTANT=17 changes mutant 17. BLK_MUTANT=trace changes nothing; the numbers of the mutants that would have given another value
- * somewhere are appended to the file BLK_MUTANT_TRACE: the others cannot be noticed. Number 0 is a mutant that was not drawn.
- * An operand is evaluated once, and only where the program or the chosen mutant evaluates it. */
+ * BLK_MUTANT=17 changes mutant 17. BLK_MUTANT=trace changes nothing; the numbers of the mutants that would have given
+ * another value somewhere are appended to the file BLK_MUTANT_TRACE: the others cannot be noticed. Number 0 is a mutant
+ * that was not drawn. An operand is evaluated once, and only where the program or the chosen mutant evaluates it. */
 #ifndef BLK_MUTANT_H
 #define BLK_MUTANT_H
 /* No header of the system: a file has names of its own that they would take. */
@@ -11,7 +12,8 @@ extern char *getenv(const char *);
 extern char *strdup(const char *);
 extern long syscall(long, ...);
 extern int *__errno_location(void) __attribute__((const));
-enum { BLK_SYS_WRITE = 1, BLK_SYS_OPEN = 2, BLK_SYS_CLOSE = 3, BLK_APPEND_CREATE = 02001 | 0100 | 02000000 }; /* Linux, x86-64 */
+/* Linux, x86-64 */
+enum { BLK_SYS_WRITE = 1, BLK_SYS_OPEN = 2, BLK_SYS_CLOSE = 3, BLK_APPEND_CREATE = 02001 | 0100 | 02000000 };
 
 static int blk_mutant_now;
 static const char *blk_mutant_trace;

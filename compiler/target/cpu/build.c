@@ -1,6 +1,7 @@
 /* What all files of the CPU's lowering write LLVM with: types, numbers, blocks, places, calls of intrinsics.
  *
- * In: an emitter.  Out: values at the builder's place.  The one idea: nothing here knows an operation of the tile IR. */
+ * In: an emitter.  Out: values at the builder's place.  The one idea: nothing here knows an operation of the tile
+ * IR. */
 #include "lower.h"
 
 #include <string.h>

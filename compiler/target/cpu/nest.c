@@ -1,8 +1,8 @@
 /* Nests of loops over a tile's elements.
  *
- * In: extents.  Out: an open nest whose indices are LLVM values; what is written until it is closed is its body.  The one
- * idea: what was computed for an element is forgotten where the loop begins and ends, and accesses that were checked
- * inside the outermost nest are reported behind it. */
+ * In: extents.  Out: an open nest whose indices are LLVM values; what is written until it is closed is its body.  The
+ * one idea: what was computed for an element is forgotten where the loop begins and ends, and accesses that were
+ * checked inside the outermost nest are reported behind it. */
 #include "lower.h"
 
 /* Loops run at least once, so each is: header, body, latch at the bottom.  Every extent is a constant. */

@@ -1,4 +1,5 @@
-/* The families of matrix instructions, one row each; the first that the target has and that does not refuse makes a dot.
+/* The families of matrix instructions, one row each; the first that the target has and that does not refuse makes a
+ * dot.
  *
  * In: a dot at the tile level.  Out: its family.  The one idea: what passes need to know of a family stands in its row.
  *
@@ -15,7 +16,8 @@
 typedef struct mma_family {
 	const char *name;
 	unsigned needs; /* target_capability; 0: what every target has */
-	/* Why it does not make this dot, in half a sentence; null: it does.  Null instead of a function: it makes all. */
+	/* Why it does not make this dot, in half a sentence; null: it does.  Null instead of a function: it makes
+	 * all. */
 	const char *(*refusal)(const pass_context *, const ir_op *dot);
 	void (*select)(const pass_context *, ir_op *dot); /* the dot becomes the family's operations; null: it stays */
 } mma_family;

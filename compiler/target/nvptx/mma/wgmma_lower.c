@@ -6,10 +6,11 @@
  * the sum it takes and what is added to each operand's descriptor.  Which warpgroup a thread belongs to is asked of
  * lane 0, so that the assembler sees that descriptors are the same in a warp.
  *
- * What an operation emits is one piece of inline asm, from the fence, if it says so (synchronise.c), to the commit.  A sum that is in flight round a loop has registers by name, which are set in front of the loop and read
- * behind the wait that makes it everybody's: LLVM sees neither phis nor operands, of which there would be hundreds, and
- * nobody can use it before.  Any other goes in and out, and through its wait, as tied registers.  What a thread wrote
- * to shared memory itself needs a fence between the two ways into it, and a barrier, before the instruction reads it.
+ * What an operation emits is one piece of inline asm, from the fence, if it says so (synchronise.c), to the commit.  A
+ * sum that is in flight round a loop has registers by name, which are set in front of the loop and read behind the wait
+ * that makes it everybody's: LLVM sees neither phis nor operands, of which there would be hundreds, and nobody can use
+ * it before.  Any other goes in and out, and through its wait, as tied registers.  What a thread wrote to shared memory
+ * itself needs a fence between the two ways into it, and a barrier, before the instruction reads it.
  */
 #include "target/nvptx/lower.h"
 
@@ -214,8 +215,8 @@ static void put_registers(product *p, uint32_t row, uint32_t column)
 	text_puts(&p->code, "}, ");
 }
 
-/* An asm whose first n operands, none or several, are registers, tied in to out; `args` has room for them in front, and `constraints` of
- * the others begin with a comma. */
+/* An asm whose first n operands, none or several, are registers, tied in to out; `args` has room for them in front, and
+ * `constraints` of the others begin with a comma. */
 static void tied(lower *l, const char *code, unsigned n, LLVMValueRef *sum, unsigned more, LLVMValueRef *args,
 	const char *constraints)
 {
