@@ -207,6 +207,16 @@ static void lines(void **state)
 	}
 }
 
+/* An assert that nobody has written in a file. */
+static void no_place(void **state)
+{
+	(void)state;
+	ir_func *f = scheduled("sm_80", 1, true, "%c = lt %n, %m : bool\nassert %c {text=\"less\"}");
+	for (ir_op *o = f->body->first; o; o = o->next) o->at = (span){0};
+	const char *ptx = code("sm_80", f);
+	if (times(ptx, "__assertfail,") != 1) fail_msg("%s", ptx);
+}
+
 /* Of many values: 32 and no more. */
 static void many_values(void **state)
 {
@@ -335,6 +345,6 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(forms), TEST(lines), TEST(many_values), TEST(source_comments), TEST(refused), TEST(played)};
+		TEST(forms), TEST(lines), TEST(no_place), TEST(many_values), TEST(source_comments), TEST(refused), TEST(played)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

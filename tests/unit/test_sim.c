@@ -204,6 +204,8 @@ static void test_outside(void **state)
 	sim_case shared = {.shared = 64,
 		.body = "mov.b32 %r1, blk_shared;\nmad.lo.s32 %r2, %tid, 4, %r1;\nst.shared.b32 [%r2], %tid;\n"};
 	REPORTS(shared, "written outside shared memory", "64 bytes", "offset 64", "thread 16");
+	sim_case half = {.shared = 260, .body = "st.shared.b64 [blk_shared+256], %out;\n"};
+	REPORTS(half, "8 bytes are written outside shared memory", "260 bytes", "offset 256");
 	sim_case across = {.out_bytes = 40, .body = "ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%out+32];\n"};
 	REPORTS(across, "16 bytes are read outside out");
 }
@@ -276,6 +278,13 @@ static void test_undefined_bits(void **state)
 		.body = "mov.b16 %h1, 7;\nmov.b32 %r1, {%h1, %h9};\nbfi.b32 %r2, %tid, %r1, 16, 16;\n" STORE("%r2")};
 	RUNS(field);
 	assert_int_equal(field.out[3], 3 << 16 | 7);
+	/* of 64 bits the amount has 32 */
+	sim_case moved = {.body = "mov.b64 %rd1, {%r9, %tid};\nshr.u64 %rd2, %rd1, 32;\ncvt.u32.u64 %r2, %rd2;\n" STORE(
+				  "%r2")};
+	RUNS(moved);
+	assert_int_equal(moved.out[9], 9);
+	moved.body = "mov.b64 %rd1, {%tid, %r9};\nshr.u64 %rd2, %rd1, 32;\ncvt.u32.u64 %r2, %rd2;\n" STORE("%r2");
+	REPORTS(moved, "an undefined value is stored");
 	sim_case unused = {.body = "selp.b32 %r1, %r9, %tid, %p2;\nsetp.lt.u32 %p1, %tid, 0;\nselp.b32 %r1, %r9, %tid, "
 				   "%p1;\n" STORE("%r1")};
 	RUNS(unused);

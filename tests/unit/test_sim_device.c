@@ -347,7 +347,9 @@ static void test_asserts(void **state)
 		const char *format, *file, *says;
 	} cases[] = {
 		{"pid (0, 0, 0) idx (%d, %d) assertion failed: less\n", "made.blk",
-			"made.blk:17: assertion failed in program (0, 0, 0), element (2, 28): less"},
+			"made.blk:17: assertion failed in program (0, 0, 0), element (2, 29): less"},
+		{"pid (0, 0, 0) idx (7, %d) assertion failed: less\n", "made.blk",
+			"made.blk:17: assertion failed in program (0, 0, 0), element (7, 2): less"},
 		{"pid (0, 0, 0) idx (%d) assertion failed: less\n", "",
 			"?:17: assertion failed in program (0, 0, 0), element (2): less"},
 		{"pid (0, 0, 0) idx (9, 9, 9, 9, %d) assertion failed: less\n", "made.blk",
@@ -365,7 +367,7 @@ static void test_asserts(void **state)
 		n += put_string(declarations + n, sizeof declarations - n, "text", cases[i].format);
 		n += put_string(declarations + n, sizeof declarations - n, "file", cases[i].file);
 		put_string(declarations + n, sizeof declarations - n, "what", "less");
-		/* lanes 28 to 31 fail: (2 + lane % 2, lane) */
+		/* lanes 28 to 31 fail: (3 - lane % 2, lane) */
 		sim_case c = {.declarations = declarations,
 			.body = ".local .align 8 .b8 depot[16];\nsetp.lt.u32 %p1, %tid, 28;\n@%p1 bra END;\nmov.b64 "
 				"%rd1, "
@@ -373,7 +375,7 @@ static void test_asserts(void **state)
 				"%rd2;\nmov.b64 %rd3, "
 				"what;\ncvta.global.u64 %rd3, %rd3;\nmov.b64 %rd4, file;\ncvta.global.u64 %rd4, "
 				"%rd4;\nmov.b64 %rd5, 1;\n"
-				"and.b32 %r1, %tid, 1;\nadd.s32 %r1, %r1, 2;\nst.local.v2.b32 [depot], {%r1, "
+				"and.b32 %r1, %tid, 1;\nsub.s32 %r1, 3, %r1;\nst.local.v2.b32 [depot], {%r1, "
 				"%tid};\n" PRINT(
 					"%rd1", "%rd2") "mov.b32 %r2, 17;\n{\n.param .b64 q0;\n.param .b64 q1;\n.param "
 							".b32 q2;\n"

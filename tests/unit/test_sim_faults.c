@@ -382,6 +382,15 @@ static void test_mbarriers(void **state)
 		{INIT RANK MEET GENERIC "mapa.u64 %rd2, %rd1, 1;\n@%p6 bra END;\nmbarrier.try_wait.parity.b64 %p9, "
 					"[%rd2], 0;\nEND:\n" MEET,
 			"a wait for an mbarrier of another program, which only that can do", 64, 2},
+		/* lanes 0 to 15, then the others: each copy lands once */
+		{"setp.eq.b32 %p1, %tid, 0;\n@%p1 mbarrier.init.shared.b64 [%smem], 32;\n"
+		 "fence.mbarrier_init.release.cluster;\nbar.sync 0;\nmad.lo.s32 %r1, %tid, 4, %smem;\n"
+		 "mad.wide.u32 %rd1, %tid, 4, %in;\ncp.async.ca.shared.global [%r1+64], [%rd1], 4;\n"
+		 "setp.lt.u32 %p2, %tid, 16;\n@%p2 cp.async.mbarrier.arrive.noinc.shared.b64 [%smem];\n"
+		 "@!%p2 cp.async.mbarrier.arrive.noinc.shared.b64 [%smem];\nW:\n"
+		 "mbarrier.try_wait.parity.shared.b64 %p9, [%smem], 0;\n@!%p9 bra W;\ncp.async.wait_all;\n"
+		 "ld.shared.b32 %r2, [%r1+64];\nmad.wide.u32 %rd2, %tid, 4, %out;\nst.global.b32 [%rd2], %r2;\n",
+			NULL, 32},
 		/* without .noinc it is one more that is waited for */
 		{INIT "@%p1 cp.async.mbarrier.arrive.shared.b64 [%smem];\n@%p1 mbarrier.arrive.shared.b64 _, "
 		      "[%smem];\nW:\nmbarrier.try_wait.parity.shared.b64 %p9, [%smem], 0;\n@!%p9 bra W;\n",
@@ -414,6 +423,8 @@ static void test_copies(void **state)
 	static const row rows[] = {
 		{INIT EXPECT("16") LOAD("%smem+1024", "%in", "16", "%smem") LANDS, NULL},
 		{INIT EXPECT("16") LOAD("2048", "%in", "16", "1024") LANDS, NULL}, /* where it is, in numbers */
+		{INIT "setp.eq.b32 %p1, %tid, 5;\n" STORE("%out", "%smem+1024", "%r60"),
+			"an address, a size or a coordinate of a bulk copy is undefined"},
 		/* places */
 		{INIT EXPECT("16") LOAD("16", "%in", "16", "%smem") LANDS,
 			"a bulk copy's destination of 16 bytes is outside shared memory, of which the program has 4096 "
