@@ -198,8 +198,57 @@ static void names(void **state)
 	assert_int_equal(messages.warnings, 1);
 }
 
+/* Why a store of a long tile has no loop over its parts; null: nothing stands in the way, or no axis has as many. */
+static void whole_tiles(void **state)
+{
+	(void)state;
+#define STORE(type, value) "%P = splat %p : (*f32)[" type "]\nstore %P, " value "\n"
+#define FOR " {num_stages=0 unroll=0 flatten=0 accumulator_init=0} "
+	static const struct {
+		int warps;
+		const char *body, *why;
+	} cases[] = {
+		{1, "%v = const {value=1.0} : f32[32768]\n" STORE("32768", "%v"), NULL},
+		{1, "%v = const {value=1.0} : f32[32,32,32,32]\n" STORE("32,32,32,32", "%v"), NULL},
+		{1,
+			"%v = const {value=1.0} : f32[32768]\n%r = for %n, %n, %n, %v" FOR
+			": f32[32768] (%i: i32, %s: f32[32768]) {\n%t = add %s, %s : f32[32768]\n" STORE(
+				"32768", "%s") "yield %t\n}\n",
+			"a loop carries it"},
+		{1,
+			"%v = const {value=1.0} : f32[32768]\n%c = lt %n, %m : bool\n%r = if %c : f32[32768] {\nyield "
+			"%v\n"
+			"} else {\n%w = add %v, %v : f32[32768]\nyield %w\n}\n" STORE("32768", "%r"),
+			"an if chooses it as a whole"},
+		/* a tile that the program has loaded before: parts of 16 KiB are picked from, more is not */
+		{16,
+			"%X = splat %p : (*f32)[4096]\n%s = load %X {volatile=1} : f32[4096]\n"
+			"%t = expand_dims %s {axis=1} : f32[4096,1]\n%u = broadcast %t : f32[4096,128]\n%w = scan %u "
+			"{axis=1 combine=sum} : f32[4096,128]\n" STORE("4096,128", "%w"),
+			NULL},
+		{16,
+			"%X = splat %p : (*f32)[8192]\n%s = load %X {volatile=1} : f32[8192]\n"
+			"%t = expand_dims %s {axis=1} : f32[8192,1]\n%u = broadcast %t : f32[8192,64]\n%w = scan %u "
+			"{axis=1 combine=sum} : f32[8192,64]\n" STORE("8192,64", "%w"),
+			"a part of another tile cannot be picked"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		pass_context p = {.arena = &memory, .diags = &messages, .target = target_find("sm_80")};
+		ir_func *f = read_text(arena_printf(&memory,
+			"func @f(%%p: *f32, %%n: i32, %%m: i32) num_warps=%d num_stages=1 num_ctas=1 "
+			"{\n%s\nreturn\n}\n",
+			cases[i].warps, cases[i].body));
+		assert_true(pass_axis(&p, f) && pass_parts(&p, f));
+		if (p.whole.n != (cases[i].why != NULL) ||
+			(cases[i].why && strcmp(p.whole.at[0].why, cases[i].why) != 0))
+			fail_msg("%s\n%u: %s", cases[i].body, p.whole.n, p.whole.n ? p.whole.at[0].why : "");
+	}
+#undef STORE
+#undef FOR
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(operations), TEST(products), TEST(names)};
+	const struct CMUnitTest tests[] = {TEST(operations), TEST(products), TEST(names), TEST(whole_tiles)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,21 @@ static const row rows[] = {
 		"%r = atomic_rmw %P, %v {rmw=add sem=relaxed scope=gpu} : i32[32] <reg (0) lane (1)(2)(4)(8)(16) warp "
 		"()>",
 		{{"red.relaxed.gpu.global.add.s32", 1}}},
+	/* one access is ordered itself; of several each is relaxed, with a fence in front of them or behind */
+	{"sm_80", 1, false, "%r = atomic_rmw %p, %n {rmw=add sem=release scope=gpu} : i32",
+		{{"red.release.gpu.global.add.s32", 1}, {"fence.acq_rel", 0}}},
+	{"sm_80", 1, false, "%r = atomic_rmw %p, %n {rmw=add sem=acquire scope=gpu} : i32",
+		{{"atom.acquire.gpu.global.add.s32", 1}, {"fence.acq_rel", 0}}},
+	{"sm_80", 1, false, TILE "%r = atomic_rmw %Q, %i {rmw=add sem=release scope=gpu} : i32[128]",
+		{{"red.relaxed.gpu.global.add.s32", 4}, {"fence.acq_rel.gpu;", 1}}},
+	{"sm_80", 1, false, TILE "%r = atomic_rmw %Q, %i {rmw=add sem=acquire scope=cta} : i32[128]",
+		{{"atom.relaxed.cta.global.add.s32", 4}, {"fence.acq_rel.cta;", 1}}},
+	{"sm_80", 1, false, TILE "%r = atomic_rmw %Q, %i {rmw=add sem=acq_rel scope=sys} : i32[128]",
+		{{"atom.relaxed.sys.global.add.s32", 4}, {"fence.acq_rel.sys;", 2}}},
+	{"sm_80", 1, false, TILE "%r = atomic_rmw %Q, %i {rmw=xchg sem=relaxed scope=gpu} : i32[128]",
+		{{"atom.relaxed.gpu.global.exch.b32", 4}, {"red.", 0}, {"fence", 0}}},
+	{"sm_80", 1, false, TILE "%r = atomic_rmw %Q, %i {rmw=max sem=relaxed scope=gpu} : i32[128]",
+		{{"red.relaxed.gpu.global.max.s32", 4}}},
 	/* lanes that hold copies get the old value from the one that acts */
 	{"sm_80", 1, false,
 		"%i = arange {lo=0} : i32[8]\n%P = splat %p : (*i32)[8]\n%Q = ptr_add %P, %i : (*i32)[8]\n"

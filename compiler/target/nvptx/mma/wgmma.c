@@ -95,7 +95,7 @@ layout wgmma_turning_layout(ir_type t, unsigned k, unsigned spread, unsigned num
 	uint32_t per_thread[2], threads[2], warps[2] = {1, 1};
 	if (along > t.dim[k]) along = t.dim[k];
 	if (across > t.dim[1 - k]) across = t.dim[1 - k];
-	while (spread > 1 && along * spread > t.dim[k]) spread /= 2;
+	while (along * spread > t.dim[k]) spread /= 2;
 	per_thread[k] = along;
 	per_thread[1 - k] = across;
 	threads[k] = spread;
