@@ -37,6 +37,11 @@ static void test_alias(void **state)
 		"t.store([u, u], one); t.store([u + 16, u], one);\n",
 		"assume(u >= 0); let i = arange(0, 16); let j = u + arange(0, 32);\n" STORE(
 			"i", "j", "(j < N)[None, :]") STORE("(i + 16)", "j", "(j < N)[None, :]"),
+		TILE "store(c + i[:, None] + j[None, :].to(i64) * N, full([16, 32], 1.0), mask = (i < N)[:, None]);\n"
+		     "store(c + i[:, None] + (j + 32)[None, :].to(i64) * N, full([16, 32], 1.0), mask = (i < N)[:, "
+		     "None]);\n",
+		"let o = arange(0, 32); store(c + (u * 64 + o), full([32], 1.0)); store(c + (N * 64 + o + 32), "
+		"full([32], 1.0));\n",
 	};
 	for (size_t i = 0; i < sizeof body / sizeof body[0]; i++) {
 		static char source[4096];
@@ -95,6 +100,16 @@ static void test_may_meet(void **state)
 		{"behind the back edge the rows are others",
 			"for t in range(N) { let i = u * t * 16 + arange(0, 16); let j = arange(0, 32);\n" STORE(
 				"i", "j", "(j < N)[None, :]") STORE("(i + 16)", "j", "(j < N)[None, :]") "}\n"},
+		{"the next round's first rows are this one's last",
+			"for t in range(M) { let i = t * 16 + arange(0, 16); let j = arange(0, 32);\n" STORE(
+				"i", "j", "(j < N)[None, :]") STORE("(i + 16)", "j", "(j < N)[None, :]") "}\n"},
+		{"16 times another number than that from row to row",
+			TILE STORE("i", "j",
+				"(j < N)[None, :]") "store(c + i[:, None].to(i64) * N + 16 * M.to(i64) + j[None, :], "
+						    "full([16, 32], 1.0), mask = (j < N)[None, :]);\n"},
+		{"the last of 33 places is the first of the next 64",
+			"let o = arange(0, 32); store(c + (u * 64 + o), full([32], 1.0));\n"
+			"store(c + (N * 64 + o + 32 + program_id(0) % 2), full([32], 1.0));\n"},
 		{"N may be -1, and column 0 be let through",
 			"let i = arange(0, 16); let j = arange(0, 32);\n"
 			"let m = (j.to(u32, bitcast = true) <= maximum(N - 1, 0).to(u32, bitcast = true))[None, "

@@ -359,7 +359,7 @@ static void refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(forms), TEST(lines), TEST(no_place), TEST(many_values), TEST(source_comments), TEST(refused), TEST(played)};
+	const struct CMUnitTest tests[] = {TEST(forms), TEST(lines), TEST(no_place), TEST(many_values),
+		TEST(source_comments), TEST(refused), TEST(played)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -279,8 +279,8 @@ static void test_undefined_bits(void **state)
 	RUNS(field);
 	assert_int_equal(field.out[3], 3 << 16 | 7);
 	/* of 64 bits the amount has 32 */
-	sim_case moved = {.body = "mov.b64 %rd1, {%r9, %tid};\nshr.u64 %rd2, %rd1, 32;\ncvt.u32.u64 %r2, %rd2;\n" STORE(
-				  "%r2")};
+	sim_case moved = {
+		.body = "mov.b64 %rd1, {%r9, %tid};\nshr.u64 %rd2, %rd1, 32;\ncvt.u32.u64 %r2, %rd2;\n" STORE("%r2")};
 	RUNS(moved);
 	assert_int_equal(moved.out[9], 9);
 	moved.body = "mov.b64 %rd1, {%tid, %r9};\nshr.u64 %rd2, %rd1, 32;\ncvt.u32.u64 %r2, %rd2;\n" STORE("%r2");

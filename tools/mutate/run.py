@@ -29,10 +29,16 @@ import time
 KILLERS = "tools/mutate/killers.txt"  # which test failed on which mutant, of earlier runs: that one is tried first
 SLOW = 30  # tests of more seconds are left out, unless --slow says so
 # Scripts that judge what is compiled and run; the others run the same code through other doors, or much longer.
-SCRIPTS = ["golden/run.sh", "golden/counters.sh", "golden/ptx.sh", "run/sim.sh", "run/passes.sh", "run/explain.sh", "run/cli.sh", "run/blkrun.sh", "run/tune.sh"]
+SCRIPTS = ["golden/run.sh", "golden/counters.sh", "golden/ptx.sh", "run/sim.sh", "run/passes.sh", "run/bounds.sh", "run/limits.sh", "run/budget.sh", "run/explain.sh", "run/cli.sh", "run/blkrun.sh", "run/tune.sh"]
 # Device suites go in parts, so that what fails is soon found: words of their cases' names (tests/run/device.sh).
 PARTS = {"scans": ["sort.i", "sort.f", "sort.u", "sort_descending.", "topk_1.", "topk_8.", "topk_half.", "topk_all.", "cumsum.", "cumsum_reverse.", "cumprod", "affine.",
                    "affine_reverse.", "last.", "last_reverse.", "flip.", "both.", "carry mixed rows turns"],
+         "shapes": ["join", "split", "cat", "interleave", "permute", "squeeze", "gather", "histogram", "asm_",
+                    "swapped carried chase count_in_loop reduced reversed computed scalars butterfly branch nested table two_types last_axis in_place"],
+         "tiles": ["sum.", "max.", "min.", "xor_sum.", "any. all.", "argm", "reduce_ trans reshape outer masked center scale", "loop break while early late negative",
+                   "function static in_place store_then scalar_loads grid_3d nested"],
+         "types": ["constant", "bool", "chain", "meet"],
+         "atomics": ["counter histogram chain", "tensor", "ticket spin in_order message program_order narrow loop_of", "add max min and or xor xchg cas"],
          "dot": ["tile.f16.", "tile.bf16.", "tile.tf32", "tile.ieee", "tile.i8.", "tile.e", "tile.f64.", "pairs.", "batch.", "zeros.", "loop.", "stages.", "form."]}
 LATE = ["dot", "clusters", "tensors", "windows", "atomics"]  # once more with data that lands at the latest moment
 # These watch the clock: a failure counts when it happens twice.
@@ -120,6 +126,8 @@ def trace(folder, jobs, commands, anew, slow):
         name, command = item
         notes = f"{folder}/trace.{name.replace('/', '-')}"
         most = 5 + 2 * slow
+        with open(notes, "w"):
+            os.chmod(notes, 0o666)  # for children that have given up their rights
         how, seconds = attempt(folder, command, "trace", most, trace=notes)
         if how and how != "time":  # tracing opens a file and takes its time: that a test notices it does not make it useless
             how, seconds = attempt(folder, command, 0, most)
@@ -154,7 +162,7 @@ def keep_killers(verdicts):
 def judge(folder, commands, only, reached, slow, most, first, fame, mutant):
     number, start = mutant["n"], time.time()
     reaching = [t for t in commands if t in reached and not reached[t]["failed"] and reached[t]["seconds"] <= slow and number in reached[t]["set"]]
-    reaching.sort(key=lambda t: (t != first.get(mutant["id"]), (0.1 + reached[t]["seconds"]) / (1 + fame[mutant["file"], t])))
+    reaching.sort(key=lambda t: (t != first.get(mutant["id"]), (0.1 + reached[t]["seconds"]) / (1 + 4 * fame[mutant["file"], t] + fame[os.path.dirname(mutant["file"]), t])))
     for test in [t for t in reaching if not only or t in only]:
         seconds = reached[test]["seconds"]
         if time.time() - start + seconds > most:
@@ -209,8 +217,9 @@ def main(arguments):
             what["set"] = set(what["reached"])
         with open(path, "a") as out, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
 
-            # How often a test failed on another mutant of a file.
-            fame = collections.Counter((m["file"], verdicts[m["id"]]["by"]) for m in mutants if verdicts.get(m["id"], {}).get("by"))
+            # How often a test failed on another mutant of a file or a folder.
+            known = [(m["file"], verdicts[m["id"]]["by"]) for m in mutants if verdicts.get(m["id"], {}).get("by")]
+            fame = collections.Counter(known + [(os.path.dirname(file), by) for file, by in known])
 
             def one(mutant):
                 if time.time() < end:
