@@ -124,7 +124,7 @@ typedef struct blkc_kernel {
 	 *                                        type, or tf32 for f32 rounded on the way; SWIZZLE 0, 32, 64 or 128; a
 	 *                                        BOX and an EXTENT for each dimension, from the last one on; a STRIDE
 	 *                                        in bytes for each from the last but one on.  ADDRESS, EXTENT and
-	 *                                        STRIDE are POSTFIX.  docs/nvptx.md
+	 *                                        STRIDE are POSTFIX.  docs/products.md
 	 *   autotune ...                         the clause in words, kept for tools (sema/autotune.c)
 	 *   source HEX                           with an autotune clause: a digest of what its results depend on of the
 	 *                                        source and its imports
