@@ -102,7 +102,7 @@ static void number_op(estimate *e, const ir_op *o, uint32_t in_loop)
 {
 	uint32_t here = e->positions.n, inside = in_loop;
 	vec_push(e->arena, &e->positions, ((place){o, in_loop}));
-	if (o->kind == IR_FOR || o->kind == IR_WHILE) {
+	if (ir_is_loop(o)) {
 		vec_push(e->arena, &e->loops, ((loop){here, here}));
 		vec_push(e->arena, &e->outer, in_loop);
 		inside = e->loops.n;

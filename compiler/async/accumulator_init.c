@@ -64,8 +64,7 @@ static bool has_tiles(const ir_op *o)
 static void look_around(ir_op *o, void *context)
 {
 	around *a = context;
-	for (const ir_op *in = o; in; in = in->block->parent)
-		if (in == a->p->loop) return;
+	if (ir_encloses(a->p->loop, o)) return;
 	switch (o->kind) {
 	case IR_CONST:
 	case IR_CONVERT:
@@ -79,8 +78,7 @@ static bool is_stored_plainly(const pipeline *p)
 {
 	const ir_op *outermost = NULL;
 	around a = {p, true};
-	for (const ir_op *o = p->loop->block->parent; o; o = o->block->parent)
-		if (o->kind == IR_FOR || o->kind == IR_WHILE) outermost = o;
+	for (const ir_op *o = ir_loop_around(p->loop); o; o = ir_loop_around(o)) outermost = o;
 	for (unsigned r = 0; outermost && r < outermost->nregions; r++) ir_walk(outermost->regions[r], look_around, &a);
 	return a.plain;
 }

@@ -59,18 +59,11 @@ typedef struct placer {
 	bool grow;     /* late iterations: only unite, to be sure to end */
 } placer;
 
-static bool encloses(const ir_op *loop, const ir_op *o)
-{
-	for (; o; o = o->block->parent)
-		if (o == loop) return true;
-	return false;
-}
-
 /* What is known to meet a, meets b: the same access, round no more loops. */
 static bool covers(const access *a, const access *b)
 {
 	return a->op == b->op && a->is_shared == b->is_shared && a->writes == b->writes && a->copying == b->copying &&
-	       (a->around == b->around || !b->around || (a->around && encloses(a->around, b->around)));
+	       (a->around == b->around || !b->around || (a->around && ir_encloses(a->around, b->around)));
 }
 
 static void add(pending *p, access a)
@@ -320,7 +313,7 @@ static void go_round(pending *set, const ir_op *loop)
 {
 	for (unsigned i = 0; i < set->n; i++) {
 		access *e = &set->at[i];
-		if (!e->is_shared && !(e->around && encloses(e->around, loop))) e->around = loop;
+		if (!e->is_shared && !(e->around && ir_encloses(e->around, loop))) e->around = loop;
 	}
 }
 
@@ -358,7 +351,7 @@ static void flow(placer *p, ir_block *b, pending *set)
 			unite(set, &other);
 		} else if (o->kind == IR_PARTITIONS) {
 			flow(p, o->regions[0], set); /* the other one has no access but its copies */
-		} else if (o->kind == IR_FOR || o->kind == IR_WHILE)
+		} else if (ir_is_loop(o))
 			flow_loop(p, o, set);
 		else
 			transfer(p, set, o);

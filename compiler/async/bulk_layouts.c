@@ -5,11 +5,6 @@
  * from where any layout is one read away; a conversion would go through shared memory again. */
 #include "bulk.h"
 
-static ir_op *only_user(const ir_value *v)
-{
-	return v->uses && !v->uses->next ? v->uses->user : NULL;
-}
-
 static void order_of(const ir_op *permute, uint8_t order[IR_MAX_RANK])
 {
 	for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(permute), i);
@@ -44,8 +39,8 @@ static void collect(ir_op *o, void *context)
 
 static void read_as_wanted(arena *a, ir_op *o)
 {
-	ir_op *user = only_user(o->results[0]);
-	while (user && user->kind == IR_PERMUTE) user = only_user(user->results[0]);
+	ir_op *user = ir_only_user(o->results[0]);
+	while (user && user->kind == IR_PERMUTE) user = ir_only_user(user->results[0]);
 	if (!user || user->kind != IR_CONVERT_LAYOUT) return;
 	set_layout(a, ir_arg(user, 0), user->results[0]->layout);
 	ir_replace(user->results[0], ir_arg(user, 0));

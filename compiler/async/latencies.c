@@ -28,11 +28,6 @@
 
 enum { MOST_STAGES = 8, OVERLAP_STAGES = 4, PARTITION_STAGES = 3, SLACK = 8 * 1024 };
 
-static ir_op *only_user(const ir_value *v)
-{
-	return v->uses && !v->uses->next ? v->uses->user : NULL;
-}
-
 static bool reads_plainly(const ir_op *o)
 {
 	uint64_t bits;
@@ -108,19 +103,6 @@ static bool fits_product(pipeline *p, staged *s, const access_plan *access)
 
 enum { MOST_STEPS = 8 }; /* operations between a load and a dot that are looked at */
 
-/* Does a dot take what is made, element by element, from the value? */
-static bool leads_to_product(const pipeline *p, const ir_value *v, unsigned steps)
-{
-	for (const ir_use *u = v->uses; u && steps; u = u->next, steps--) {
-		const ir_op *o = u->user;
-		if (o->block != p->body) continue;
-		if (o->kind == IR_DOT || o->kind == IR_WGMMA) return true;
-		if (!ir_has(o, IR_ELEMENTWISE | IR_SHAPE) && o->kind != IR_CONVERT_LAYOUT) continue;
-		if (leads_to_product(p, o->results[0], steps - 1)) return true;
-	}
-	return false;
-}
-
 /* The operations of the loop that take a tile, through permutations.  False: there are too many, or others. */
 static bool find_consumers(const pipeline *p, staged *s, const ir_value *v, bool transposed)
 {
@@ -150,7 +132,7 @@ static const char *fits_multibuffer(pipeline *p, staged *s)
 	bool fits = kind == IR_WGMMA && !rounds ? fits_product(p, s, &access)
 		    : kind == IR_CONVERT_LAYOUT && s->nby == 1
 			    ? fits_conversion(s, &access, element)
-			    : leads_to_product(p, v, MOST_STEPS) && fits_itself(s, &access, element);
+			    : ir_leads_to_product(p->body, v, MOST_STEPS) && fits_itself(s, &access, element);
 	unsigned bytes = s->width * element;
 	if (!fits) return "what takes it does not read shared memory as copies would write it";
 	return bytes == 4 || bytes == 8 || bytes == 16 ? NULL : "its accesses have less than 4 bytes";
@@ -159,7 +141,7 @@ static const char *fits_multibuffer(pipeline *p, staged *s)
 /* For reports: operands of products are what one expects to be copied ahead. */
 static void note(pipeline *p, const ir_op *load, const char *why)
 {
-	if (!leads_to_product(p, load->results[0], MOST_STEPS)) return;
+	if (!ir_leads_to_product(p->body, load->results[0], MOST_STEPS)) return;
 	vec_push(p->context->arena, &p->context->notes, ((pass_note){.op = load, .why = why}));
 }
 
@@ -234,7 +216,7 @@ static bool carried_from(const pipeline *p, const ir_op *wgmma, uint32_t *number
 {
 	assert(wgmma->kind == IR_WGMMA);
 	const ir_value *v = wgmma->nargs > 2 ? ir_arg(wgmma, 2) : NULL;
-	if (!v || !only_user(v)) return false;
+	if (!v || !ir_only_user(v)) return false;
 	if (!v->def) {
 		*number = v->index - 1u;
 		return v->block == p->body && v->index > 0;
@@ -250,11 +232,11 @@ static void find_flight(pipeline *p)
 	for (ir_op *o = p->body->first; o; o = o->next) {
 		if (o->kind != IR_WGMMA) continue;
 		uint32_t from = 0;
-		ir_op *wait = only_user(o->results[0]);
+		ir_op *wait = ir_only_user(o->results[0]);
 		if (n == MOST_PRODUCTS || pipeline_multibuffers_of(p, o) != 2 || !carried_from(p, o, &from) || !wait ||
 			wait->kind != IR_WGMMA_WAIT || wait->block != p->body)
 			return;
-		const ir_op *next = only_user(wait->results[0]);
+		const ir_op *next = ir_only_user(wait->results[0]);
 		bool adds = next && next->kind == IR_WGMMA && next->block == p->body &&
 			    wait->results[0] == ir_arg(next, next->nargs - 1u);
 		bool yields = next && next == p->body->last && ir_arg(next, from) == wait->results[0];

@@ -71,7 +71,7 @@ const char *pipeline_refuses_partitions(pipeline *p)
 	if (f->maxnreg) return "maxnreg is given";
 	if (p->nbulk < p->nloads) return "not all loads of the loop are by tensor maps";
 	if (!multiplies(p)) return "no wgmma is in the loop";
-	if (!pipeline_inside_a_loop(p->loop) && !falls_out_of_step(p) && f->num_ctas == 1)
+	if (!ir_loop_around(p->loop) && !falls_out_of_step(p) && f->num_ctas == 1)
 		return "no loop is around this one, and nothing to compute between products";
 	needs n = {.p = p, .seen = ARENA_ARRAY(p->context->arena, bool, f->nvalues)};
 	need_control(&n, p->loop);

@@ -161,8 +161,7 @@ void pipeline_partition(pipeline *p)
 		ir_set_pending(ir_build(&behind, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->nwaits);
 		ir_value *later = ir_binary(&behind, IR_NE, p->body->args[0], ir_arg(p->loop, 0));
 		pipeline_release(p, &behind, previous_slot(p, &behind, slot), later);
-		if (pipeline_inside_a_loop(p->loop) ||
-			p->cluster) { /* else nobody takes it any more, or waits for it */
+		if (ir_loop_around(p->loop) || p->cluster) { /* else nobody takes it any more, or waits for it */
 			bool once = ir_get_accumulator_init(p->loop);
 			ir_value *any = once ? NULL : ir_binary(&after, IR_LT, ir_arg(p->loop, 0), ir_arg(p->loop, 1));
 			pipeline_release(p, &after, previous_slot(p, &after, last), any);

@@ -35,16 +35,6 @@
 #include "scratch.h"
 #include "target/nvptx/mma/wgmma.h"
 
-static ir_value *mapped(ir_value **map, ir_value *v)
-{
-	return map[v->id] ? map[v->id] : v;
-}
-
-static ir_value *constant(ir_builder *b, scalar s, int64_t v)
-{
-	return ir_constant_int(b, s, v);
-}
-
 static ir_value *widened(ir_builder *b, ir_value *v)
 {
 	return ir_build1(b, IR_CONVERT, ir_scalar_type(SCALAR_I64), 1, &v);
@@ -55,7 +45,7 @@ static void copy_iteration(
 	pipeline *p, ir_builder *b, ir_value *counter, int64_t distance, ir_value *slot, ir_value **map)
 {
 	assert(p->hi);
-	ir_value *at = ir_binary(b, IR_ADD, widened(b, counter), constant(b, SCALAR_I64, distance * p->step));
+	ir_value *at = ir_binary(b, IR_ADD, widened(b, counter), ir_constant_int(b, SCALAR_I64, distance * p->step));
 	ir_value *exists = ir_binary(b, IR_LT, at, p->hi);
 	ir_op *guard = ir_build(b, IR_IF, 1, &exists, 0, NULL, 2);
 	ir_builder inside = {.func = p->func, .block = guard->regions[0]};
@@ -63,8 +53,8 @@ static void copy_iteration(
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
 		if (s->bulk) continue;
-		ir_value *args[] = {s->multibuffer, slot, mapped(map, ir_arg(s->load, 0)), NULL};
-		if (s->load->nargs > 1) args[3] = mapped(map, ir_arg(s->load, 1));
+		ir_value *args[] = {s->multibuffer, slot, ir_mapped(map, ir_arg(s->load, 0)), NULL};
+		if (s->load->nargs > 1) args[3] = ir_mapped(map, ir_arg(s->load, 1));
 		inside.at = s->load->at;
 		ir_op *copy = ir_build(&inside, IR_ASYNC_COPY, args[3] ? 4 : 3, args, 0, NULL, 0);
 		ir_set_width(copy, s->width);
@@ -111,9 +101,9 @@ static void prologue(pipeline *p, ir_value **ahead, unsigned ncarried)
 		for (unsigned k = 0; k < ncarried; k++) map[p->body->args[1 + k]->id] = ahead[k];
 		pipeline_clone(p, &b, map);
 		b.at = p->loop->at;
-		copy_iteration(p, &b, ir_arg(p->loop, 0), iteration, constant(&b, SCALAR_I32, iteration), map);
+		copy_iteration(p, &b, ir_arg(p->loop, 0), iteration, ir_constant_int(&b, SCALAR_I32, iteration), map);
 		for (unsigned k = 0; k < ncarried; k++)
-			if (p->sliced[p->body->args[1 + k]->id]) ahead[k] = mapped(map, ir_arg(p->body->last, k));
+			if (p->sliced[p->body->args[1 + k]->id]) ahead[k] = ir_mapped(map, ir_arg(p->body->last, k));
 		counter = ir_binary(&b, IR_ADD, counter, ir_arg(p->loop, 2));
 	}
 	b.at = p->loop->at;
@@ -136,14 +126,14 @@ static void rewrite(pipeline *p)
 	ir_builder filling = {.func = p->func, .block = p->body, .at = p->loop->at};
 	filling.before = products ? products : top.before;
 	ir_value *counter = p->body->args[0];
-	ir_value *slot = pipeline_carry(p, constant(&before, SCALAR_I32, 0), NULL);
-	ir_value *fill = pipeline_carry(p, constant(&before, SCALAR_I32, distance), NULL);
+	ir_value *slot = pipeline_carry(p, ir_constant_int(&before, SCALAR_I32, 0), NULL);
+	ir_value *fill = pipeline_carry(p, ir_constant_int(&before, SCALAR_I32, distance), NULL);
 	for (unsigned k = 0; k < ncarried; k++) {
 		ir_value *arg = p->body->args[1 + k];
 		if (p->sliced[arg->id]) map[arg->id] = ahead[k] = pipeline_carry(p, ahead[k], arg->layout);
 	}
 	if (p->nbulk) {
-		p->parity = pipeline_carry(p, constant(&before, SCALAR_I32, 0), NULL);
+		p->parity = pipeline_carry(p, ir_constant_int(&before, SCALAR_I32, 0), NULL);
 		ir_value *args[] = {p->barriers, slot, p->parity};
 		ir_build(&top, IR_MBARRIER_WAIT, 3, args, 0, NULL, 0);
 	}
@@ -154,8 +144,8 @@ static void rewrite(pipeline *p)
 		if (p->nwaits) ir_set_pending(ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->nwaits);
 		ir_build(p->nwaits ? &filling : &top, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	}
-	map[counter->id] =
-		ir_binary(&filling, IR_ADD, counter, constant(&filling, SCALAR_I32, (int64_t)distance * p->step));
+	map[counter->id] = ir_binary(
+		&filling, IR_ADD, counter, ir_constant_int(&filling, SCALAR_I32, (int64_t)distance * p->step));
 	pipeline_clone(p, &filling, map);
 	filling.at = p->loop->at;
 	copy_iteration(p, &filling, counter, distance, fill, map);
@@ -164,7 +154,7 @@ static void rewrite(pipeline *p)
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
 	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, fill));
 	for (unsigned k = 0; k < ncarried; k++)
-		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, mapped(map, ir_arg(end, k)));
+		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, ir_mapped(map, ir_arg(end, k)));
 	if (p->nbulk) ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
 	assert(end->nargs == p->loop->nresults);
 	pipeline_read_multibuffers(p, slot);

@@ -96,7 +96,6 @@ void pipeline_leave_in_flight(pipeline *, ir_builder *after);
 /* Behind the last product that reads a multibuffer; null: there is none. */
 ir_op *pipeline_behind_products(const pipeline *);
 void pipeline_read_multibuffers(pipeline *, ir_value *slot);
-bool pipeline_inside_a_loop(const ir_op *);
 /* The layout in which a load's tile must be read for its conversion's result to be what it is. */
 layout pipeline_read_layout(const staged *);
 bool pipeline_takes(const staged *, const ir_op *); /* the operation is one of its consumers */

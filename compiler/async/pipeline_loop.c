@@ -6,16 +6,6 @@
 #include "pipeline.h"
 #include "target/nvptx/mma/wgmma.h"
 
-static ir_value *mapped(ir_value **map, ir_value *v)
-{
-	return map[v->id] ? map[v->id] : v;
-}
-
-static ir_value *constant(ir_builder *b, scalar s, int64_t v)
-{
-	return ir_constant_int(b, s, v);
-}
-
 /* One thread's: what the iteration brings, and the copies that bring it.  They stand together, so that the branch is
  * one.
  */
@@ -32,9 +22,9 @@ void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value *
 		unsigned n = 3;
 		if (!s->bulk) continue;
 		unsigned shares = ir_get_shares(s->load);
-		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = mapped(map, ir_arg(s->load, k));
+		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = ir_mapped(map, ir_arg(s->load, k));
 		b->at = s->load->at;
-		if (shares > 1) args[n++] = p->cluster ? s->multicast : constant(b, SCALAR_BOOL, 0);
+		if (shares > 1) args[n++] = p->cluster ? s->multicast : ir_constant_int(b, SCALAR_BOOL, 0);
 		o = ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0);
 		ir_set_shares(o, shares);
 		ir_set_partition(o, whose);
@@ -45,7 +35,7 @@ void pipeline_release(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only
 {
 	ir_value *args[4] = {p->empty, slot};
 	unsigned n = 2;
-	if (p->cluster && !only_if) only_if = constant(b, SCALAR_BOOL, 1);
+	if (p->cluster && !only_if) only_if = ir_constant_int(b, SCALAR_BOOL, 1);
 	if (only_if) args[n++] = only_if;
 	if (p->cluster) args[n++] = p->in_step;
 	ir_set_programs(ir_build(b, IR_MBARRIER_ARRIVE, n, args, 0, NULL, 0), p->cluster);
@@ -63,16 +53,16 @@ ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
 /* slot + 1, and 0 after the last. */
 ir_value *pipeline_next_slot(pipeline *p, ir_builder *b, ir_value *slot)
 {
-	ir_value *last = constant(b, SCALAR_I32, p->stages - 1), *zero = constant(b, SCALAR_I32, 0);
+	ir_value *last = ir_constant_int(b, SCALAR_I32, p->stages - 1), *zero = ir_constant_int(b, SCALAR_I32, 0);
 	ir_value *args[] = {
-		ir_binary(b, IR_EQ, slot, last), zero, ir_binary(b, IR_ADD, slot, constant(b, SCALAR_I32, 1))};
+		ir_binary(b, IR_EQ, slot, last), zero, ir_binary(b, IR_ADD, slot, ir_constant_int(b, SCALAR_I32, 1))};
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
 
 /* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the multibuffer. */
 ir_value *pipeline_next_parity(pipeline *p, ir_builder *b, ir_value *slot)
 {
-	ir_value *last = constant(b, SCALAR_I32, p->stages - 1), *one = constant(b, SCALAR_I32, 1);
+	ir_value *last = ir_constant_int(b, SCALAR_I32, p->stages - 1), *one = ir_constant_int(b, SCALAR_I32, 1);
 	ir_value *args[] = {ir_binary(b, IR_EQ, slot, last), ir_binary(b, IR_XOR, p->parity, one), p->parity};
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
@@ -227,13 +217,6 @@ ir_op *pipeline_behind_products(const pipeline *p)
 		if (multibuffers) return multibuffers == 1 && o->next->kind == IR_WGMMA_WAIT ? o->next->next : o->next;
 	}
 	return NULL;
-}
-
-bool pipeline_inside_a_loop(const ir_op *o)
-{
-	for (o = o->block->parent; o; o = o->block->parent)
-		if (o->kind == IR_FOR || o->kind == IR_WHILE) return true;
-	return false;
 }
 
 layout pipeline_read_layout(const staged *s)

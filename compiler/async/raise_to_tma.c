@@ -197,17 +197,6 @@ static void describe(const window *w, bulk_access *t)
 
 /* ---- which loads ---- */
 
-static bool leads_to_product(const ir_block *b, const ir_value *v, unsigned steps)
-{
-	for (const ir_use *u = v->uses; u && steps; u = u->next, steps--) {
-		const ir_op *o = u->user;
-		if (o->block != b) continue;
-		if (o->kind == IR_DOT) return true;
-		if (ir_has(o, IR_ELEMENTWISE | IR_SHAPE) && leads_to_product(b, o->results[0], steps - 1)) return true;
-	}
-	return false;
-}
-
 /* Half a sentence; null: it may be looked at. */
 static const char *reads_otherwise(const ir_op *o)
 {
@@ -229,7 +218,7 @@ static void collect(ir_op *o, void *context)
 {
 	found *f = context;
 	if (o->kind == IR_LOAD && o->results[0]->type.rank >= 2 && o->block->parent && bulk_runs_ahead(f->func, o) &&
-		leads_to_product(o->block, o->results[0], MOST_STEPS))
+		ir_leads_to_product(o->block, o->results[0], MOST_STEPS))
 		vec_push(f->pass->arena, &f->loads, o);
 }
 

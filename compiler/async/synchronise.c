@@ -59,17 +59,11 @@ static bool is_waited_for(const ir_op *o)
 
 /* ---- stores of blocks ---- */
 
-static bool in_loop(const ir_op *o)
-{
-	while (o && o->kind != IR_FOR && o->kind != IR_WHILE) o = o->block->parent;
-	return o != NULL;
-}
-
 /* In an iteration before this one its copies have begun, and nothing in this iteration waits for them all
  * (barriers.c). */
 static bool reuses_scratch(const ir_op *o)
 {
-	if (!in_loop(o)) return false;
+	if (!ir_loop_around(o)) return false;
 	for (const ir_op *barrier = o->prev; barrier; barrier = barrier->prev)
 		if (barrier->kind == IR_CTA_BARRIER && barrier->prev && barrier->prev->kind == IR_BULK_WAIT)
 			return false;
@@ -94,7 +88,7 @@ static void find_accesses(ir_op *o, void *context)
 
 /* Where threads themselves access memory that changes, a copy is fenced from that too, which takes the time of a fence
  * of the whole GPU. */
-static ir_proxy proxy_of_stores(const ir_func *f)
+static ir_proxy proxy_of_stores(ir_func *f)
 {
 	bool found = false;
 	ir_walk(f->body, find_accesses, &found);
@@ -143,10 +137,16 @@ static void find_reads(ir_op *o, void *context)
 	*(bool *)context |= o->kind == IR_MULTIBUFFER_READ;
 }
 
-/* Lanes may have read a multibuffer since all threads met last. */
-static bool follows_reads(const ir_func *f, const ir_op *o)
+static bool has_reads(ir_func *f)
 {
 	bool reads = false;
+	ir_walk(f->body, find_reads, &reads);
+	return reads;
+}
+
+/* Lanes may have read a multibuffer, where any does, since all threads met last. */
+static bool follows_reads(const ir_op *o)
+{
 	for (;;) {
 		if (!o->prev) {
 			o = o->block->parent;
@@ -159,13 +159,19 @@ static bool follows_reads(const ir_func *f, const ir_op *o)
 			break;
 		if (o->kind == IR_CTA_BARRIER || (o->kind == IR_WGMMA && o->shared_bytes)) return false;
 	}
-	ir_walk(f->body, find_reads, &reads);
-	return reads;
+	return true;
 }
+
+typedef struct synchroniser {
+	const ir_func *func;
+	ir_proxy stores; /* what copies of stores have to see */
+	bool reads;      /* some thread reads a multibuffer by itself */
+} synchroniser;
 
 static void synchronise(ir_op *o, void *context)
 {
-	const ir_func *f = context;
+	const synchroniser *s = context;
+	const ir_func *f = s->func;
 	wgmma_plan plan;
 	switch (o->kind) {
 	case IR_WGMMA: ir_set_fence(o, !wgmma_plan_make(o, f->num_warps, &plan) || !is_fenced(o, &plan)); break;
@@ -173,10 +179,10 @@ static void synchronise(ir_op *o, void *context)
 	case IR_BULK_STORE:
 		ir_set_reuses(o, reuses_scratch(o));
 		ir_set_commit(o, !is_committed_later(o));
-		ir_set_proxy(o, proxy_of_stores(f));
+		ir_set_proxy(o, s->stores);
 		break;
 	case IR_MBARRIERS: see_barriers(f, o); break;
-	case IR_MBARRIER_ARRIVE: ir_set_syncwarp(o, follows_reads(f, o)); break;
+	case IR_MBARRIER_ARRIVE: ir_set_syncwarp(o, s->reads && follows_reads(o)); break;
 	default: break;
 	}
 }
@@ -184,6 +190,7 @@ static void synchronise(ir_op *o, void *context)
 bool pass_synchronise(pass_context *c, ir_func *f)
 {
 	(void)c;
-	ir_walk(f->body, synchronise, f);
+	synchroniser s = {.func = f, .stores = proxy_of_stores(f), .reads = has_reads(f)};
+	ir_walk(f->body, synchronise, &s);
 	return true;
 }

@@ -25,18 +25,12 @@
 
 enum { MOST_MAPS = 16 /* signature.h */ };
 
-static bool is_one(const ir_value *v)
-{
-	int64_t n;
-	return ir_is_const_int(v, &n) && n == 1;
-}
-
 unsigned tensor_stride_one(const ir_op *o, ir_type block)
 {
 	assert(o->nargs >= block.rank);
 	unsigned first = o->nargs - block.rank, d = block.rank;
 	while (d-- > 0)
-		if (is_one(ir_arg(o, first + d))) return d;
+		if (ir_is_one(ir_arg(o, first + d))) return d;
 	return block.rank;
 }
 
@@ -199,8 +193,7 @@ static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map, u
  */
 bool bulk_runs_ahead(const ir_func *f, const ir_op *o)
 {
-	const ir_op *loop = o->block->parent;
-	while (loop && loop->kind != IR_FOR && loop->kind != IR_WHILE) loop = loop->block->parent;
+	const ir_op *loop = ir_loop_around(o);
 	if (!loop) return true;
 	int64_t step;
 	return loop->kind == IR_FOR && o->block->parent == loop && ir_arg(loop, 0)->type.elem == SCALAR_I32 &&

@@ -381,7 +381,7 @@ static void record_block(recorder *r, const ir_block *b, uint32_t loops)
 {
 	for (const ir_op *o = b->first; o; o = o->next) {
 		record_op(r, o, loops);
-		bool loop = o->kind == IR_FOR || o->kind == IR_WHILE;
+		bool loop = ir_is_loop(o);
 		if (ir_has(o, IR_CONTROL))
 			for (unsigned i = 0; i < o->nregions; i++) record_block(r, o->regions[i], loops + loop);
 	}

@@ -392,11 +392,6 @@ void ir_move_before(ir_op *o, ir_block *b, ir_op *before)
 	insert(o, b, before);
 }
 
-static ir_value *mapped(ir_value *v, ir_value **map, uint32_t known)
-{
-	return v->id < known && map[v->id] ? map[v->id] : v;
-}
-
 void ir_copy_attributes(ir_op *to, const ir_op *from)
 {
 	memcpy(to->attr, from->attr, sizeof to->attr);
@@ -409,7 +404,10 @@ static ir_op *clone(ir_builder *b, const ir_op *o, ir_value **map, uint32_t know
 	arena *a = b->func->arena;
 	ir_value **args = ARENA_ARRAY(a, ir_value *, o->nargs);
 	ir_type *types = ARENA_ARRAY(a, ir_type, o->nresults);
-	for (unsigned i = 0; i < o->nargs; i++) args[i] = mapped(o->args[i]->value, map, known);
+	for (unsigned i = 0; i < o->nargs; i++) {
+		ir_value *v = o->args[i]->value;
+		args[i] = v->id < known ? ir_mapped(map, v) : v;
+	}
 	for (unsigned i = 0; i < o->nresults; i++) types[i] = o->results[i]->type;
 	ir_op *n = ir_build(b, o->kind, o->nargs, args, o->nresults, types, o->nregions);
 	ir_copy_attributes(n, o);
@@ -450,6 +448,37 @@ bool ir_is_const_int(const ir_value *v, int64_t *out)
 	if (v->type.pointer || scalar_is_float(v->type.elem) || !ir_is_const(v, &bits)) return false;
 	*out = scalar_sign_extend(v->type.elem, bits);
 	return true;
+}
+
+bool ir_is_one(const ir_value *v)
+{
+	int64_t n;
+	return ir_is_const_int(v, &n) && n == 1;
+}
+
+ir_op *ir_loop_around(const ir_op *o)
+{
+	ir_op *loop = o->block->parent;
+	while (loop && !ir_is_loop(loop)) loop = loop->block->parent;
+	return loop;
+}
+
+bool ir_encloses(const ir_op *outer, const ir_op *o)
+{
+	while (o && o != outer) o = o->block->parent;
+	return o != NULL;
+}
+
+bool ir_leads_to_product(const ir_block *b, const ir_value *v, unsigned steps)
+{
+	for (const ir_use *u = v->uses; u && steps; u = u->next, steps--) {
+		const ir_op *o = u->user;
+		if (o->block != b) continue;
+		if (o->kind == IR_DOT || o->kind == IR_WGMMA) return true;
+		if (!ir_has(o, IR_ELEMENTWISE | IR_SHAPE) && o->kind != IR_CONVERT_LAYOUT) continue;
+		if (ir_leads_to_product(b, o->results[0], steps - 1)) return true;
+	}
+	return false;
 }
 
 bool ir_defined_outside(const ir_value *v, const ir_op *loop)

@@ -324,8 +324,17 @@ void ir_copy_attributes(ir_op *to, const ir_op *from); /* of the same kind */
 /* True if the value is an IR_CONST; its container in *bits. */
 bool ir_is_const(const ir_value *, uint64_t *bits);
 bool ir_is_const_int(const ir_value *, int64_t *); /* integers and bool, sign-extended by type */
+bool ir_is_one(const ir_value *);                  /* such a constant */
 bool ir_defined_outside(
 	const ir_value *, const ir_op *loop); /* not in one of the operation's regions; of null's nothing is */
+
+/* The innermost for or while around an operation; null: there is none. */
+ir_op *ir_loop_around(const ir_op *);
+/* An operation and what stands in its regions. */
+bool ir_encloses(const ir_op *, const ir_op *inner);
+/* Does a product take what is made, element by element or by shape, from the value, in the block where it is used?
+ * `steps`: operations that are looked at. */
+bool ir_leads_to_product(const ir_block *, const ir_value *, unsigned steps);
 
 static inline const ir_op_info *ir_info(const ir_op *o)
 {
@@ -363,6 +372,18 @@ static inline bool ir_accesses(const ir_op *o)
 static inline ir_value *ir_result(ir_op *o)
 {
 	return o->results[0];
+}
+static inline ir_op *ir_only_user(const ir_value *v) /* null: there is none, or more */
+{
+	return v->uses && !v->uses->next ? v->uses->user : NULL;
+}
+static inline ir_value *ir_mapped(ir_value *const *map, ir_value *v) /* by the map of ir_clone */
+{
+	return map[v->id] ? map[v->id] : v;
+}
+static inline bool ir_is_loop(const ir_op *o)
+{
+	return o->kind == IR_FOR || o->kind == IR_WHILE;
 }
 static inline bool ir_is_scalar(const ir_value *v)
 {

@@ -38,11 +38,6 @@
 
 enum { MAX_SELECT_STAGES = 2, THREAD_BITS = 12, LANE_BITS = 5 };
 
-static unsigned lg2(uint32_t n)
-{
-	return n ? 31u - (unsigned)__builtin_clz(n) : 0;
-}
-
 static uint32_t parts(const uint32_t *col, uint32_t index)
 {
 	uint32_t v = 0;

@@ -10,11 +10,6 @@
 
 enum { LG_SHORT = 3 }; /* registers (log2) that a line may take to stay in one warp */
 
-static unsigned lg2(uint32_t n)
-{
-	return n ? 31u - (unsigned)__builtin_clz(n) : 0;
-}
-
 /* Appends one input bit that steps dimension `dim` by 2^bit. */
 static void deal(layout *l, layout_in in, unsigned dim, unsigned bit)
 {

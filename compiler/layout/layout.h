@@ -37,6 +37,11 @@ unsigned layout_shift(const layout *, unsigned dim); /* lowest flattened bit of 
 uint32_t layout_apply(const layout *, uint32_t reg, uint32_t lane, uint32_t warp); /* flattened element index */
 unsigned layout_coordinate(const layout *, uint32_t flat, unsigned dim);
 bool layout_surjective(const layout *);
+/* Of the highest bit; 0 of 0. */
+static inline unsigned lg2(uint64_t n)
+{
+	return n ? 63u - (unsigned)__builtin_clzll(n) : 0;
+}
 bool layout_injective(const layout *);
 /* Bits of an input whose column is zero or depends on earlier columns (order reg, lane, warp, cta): places with one of
  * these bits set hold duplicates; stores and atomics are done only where (index & mask) == 0. */

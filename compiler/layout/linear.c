@@ -20,7 +20,7 @@ typedef struct basis {
 static uint32_t reduce(const basis *b, uint32_t v, uint64_t *made_of)
 {
 	while (v) {
-		unsigned top = 31u - (unsigned)__builtin_clz(v);
+		unsigned top = lg2(v);
 		if (!b->vector[top]) {
 			/* the leading bit stays; lower bits need no clean-up for a membership test */
 			return v;
@@ -36,7 +36,7 @@ static bool enter(basis *b, uint32_t v, uint64_t made_of)
 {
 	v = reduce(b, v, &made_of);
 	if (!v) return false;
-	unsigned top = 31u - (unsigned)__builtin_clz(v);
+	unsigned top = lg2(v);
 	b->vector[top] = v;
 	b->made_of[top] = made_of;
 	return true;

@@ -121,11 +121,6 @@ static const layout *or_default(assigner *a, const layout *l, const ir_value *v)
 	return is_anchored(l) ? l : intern(a, coalesce_of_value(&a->access, v));
 }
 
-static unsigned lg2(uint32_t n)
-{
-	return n ? 31u - (unsigned)__builtin_clz(n) : 0;
-}
-
 static void permute_order(const ir_op *o, uint8_t order[IR_MAX_RANK])
 {
 	for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(o), i);
@@ -193,8 +188,8 @@ static const layout *of_nothing(assigner *a, const ir_op *o)
 
 enum { MOST_STEPS = 8 }; /* operations between a load and a product that are looked at */
 
-/* Does a product take what is made, element by element, from the value as an operand?  Each warp reads it then, many
- * times over: it comes from memory once, in wide accesses. */
+/* Does a product take what is made, element by element, from the value as an operand, not as the sum, wherever it
+ * stands?  Each warp reads it then, many times over: it comes from memory once, in wide accesses. */
 static bool is_multiplied(const ir_value *v, unsigned steps)
 {
 	for (const ir_use *u = v->uses; u && steps; u = u->next, steps--) {

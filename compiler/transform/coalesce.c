@@ -24,11 +24,6 @@
 
 enum { SECTOR = 32, CONVERSION = 128, NARROW = 4 };
 
-static unsigned lg2(uint64_t n)
-{
-	return n ? 63u - (unsigned)__builtin_clzll(n) : 0;
-}
-
 static void dimension_order(const axis_info *info, unsigned rank, uint8_t *order)
 {
 	for (unsigned i = 0; i < rank; i++) {

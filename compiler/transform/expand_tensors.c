@@ -81,19 +81,13 @@ static void meet(block *b, ir_value **x, ir_value **y)
 	}
 }
 
-static bool is_one(const ir_value *v)
-{
-	int64_t n;
-	return ir_is_const_int(v, &n) && n == 1;
-}
-
 /* base + sum of index * stride. */
 static ir_value *corner(block *b)
 {
 	ir_value *sum = NULL;
 	for (unsigned d = 0; d < b->shape_type.rank; d++) {
 		ir_value *i = convert(&b->build, b->index[d], SCALAR_I64);
-		if (!is_one(b->stride[d]))
+		if (!ir_is_one(b->stride[d]))
 			i = ir_binary(&b->build, IR_MUL, i, convert(&b->build, b->stride[d], SCALAR_I64));
 		sum = sum ? ir_binary(&b->build, IR_ADD, sum, i) : i;
 	}
@@ -104,7 +98,7 @@ static ir_value *corner(block *b)
 static void advance(block *b, ir_value **pointer, unsigned d)
 {
 	ir_value *offset = range(b, d);
-	if (!is_one(b->stride[d])) {
+	if (!ir_is_one(b->stride[d])) {
 		offset = convert(&b->build, offset, SCALAR_I64);
 		ir_value *stride = convert(&b->build, b->stride[d], SCALAR_I64);
 		offset = ir_binary(&b->build, IR_MUL, offset, ir_splat(&b->build, stride, offset->type));
@@ -122,7 +116,7 @@ static ir_value *pointers(block *b)
 	ir_value *pointer = NULL;
 	for (unsigned last = 0; last < 2; last++)
 		for (unsigned d = 0; d < b->shape_type.rank; d++)
-			if (b->shape_type.dim[d] > 1 && is_one(b->stride[d]) == (last == 1)) advance(b, &pointer, d);
+			if (b->shape_type.dim[d] > 1 && ir_is_one(b->stride[d]) == (last == 1)) advance(b, &pointer, d);
 	return pointer ? pointer : ir_splat(&b->build, corner(b), b->tile);
 }
 

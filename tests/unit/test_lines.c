@@ -9,13 +9,6 @@
 
 #include <cmocka.h>
 
-static unsigned lg2(uint32_t n)
-{
-	unsigned n_bits = 0;
-	while (n >> (n_bits + 1)) n_bits++;
-	return n_bits;
-}
-
 /* Bits of the axis by rising place must be 1, 2, 4 ..: registers, then lanes, then warps, each from bit 0. */
 static void check_order(const layout *l, unsigned axis)
 {

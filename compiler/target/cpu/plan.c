@@ -321,7 +321,7 @@ static void place_results(cpu_plan *p, const ir_op *o)
 			cpu_value_plan *arg = of(p, o->regions[0]->args[i + 1]);
 			plan->place = arg->place = CPU_LAZY;
 			plan->base = arg->base = ir_arg(o, 3 + i);
-		} else if (o->kind == IR_FOR || o->kind == IR_WHILE) {
+		} else if (ir_is_loop(o)) {
 			plan->place = CPU_BUFFER; /* shared with the carried value: place_carried */
 		} else if (!plan->root && o->nresults == 1 && (!has_effect(o) || writes_elements(o))) {
 			plan->place = CPU_UNUSED;
@@ -417,7 +417,7 @@ static void place_block(cpu_plan *p, const ir_block *b)
 	for (const ir_op *o = b->last; o; o = o->prev) {
 		place_results(p, o);
 		count_loops(p, o);
-		if (o->kind == IR_FOR || o->kind == IR_WHILE) place_carried(p, o);
+		if (ir_is_loop(o)) place_carried(p, o);
 		if (o->kind == IR_REDUCE || o->kind == IR_SCAN || o->kind == IR_SORT) place_inside(p, o);
 		if (o->kind == IR_DOT) place_dot(p, o);
 		for (unsigned r = o->nregions; r-- > 0;) place_block(p, o->regions[r]);
@@ -483,7 +483,7 @@ static void stage_block(cpu_plan *p, const ir_block *b, uint32_t *seen, uint32_t
 {
 	for (const ir_op *o = b->first; o; o = o->next) {
 		for (unsigned r = 0; r < o->nregions; r++) stage_block(p, o->regions[r], seen, stamp);
-		if (o->kind == IR_FOR || o->kind == IR_WHILE) stage_yield(p, o, seen, stamp);
+		if (ir_is_loop(o)) stage_yield(p, o, seen, stamp);
 	}
 }
 

@@ -236,7 +236,7 @@ static void make_body(lower *l)
 static bool has_loops(const ir_block *b)
 {
 	for (const ir_op *o = b->first; o; o = o->next) {
-		if (o->kind == IR_FOR || o->kind == IR_WHILE) return true;
+		if (ir_is_loop(o)) return true;
 		for (unsigned i = 0; i < o->nregions; i++)
 			if (has_loops(o->regions[i])) return true;
 	}

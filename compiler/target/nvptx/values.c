@@ -339,7 +339,7 @@ bool lower_register_map(const layout *from, unsigned n, const uint32_t *wanted, 
 	for (unsigned i = 0; i < from->nin[LAYOUT_REG]; i++) {
 		uint32_t v = from->col[LAYOUT_REG][i], made = UINT32_C(1) << i;
 		while (v) {
-			unsigned top = 31u - (unsigned)__builtin_clz(v);
+			unsigned top = lg2(v);
 			if (!vector[top]) {
 				vector[top] = v;
 				made_of[top] = made;
@@ -351,7 +351,7 @@ bool lower_register_map(const layout *from, unsigned n, const uint32_t *wanted, 
 	}
 	for (unsigned i = 0; i < n; i++)
 		for (uint32_t v = wanted[i]; v;) {
-			unsigned top = 31u - (unsigned)__builtin_clz(v);
+			unsigned top = lg2(v);
 			if (!vector[top]) return false;
 			v ^= vector[top];
 			out->col[i] ^= made_of[top];
