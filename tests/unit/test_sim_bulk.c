@@ -372,6 +372,9 @@ static void test_maps(void **state)
 	h->map[0].extent[1] = 10000;
 	REPORTS(h, "does not lie in a buffer", "of in, which has 131072");
 	h = with(0, INIT EXPECT("1024") BOX WAIT);
+	h->map[0] = map_of(&fine, h->in + HOPPER_IN - 1008);
+	REPORTS(h, "does not lie in a buffer: from offset 130064 of in, which has 131072");
+	h = with(0, INIT EXPECT("1024") BOX WAIT);
 	h->map[0] = map_of(&fine, h->in);
 	h->map[0].rank = 3;
 	REPORTS(h, "another number of dimensions");
