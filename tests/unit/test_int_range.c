@@ -62,6 +62,8 @@ static void intervals(void **state)
 		{"%v = div %low, %two : i32", 0, 5},
 		{"%v = div %span, %two : i32", I32},
 		{"%v = rem %pid, %ten : i32", 0, 9},
+		{"%v = rem %pid, %one : i32", 0, 0},
+		{"%v = const {value=5} : u64", 5, 5},
 		{"%v = rem %low, %n : i32", 0, 10},
 		{"%v = rem %n, %ten : i32", I32}, /* has the dividend's sign; 9 is not asked for */
 		{"%v = and %n, %seven : i32", 0, 7},

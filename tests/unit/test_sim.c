@@ -337,6 +337,8 @@ static void test_load_matrix(void **state)
 	sim_case blank = {.body = "mov.b32 %r1, blk_shared;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r8}, "
 				  "[blk_shared];\n" STORE("%r8")};
 	REPORTS(blank, "undefined value is stored");
+	sim_case nowhere = {.body = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r8}, [%r60];\n"};
+	REPORTS(nowhere, "an address is undefined");
 	sim_case outside = {.shared = 64,
 		.body = "mov.b32 %r1, blk_shared;\nmad.lo.s32 %r7, %tid, 16, %r1;\n"
 			"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r8}, [%r7];\n"};

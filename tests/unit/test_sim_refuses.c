@@ -254,6 +254,7 @@ static const struct {
 	{"ld.param.v2.b32 {%r1, %r2}, [k_param_0]", NULL},
 	{"atom.global.and.b32 %rd1, [%rd2], %rd3", "atom.global.and.b32: registers of a wrong size"},
 	{"atom.global.add.u32 %h1, [%rd2], %r3", "atom.global.add.u32: registers of a wrong size"},
+	{"atom.global.add.u32 %h1, [%rd2], %h3", "atom.global.add.u32: registers of a wrong size"},
 	{"//@ check.part.b8 %rd1;\natom.global.add.u64 %rd3, [%rd2], %rd4", NULL},
 	{"//@ check.part.b8 %rd1;\nred.global.add.v2.f32 [%rd2], {%r1, %r2}", NULL},
 	{"fence.proxy.async.shared::cta", NULL},
