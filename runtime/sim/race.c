@@ -365,6 +365,23 @@ static bool is_before(const sim_warp *w, const sim_mark *m, uint32_t lanes, uint
 
 /* ---- Accesses ---- */
 
+/* A word, or bytes of one. */
+typedef struct place {
+	sim_cell *cell;
+	const sim_range *range; /* null: shared memory */
+	sim_program *owner;     /* of that */
+	uint64_t offset;        /* of the first byte */
+} place;
+
+/* Who touches it, and how. */
+typedef struct touching {
+	sim_warp *warp;
+	const sim_instr *in;
+	unsigned lane;
+	bool writes, atomic;
+	uint32_t thread, clock; /* an engine's, where one acts for the lane */
+} touching;
+
 static bool same_statement(const sim_warp *w, const sim_instr *in, const sim_mark *m)
 {
 	const sim_instr *other = &w->program->code->code[m->pc];
@@ -387,13 +404,12 @@ static sim_other other_of(const sim_program *p, const sim_mark *m, bool wrote)
 		.kind = sim_kind_name(wrote)};
 }
 
-/* In a buffer, or, where r is null, in shared memory. */
-static sim_spot spot_of(const sim_range *r, const sim_program *owner, uint64_t offset, uint64_t bytes, bool writes,
-	const sim_other *other)
+static sim_spot spot_of(const place *at, uint64_t bytes, bool writes, const sim_other *other)
 {
 	const char *kind = sim_kind_name(writes);
-	sim_spot spot = r ? sim_spot_in(r, SPACE_GLOBAL, r->base + offset, bytes, kind)
-			  : sim_spot_shared(owner, offset, bytes, kind);
+	const sim_range *r = at->range;
+	sim_spot spot = r ? sim_spot_in(r, SPACE_GLOBAL, r->base + at->offset, bytes, kind)
+			  : sim_spot_shared(at->owner, at->offset, bytes, kind);
 	spot.other = other;
 	return spot;
 }
@@ -410,18 +426,19 @@ static void name_other(const sim_program *p, const sim_other *o, char *out, size
 }
 
 /* `bytes`: which of the four are touched here. */
-static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mark *m, bool writes, bool wrote,
-	const sim_range *r, const sim_program *owner, uint64_t offset, uint32_t bytes)
+static bool report(const touching *t, const sim_mark *m, bool wrote, const place *at, uint32_t bytes)
 {
-	const sim_program *p = w->program;
+	const sim_program *p = t->warp->program;
+	const sim_range *r = at->range;
 	char what[SIM_NAME] = "shared memory";
 	const sim_other other = other_of(p, m, wrote);
-	const sim_spot spot = spot_of(r, owner, offset, (uint64_t)__builtin_popcount(bytes), writes, &other);
+	const sim_spot spot = spot_of(at, (uint64_t)__builtin_popcount(bytes), t->writes, &other);
 	char who[160], where[320];
 	name_other(p, &other, who, sizeof who);
 	sim_place(p->code, other.in, where, sizeof where);
-	if (!r && owner != p) snprintf(what, sizeof what, "shared memory of program %u of the cluster", owner->rank);
-	return sim_report_at(w, in, lane, &spot,
+	if (!r && at->owner != p)
+		snprintf(what, sizeof what, "shared memory of program %u of the cluster", at->owner->rank);
+	return sim_report_at(t->warp, t->in, t->lane, &spot,
 		!r && m->program != p->number + 1
 			? "a barrier of the cluster between the two is missing, or an mbarrier that one "
 			  "arrives at and the other waits for"
@@ -430,7 +447,7 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 					      : "give every program its own elements, or let them use atomics; a lock "
 						"needs acquire and release",
 		"a race on %s at offset %" PRIu64 ": it is %s here and was %s by %s at %s, in no order",
-		r ? sim_range_name(p->launch, r, what) : what, offset, writes ? "written" : "read",
+		r ? sim_range_name(p->launch, r, what) : what, at->offset, t->writes ? "written" : "read",
 		wrote ? "written" : "read", who, where);
 }
 
@@ -438,8 +455,11 @@ static bool report(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ma
 
 /* The four marks of a cell whose bytes were written, or read, by different threads, which one mark cannot tell apart:
  * the cell's own mark then has no bytes.  Null: no memory, so those accesses are not watched. */
-static sim_mark *parts_of(sim_program *p, const sim_range *r, uint64_t offset, bool writes)
+static sim_mark *parts_of(const place *at, bool writes)
 {
+	const sim_range *r = at->range;
+	sim_program *p = at->owner;
+	uint64_t offset = at->offset;
 	sim_page *page = r ? page_of(r, offset) : NULL;
 	assert(r ? page != NULL : offset < p->shared_bytes); /* its cell is there */
 	sim_mark **all = page ? &page->parts[writes] : &p->parts[writes];
@@ -472,10 +492,9 @@ static sim_mark of_byte(const sim_mark *m, unsigned byte)
 }
 
 /* Who wrote these bytes last, each thread once: as many marks as are returned. */
-static unsigned writers_of(
-	const sim_cell *c, uint32_t bytes, sim_program *owner, const sim_range *r, uint64_t offset, sim_mark out[4])
+static unsigned writers_of(const place *at, uint32_t bytes, sim_mark out[4])
 {
-	const sim_mark *m = &c->write, *part = is_split(m) ? parts_of(owner, r, offset, true) : NULL;
+	const sim_mark *m = &at->cell->write, *part = is_split(m) ? parts_of(at, true) : NULL;
 	unsigned n = 0;
 	if (!m->program) return 0;
 	for (unsigned i = 0; i < 4; i++) {
@@ -526,9 +545,9 @@ static void rejoin(sim_mark *m, const sim_mark *part)
 	*m = all;
 }
 
-static void mark_write(sim_cell *c, const sim_mark *mine, const sim_range *r, sim_program *owner, uint64_t offset)
+static void mark_write(const place *at, const sim_mark *mine)
 {
-	sim_mark *m = &c->write, *part;
+	sim_mark *m = &at->cell->write, *part;
 	assert(mine->bytes != 0);
 	if (!m->program || mine->bytes == 15 || (m->bytes && !(m->bytes & ~mine->bytes))) {
 		*m = *mine;
@@ -538,7 +557,7 @@ static void mark_write(sim_cell *c, const sim_mark *mine, const sim_range *r, si
 		extend(m, mine);
 		return;
 	}
-	part = parts_of(owner, r, offset, true);
+	part = parts_of(at, true);
 	if (!part) {
 		*m = *mine;
 		return;
@@ -567,34 +586,36 @@ static sim_mark merged(const sim_warp *w, const sim_mark *m, sim_mark mine, uint
 }
 
 /* All who could clash with it have met since. */
-static bool is_over(const sim_warp *w, const sim_mark *m, const sim_range *r)
+static bool is_over(const sim_warp *w, const sim_mark *m, bool shared)
 {
-	return !r && w->program->cluster->n == 1 && m->thread / SIM_LANES < SIM_MAX_WARPS &&
+	return shared && w->program->cluster->n == 1 && m->thread / SIM_LANES < SIM_MAX_WARPS &&
 	       m->clock < w->program->all_met;
 }
 
-static void mark_read(sim_warp *w, sim_cell *c, const sim_mark *mine, uint32_t lanes, const sim_range *r,
-	sim_program *owner, uint64_t offset)
+static void mark_read(const touching *t, const place *at, const sim_mark *mine)
 {
-	sim_mark *m = &c->read, *part;
+	const sim_warp *w = t->warp;
+	uint32_t lanes = UINT32_C(1) << t->lane;
+	bool shared = !at->range;
+	sim_mark *m = &at->cell->read, *part;
 	if (!is_split(m)) {
-		if (!m->program || m->bytes == mine->bytes || is_over(w, m, r)) {
-			*m = merged(w, m, *mine, lanes, !r);
+		if (!m->program || m->bytes == mine->bytes || is_over(w, m, shared)) {
+			*m = merged(w, m, *mine, lanes, shared);
 			return;
 		}
-		part = parts_of(owner, r, offset, false);
+		part = parts_of(at, false);
 		for (unsigned i = 0; part && i < 4; i++) part[i] = m->bytes >> i & 1 ? *m : (sim_mark){0};
 		m->bytes = 0;
 	}
-	part = parts_of(owner, r, offset, false);
+	part = parts_of(at, false);
 	for (unsigned i = 0; part && i < 4; i++)
-		if (mine->bytes >> i & 1) part[i] = merged(w, &part[i], *mine, lanes, !r);
+		if (mine->bytes >> i & 1) part[i] = merged(w, &part[i], *mine, lanes, shared);
 }
 
 /* Readers of bytes that are written now have had their turn. */
-static void forget_reads(sim_cell *c, uint32_t bytes, const sim_range *r, sim_program *owner, uint64_t offset)
+static void forget_reads(const place *at, uint32_t bytes)
 {
-	sim_mark *m = &c->read, *part = is_split(m) && bytes != 15 ? parts_of(owner, r, offset, false) : NULL;
+	sim_mark *m = &at->cell->read, *part = is_split(m) && bytes != 15 ? parts_of(at, false) : NULL;
 	for (unsigned i = 0; part && i < 4; i++)
 		if (bytes >> i & 1) part[i].program = 0;
 	if (part) return;
@@ -613,72 +634,73 @@ static bool both_atomic(const sim_cluster *c, const sim_mark *m, const sim_mark 
 	return false;
 }
 
-static sim_mark mark_of(const sim_warp *w, const sim_instr *in, uint32_t bytes, bool atomic, bool shared,
-	uint32_t thread, uint32_t clock)
+static sim_mark mark_of(const touching *t, uint32_t bytes, bool shared)
 {
-	const sim_program *p = w->program;
-	assert(bytes && bytes <= 15 && in >= p->code->code && (size_t)(in - p->code->code) < p->code->n);
+	const sim_program *p = t->warp->program;
+	assert(bytes && bytes <= 15 && t->in >= p->code->code && (size_t)(t->in - p->code->code) < p->code->n);
 	return (sim_mark){.program = p->number + 1,
 		.bytes = bytes,
-		.flags = atomic ? MARK_ATOMIC : 0,
-		.thread = thread,
-		.pc = (uint32_t)(in - p->code->code),
-		.scope = atomic ? in->scope : 0,
-		.clock = clock,
+		.flags = t->atomic ? MARK_ATOMIC : 0,
+		.thread = t->thread,
+		.pc = (uint32_t)(t->in - p->code->code),
+		.scope = t->atomic ? t->in->scope : 0,
+		.clock = t->clock,
 		.time = shared ? p->cluster->time : atomic_load_explicit(&p->launch->time, memory_order_relaxed)};
 }
 
-/* True: no race. */
-static bool in_order(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, const sim_mark *mine, bool writes,
-	const sim_range *r, sim_program *owner, uint64_t offset)
+/* Neither is atomic to the other, nor behind it. */
+static bool clash(const touching *t, const sim_mark *m, const sim_mark *mine, bool shared)
 {
-	uint32_t lanes = UINT32_C(1) << lane, bytes = mine->bytes, thread = mine->thread;
-	const sim_mark *m = &c->write;
-	sim_mark several[4];
-	unsigned n = m->program && m->bytes & bytes;
-	if (__builtin_expect(is_shared_out(m), 0)) n = writers_of(c, bytes, owner, r, offset, several), m = several;
-	for (; n; n--, m++)
-		if (!both_atomic(w->program->cluster, m, mine) && !is_before(w, m, lanes, thread, !r) &&
-			!(writes && r && same_statement(w, in, m)))
-			return report(w, in, lane, m, writes, true, r, owner, offset, bytes);
-	m = &c->read;
-	if (!writes || !m->program) return true;
-	if (m->bytes & bytes && !both_atomic(w->program->cluster, m, mine) && !is_before(w, m, lanes, thread, !r))
-		return report(w, in, lane, m, true, false, r, owner, offset, bytes);
-	if (is_split(m) && (m = parts_of(owner, r, offset, false)))
-		for (unsigned i = 0; i < 4; i++, m++)
-			if (bytes >> i & 1 && m->program && !both_atomic(w->program->cluster, m, mine) &&
-				!is_before(w, m, lanes, thread, !r))
-				return report(w, in, lane, m, true, false, r, owner, offset, bytes);
-	return true;
+	return !both_atomic(t->warp->program->cluster, m, mine) &&
+	       !is_before(t->warp, m, UINT32_C(1) << t->lane, mine->thread, shared);
 }
 
 /* True: no race. */
-static bool touch(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, uint32_t bytes, bool writes,
-	bool atomic, const sim_range *r, sim_program *owner, uint64_t offset, uint32_t thread, uint32_t clock)
+static bool in_order(const touching *t, const place *at, const sim_mark *mine)
 {
-	const sim_mark mine = mark_of(w, in, bytes, atomic, !r, thread, clock);
-	if (!in_order(w, in, lane, c, &mine, writes, r, owner, offset)) return false;
-	if (writes) {
-		mark_write(c, &mine, r, owner, offset);
-		forget_reads(c, bytes, r, owner, offset);
+	const sim_mark *m = &at->cell->write;
+	uint32_t bytes = mine->bytes;
+	bool shared = !at->range;
+	sim_mark several[4];
+	unsigned n = m->program && m->bytes & bytes;
+	if (__builtin_expect(is_shared_out(m), 0)) n = writers_of(at, bytes, several), m = several;
+	for (; n; n--, m++)
+		if (clash(t, m, mine, shared) && !(t->writes && !shared && same_statement(t->warp, t->in, m)))
+			return report(t, m, true, at, bytes);
+	m = &at->cell->read;
+	if (!t->writes || !m->program) return true;
+	if (m->bytes & bytes && clash(t, m, mine, shared)) return report(t, m, false, at, bytes);
+	if (is_split(m) && (m = parts_of(at, false)))
+		for (unsigned i = 0; i < 4; i++, m++)
+			if (bytes >> i & 1 && m->program && clash(t, m, mine, shared))
+				return report(t, m, false, at, bytes);
+	return true;
+}
+
+/* `bytes`: which of the word's.  True: no race. */
+static bool touch(const touching *t, const place *at, uint32_t bytes)
+{
+	const sim_mark mine = mark_of(t, bytes, !at->range);
+	if (!in_order(t, at, &mine)) return false;
+	if (t->writes) {
+		mark_write(at, &mine);
+		forget_reads(at, bytes);
 	} else
-		mark_read(w, c, &mine, UINT32_C(1) << lane, r, owner, offset);
+		mark_read(t, at, &mine);
 	return true;
 }
 
 /* All of a word is written by neighbouring lanes, `size` bytes each.  True: no race. */
-static bool touch_together(sim_warp *w, const sim_instr *in, unsigned lane, sim_cell *c, unsigned size,
-	const sim_range *r, sim_program *owner, uint64_t offset, uint32_t thread, uint32_t clock)
+static bool touch_together(touching t, place at, unsigned size)
 {
 	assert(size == 1 || size == 2);
-	sim_mark mine = mark_of(w, in, (1u << size) - 1, false, !r, thread, clock), all = mine;
-	for (; mine.bytes; mine.bytes <<= size, mine.thread++, lane++, offset += size)
-		if (!in_order(w, in, lane, c, &mine, true, r, owner, offset)) return false;
+	sim_mark mine = mark_of(&t, (1u << size) - 1, !at.range), all = mine;
+	for (; mine.bytes; mine.bytes <<= size, mine.thread++, t.lane++, at.offset += size)
+		if (!in_order(&t, &at, &mine)) return false;
 	all.bytes = 15;
 	all.flags = size == 1 ? MARK_BYTES : MARK_HALVES;
-	c->write = all;
-	c->read.program = 0;
+	at.cell->write = all;
+	at.cell->read.program = 0;
 	return true;
 }
 
@@ -705,6 +727,7 @@ bool sim_races_async(sim_warp *w, const sim_instr *in, unsigned lane, sim_progra
 	uint32_t engine, uint32_t clock)
 {
 	assert(offset % 4 == 0 && bytes % 4 == 0 && offset + bytes <= p->shared_bytes);
+	const touching t = {w, in, lane, .writes = true, .thread = SIM_LANES * engine, .clock = clock};
 	for (uint64_t end = offset + bytes; offset < end; offset += 4) {
 		sim_cell *c = &p->cells[offset / 4];
 		if ((p->npending | p->nreading) && !is_free(w, in, lane, p, offset, 4)) return false;
@@ -716,7 +739,7 @@ bool sim_races_async(sim_warp *w, const sim_instr *in, unsigned lane, sim_progra
 					.thread = SIM_LANES * engine,
 					.pc = (uint32_t)(in - p->code->code),
 					.clock = clock};
-		} else if (!touch(w, in, lane, c, 15, true, false, NULL, p, offset, SIM_LANES * engine, clock))
+		} else if (!touch(&t, &(place){c, NULL, p, offset}, 15))
 			return false;
 	}
 	return true;
@@ -731,38 +754,37 @@ static bool is_fenced(const sim_warp *w, const sim_mark *m, sim_proxy which)
 	       holds(&w->proxied[which], m->thread, m->clock);
 }
 
-/* `r`: the buffer, null: shared memory of the program. */
-static bool report_proxies(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mark *m, const sim_range *r,
-	uint64_t offset, bool writes)
+static bool report_proxies(const touching *t, const sim_mark *m, const place *at)
 {
-	const sim_program *p = w->program;
+	const sim_program *p = t->warp->program;
+	const sim_range *r = at->range;
 	const sim_other other = other_of(p, m, true);
-	const sim_spot spot = spot_of(r, p, offset, 4 - (offset & 3), writes, &other);
+	const sim_spot spot = spot_of(at, 4 - (at->offset & 3), t->writes, &other);
 	char where[320], who[160], name[SIM_NAME];
 	sim_place(p->code, other.in, where, sizeof where);
 	name_other(p, &other, who, sizeof who);
-	return sim_report_at(w, in, lane, &spot,
+	return sim_report_at(t->warp, t->in, t->lane, &spot,
 		"fence.proxy.async stands behind the store (of every thread that stores) and in front of the "
 		"barrier",
 		"%s at offset %" PRIu64
 		" is %s by an asynchronous engine; %s wrote it at %s, and no fence.proxy.async is "
 		"between",
-		r ? sim_range_name(p->launch, r, name) : "shared memory", offset, writes ? "written" : "read", who,
-		where);
+		r ? sim_range_name(p->launch, r, name) : "shared memory", at->offset, t->writes ? "written" : "read",
+		who, where);
 }
 
 /* What the engine reads was written before, and is seen by it, for all four warps. */
-static bool is_readable(sim_warp *leader, const sim_instr *in, uint32_t offset, const sim_mark *m)
+static bool is_readable(sim_warp *leader, const sim_instr *in, const place *at, const sim_mark *m)
 {
 	sim_program *p = leader->program;
 	bool proxied = m->program != p->number + 1;
 	for (uint32_t k = 0; k < 4; k++) {
 		sim_warp *w = leader + k;
 		if (!is_before(w, m, SIM_ALL, SIM_LANES * w->index, true))
-			return report(w, in, 0, m, false, true, NULL, p, offset, 15);
+			return report(&(touching){w, in, 0}, m, true, at, 15);
 		proxied = proxied || is_fenced(w, m, PROXY_SHARED);
 	}
-	return proxied || report_proxies(leader, in, 0, m, NULL, offset, false);
+	return proxied || report_proxies(&(touching){leader, in, 0}, m, at);
 }
 
 bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *offsets, uint32_t n, uint32_t clock)
@@ -776,20 +798,19 @@ bool sim_races_product(sim_warp *leader, const sim_instr *in, const uint32_t *of
 		.clock = clock};
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < 4; k++) {
-			sim_cell *c = &p->cells[offsets[i] / 4 + k];
-			const sim_mark *m = &c->write;
+			const place at = {&p->cells[offsets[i] / 4 + k], NULL, p, offsets[i] + 4 * k};
+			const sim_mark *m = &at.cell->write;
 			sim_mark several[4];
 			unsigned writers = m->program != 0;
-			if (is_shared_out(m))
-				writers = writers_of(c, 15, p, NULL, offsets[i] + 4 * k, several), m = several;
+			if (is_shared_out(m)) writers = writers_of(&at, 15, several), m = several;
 			for (; writers; writers--, m++) {
 				if (m->program == program && m->thread == thread && m->clock == when) continue;
-				if (!is_readable(leader, in, offsets[i] + 4 * k, m)) return false;
+				if (!is_readable(leader, in, &at, m)) return false;
 				program = m->program;
 				thread = m->thread;
 				when = m->clock;
 			}
-			c->read = mine;
+			at.cell->read = mine;
 		}
 	return true;
 }
@@ -800,15 +821,15 @@ bool sim_proxied(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offse
 	sim_program *p = w->program;
 	assert(offset % 4 == 0 && offset + bytes <= p->shared_bytes);
 	for (uint64_t end = offset + bytes; offset < end; offset += 4) {
-		const sim_cell *c = &p->cells[offset / 4];
-		const sim_mark *m = &c->write;
+		const place at = {&p->cells[offset / 4], NULL, p, offset};
+		const sim_mark *m = &at.cell->write;
 		sim_mark several[4];
 		unsigned n = m->program != 0;
-		if (is_shared_out(m)) n = writers_of(c, 15, p, NULL, offset, several), m = several;
+		if (is_shared_out(m)) n = writers_of(&at, 15, several), m = several;
 		for (; n; n--, m++)
 			if (m->program == p->number + 1 && !is_fenced(w, m, PROXY_SHARED) &&
 				is_before(w, m, UINT32_C(1) << lane, SIM_LANES * w->index + lane, true))
-				return report_proxies(w, in, lane, m, NULL, offset, writes);
+				return report_proxies(&(touching){w, in, lane, writes}, m, &at);
 	}
 	return true;
 }
@@ -838,12 +859,13 @@ bool sim_proxied_global(sim_warp *w, const sim_instr *in, unsigned lane, uint64_
 		if (!page) continue;
 		lock(page);
 		sim_mark writers[4];
-		unsigned n = writers_of(&page->cells[offset % PAGE_BYTES / 4], 15, w->program, r, offset, writers);
+		const place at = {&page->cells[offset % PAGE_BYTES / 4], r, w->program, offset};
+		unsigned n = writers_of(&at, 15, writers);
 		atomic_flag_clear_explicit(&page->busy, memory_order_release);
 		for (unsigned i = 0; i < n; i++)
 			if (!is_fenced_in_launch(w, &writers[i]) &&
 				is_before(w, &writers[i], UINT32_C(1) << lane, SIM_LANES * w->index + lane, false))
-				return report_proxies(w, in, lane, &writers[i], r, offset, writes);
+				return report_proxies(&(touching){w, in, lane, writes}, &writers[i], &at);
 	}
 	return true;
 }
@@ -881,10 +903,13 @@ bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *cons
 {
 	sim_program *p = w->program;
 	sim_page *page = NULL;
-	bool good = true, few = writes && !atomic && bytes < 4 && engine < SIM_MAX_WARPS;
+	bool threads = engine < SIM_MAX_WARPS, good = true, few = writes && !atomic && bytes < 4 && threads;
+	touching t = {w, in, .writes = writes, .atomic = atomic, .clock = clock};
 	for (uint32_t m = mask; m && good; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 		uint64_t offset = (uint64_t)(at[i] - p->shared);
+		t.lane = i;
+		t.thread = SIM_LANES * engine + (threads ? i : 0);
 		const sim_range *r = NULL;
 		sim_program *owner = p;
 		if (offset >= p->shared_bytes && p->cluster->n > 1) {
@@ -916,12 +941,11 @@ bool sim_races_of(sim_warp *w, const sim_instr *in, uint32_t mask, uint8_t *cons
 				if (page) c = &page->cells[offset % PAGE_BYTES / 4];
 			}
 			unsigned others = few && c ? together(m, at, i, bytes, offset) - 1 : 0;
+			const place word = {c, r, owner, offset};
 			if (others)
-				good = touch_together(
-					w, in, i, c, bytes, r, owner, offset, SIM_LANES * engine + i, clock);
+				good = touch_together(t, word, bytes);
 			else if (c)
-				good = touch(w, in, i, c, some, writes, atomic, r, owner, offset,
-					SIM_LANES * engine + (engine < SIM_MAX_WARPS ? i : 0), clock);
+				good = touch(&t, &word, some);
 			for (; others; others--) m &= m - 1;
 			done += n;
 			offset += n;
