@@ -479,6 +479,30 @@ static void as_another(void)
 	if (seteuid(0)) _exit(10); /* so that what it reached is counted */
 	_exit(found ? 0 : 1);
 }
+
+/* Whoever is not the system's owner trusts what is his own. */
+static void test_own_cache(void **state)
+{
+	(void)state;
+	char own[128];
+	int status;
+	if (geteuid() != 0) skip();
+	snprintf(own, sizeof own, "%s/own", folder);
+	assert_int_equal(chmod(folder, 0755) | mkdir(own, 0700) | chown(own, 12345, 12345), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		cache c;
+		setenv("BLK_CACHE_DIR", own, 1);
+		if (setegid(12345) || seteuid(12345)) _exit(9);
+		cache_open(&c, NULL);
+		bool good = store(&c, "b", "of my own") && fetch(&c, "b", "of my own");
+		cache_close(&c);
+		_exit(seteuid(0) ? 10 : good ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 /* What the system's owner has put there is trusted, by whomever. */
 static void test_roots_cache(void **state)
 {
@@ -869,6 +893,16 @@ static void test_list_and_clear(void **state)
 	spill(entry_file("c"), "rubbish", 7);
 	assert_int_equal(blk_cache_list(visit, seen), BLK_OK);
 	assert_true(seen[1] == 2 && seen[0] == 1);
+	/* to be listed is not to be used */
+	const struct timespec then[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+	struct stat st;
+	assert_int_equal(utimensat(AT_FDCWD, entry_file("a"), then, 0), 0);
+	assert_int_equal(blk_cache_list(visit, seen), BLK_OK);
+	assert_int_equal(stat(entry_file("a"), &st), 0);
+	assert_int_equal(st.st_mtim.tv_sec, 1000000);
+	assert_true(fetch(&c, "a", "x"));
+	assert_int_equal(stat(entry_file("a"), &st), 0);
+	assert_true(st.st_mtim.tv_sec > 1000000);
 	assert_int_equal(blk_cache_clear(&removed), BLK_OK);
 	assert_int_equal(removed, 3);
 	assert_int_equal(count_files(), 0);
@@ -1090,6 +1124,7 @@ int main(void)
 		T(test_shared_llvm),
 		T(test_refused_cubin),
 		T(test_odd_ends),
+		T(test_own_cache),
 		T(test_roots_cache),
 		T(test_one_that_stays),
 		T(test_odd_lists),
