@@ -40,7 +40,11 @@ const ir_op_info ir_ops[IR_KIND_COUNT] = {
 #undef POINTER
 #undef A
 
-const char *const ir_combine_names[] = {"sum", "prod", "max", "min", "xor", "all", "any", "custom"};
+const char *const ir_combine_names[] = {
+#define COMBINE(e, name, ...) name,
+#include "combines.def"
+#undef COMBINE
+	"custom"};
 const char *const ir_cache_names[] = {"none", "ca", "cg", "cs", "cv", "wb", "wt"};
 const char *const ir_evict_names[] = {"none", "first", "normal", "last"};
 const char *const ir_hint_names[] = {"multiple_of", "max_contiguous", "max_constancy"};
@@ -100,18 +104,50 @@ ir_type ir_element(ir_type t)
 	return (ir_type){.elem = t.elem, .pointer = t.pointer};
 }
 
+typedef enum identity { ZERO, ONE, LEAST, MOST, ONES } identity;
+
+typedef struct combine_info {
+	ir_kind kind;
+	ir_combinable types;
+	identity identity;
+	bool repeats;
+} combine_info;
+static const combine_info combines[] = {
+#define COMBINE(e, name, operation, types, identity, repeats)                                                          \
+	{IR_##operation, IR_COMBINABLE_##types, identity, repeats},
+#include "combines.def"
+#undef COMBINE
+};
+
 ir_kind ir_combines_by(ir_combine how)
 {
-	static const ir_kind kinds[IR_COMBINE_COUNT] = {
-		[IR_SUM] = IR_ADD,
-		[IR_PROD] = IR_MUL,
-		[IR_MAXIMUM] = IR_MAX,
-		[IR_MINIMUM] = IR_MIN,
-		[IR_XOR_SUM] = IR_XOR,
-		[IR_ALL] = IR_AND,
-		[IR_SOME] = IR_OR,
-	};
-	return kinds[how];
+	assert(how < IR_CUSTOM);
+	return combines[how].kind;
+}
+
+ir_combinable ir_combinable_types(ir_combine how)
+{
+	assert(how < IR_CUSTOM);
+	return combines[how].types;
+}
+
+bool ir_repeats(ir_combine how)
+{
+	return how < IR_CUSTOM && combines[how].repeats;
+}
+
+uint64_t ir_identity(ir_combine how, scalar s)
+{
+	assert(how < IR_CUSTOM);
+	bool is_float = scalar_is_float(s);
+	uint64_t all = scalar_truncate(s, UINT64_MAX), sign = scalar_is_signed(s) ? all & ~(all >> 1) : 0;
+	switch (combines[how].identity) {
+	case ONE: return is_float ? scalar_from_double(s, 1.0) : 1;
+	case LEAST: return is_float ? scalar_from_double(s, __builtin_nan("")) : sign;
+	case MOST: return is_float ? scalar_from_double(s, __builtin_nan("")) : all & ~sign;
+	case ONES: return all;
+	default: return is_float ? sign : 0;
+	}
 }
 
 unsigned ir_element_bytes(ir_type t)

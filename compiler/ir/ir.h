@@ -146,17 +146,23 @@ extern const ir_op_info ir_ops[IR_KIND_COUNT]; /* ORDER OP */
 
 /* Attribute enums; names in ir.c, ORDER as here. */
 typedef enum ir_combine {
-	IR_SUM,
-	IR_PROD,
-	IR_MAXIMUM,
-	IR_MINIMUM,
-	IR_XOR_SUM,
-	IR_ALL,
-	IR_SOME,
+#define COMBINE(e, ...) IR_##e,
+#include "combines.def"
+#undef COMBINE
 	IR_CUSTOM,
 	IR_COMBINE_COUNT
 } ir_combine;
-ir_kind ir_combines_by(ir_combine); /* the operation on two elements; not of IR_CUSTOM */
+typedef enum ir_combinable {
+	IR_COMBINABLE_arithmetic,
+	IR_COMBINABLE_ordered,
+	IR_COMBINABLE_bits,
+	IR_COMBINABLE_truth
+} ir_combinable;
+/* Rows of combines.def; not of IR_CUSTOM. */
+ir_kind ir_combines_by(ir_combine); /* the operation on two elements */
+ir_combinable ir_combinable_types(ir_combine);
+uint64_t ir_identity(ir_combine, scalar); /* its bits */
+bool ir_repeats(ir_combine);
 typedef enum ir_cache {
 	IR_CACHE_NONE,
 	IR_CACHE_CA,

@@ -299,15 +299,12 @@ static bool custom_region(const ir_op *o, text *why)
 
 static bool combines(ir_combine c, ir_type t)
 {
-	switch (c) {
-	case IR_SUM:
-	case IR_PROD: return is_arithmetic(t);
-	case IR_MAXIMUM:
-	case IR_MINIMUM: return is_ordered(t);
-	case IR_XOR_SUM: return is_bits(t);
-	case IR_ALL:
-	case IR_SOME: return is_bool(t);
-	default: return true;
+	if (c == IR_CUSTOM) return true;
+	switch (ir_combinable_types(c)) {
+	case IR_COMBINABLE_arithmetic: return is_arithmetic(t);
+	case IR_COMBINABLE_ordered: return is_ordered(t);
+	case IR_COMBINABLE_bits: return is_bits(t);
+	default: return is_bool(t);
 	}
 }
 

@@ -56,9 +56,10 @@ static scalar accumulator(scalar t)
 static bool combines(sema *s, const builtin_call *c, ir_combine combine, scalar t)
 {
 	const char *what = NULL, *hint = NULL;
-	if (combine == IR_XOR_SUM && scalar_is_float(t))
+	ir_combinable types = ir_combinable_types(combine);
+	if (types == IR_COMBINABLE_bits && scalar_is_float(t))
 		what = "a tile of integers or bool", hint = "x.to(u32, bitcast = true) has the bits";
-	else if ((combine == IR_ALL || combine == IR_SOME) && t != SCALAR_BOOL)
+	else if (types == IR_COMBINABLE_truth && t != SCALAR_BOOL)
 		what = "a tile of bool", hint = "compare first: x != 0";
 	else if (scalar_is_fp8(t))
 		what = "another type than fp8, which has no arithmetic", hint = "cast first: x.to(f16)";

@@ -456,15 +456,9 @@ static ir_value *simplify_reduce(canon *c, const ir_op *o)
 	ir_type t = o->results[0]->type;
 	uint64_t bits;
 	if (a->type.dim[ir_get_axis(o)] == 1) return ir_build1(&c->build, IR_RESHAPE, t, 1, &x);
-	switch (ir_get_combine(o)) {
-	case IR_MAXIMUM:
-	case IR_MINIMUM:
-	case IR_ALL:
-	case IR_SOME:
-		if (ir_is_const(a, &bits)) return constant(c, t, bits);
-		return is_splat_of(a, &x) ? ir_splat(&c->build, x, t) : NULL;
-	default: return NULL;
-	}
+	if (!ir_repeats(ir_get_combine(o))) return NULL;
+	if (ir_is_const(a, &bits)) return constant(c, t, bits);
+	return is_splat_of(a, &x) ? ir_splat(&c->build, x, t) : NULL;
 }
 
 /* ---- memory and what has an effect: changed in place, or erased (true) ---- */

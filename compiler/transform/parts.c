@@ -394,21 +394,6 @@ static ir_value *part_of(cut *c, ir_value *v, unsigned axis, unsigned depth)
 
 /* ---- consumers ---- */
 
-/* What changes nothing: maxima and minima pass a nan over, and -0 + x is x. */
-static ir_value *identity(cut *c, ir_type t, ir_combine how)
-{
-	scalar s = (scalar)t.elem;
-	uint64_t all = scalar_truncate(s, UINT64_MAX), sign = scalar_is_signed(s) ? all & ~(all >> 1) : 0, v = 0;
-	bool is_float = scalar_is_float(s), bounded = how == IR_MAXIMUM || how == IR_MINIMUM;
-	if (how == IR_SUM && is_float) v = sign;
-	if (how == IR_PROD) v = is_float ? scalar_from_double(s, 1.0) : 1;
-	if (how == IR_MAXIMUM) v = sign;
-	if (how == IR_MINIMUM) v = all & ~sign;
-	if (how == IR_ALL) v = all;
-	if (bounded && is_float) v = scalar_from_double(s, __builtin_nan(""));
-	return ir_constant(&c->b, t, v);
-}
-
 /* for n in 0 .. count - 1, from `first` on, with such values carried; the builder goes into it. */
 static ir_op *open_loop(cut *c, uint32_t first, unsigned n, ir_value *const *inits)
 {
@@ -530,7 +515,9 @@ static bool cut_custom(cut *c)
 static bool cut_along(cut *c)
 {
 	ir_combine how = ir_get_combine(c->consumer);
-	ir_value *sofar, *init = identity(c, c->consumer->results[0]->type, how), *next;
+	ir_value *sofar, *init, *next;
+	ir_type t = c->consumer->results[0]->type;
+	init = ir_constant(&c->b, t, ir_identity(how, (scalar)t.elem));
 	ir_op *loop = open_loop(c, 0, 1, &init), *part = take_part(c, ir_get_axis(c->consumer));
 	if (!part) return drop_loop(loop);
 	sofar = loop->regions[0]->args[1];

@@ -213,9 +213,21 @@ LLVMValueRef cpu_offset(cpu_emitter *e, scalar pointee, LLVMValueRef pointer, LL
 	return LLVMBuildGEP2(e->builder, element, pointer, &offset, 1, "");
 }
 
+LLVMValueRef cpu_apply_alike(cpu_emitter *e, ir_kind kind, scalar s, LLVMValueRef *a)
+{
+	switch (kind) {
+	case IR_AND: return LLVMBuildAnd(e->builder, a[0], a[1], "");
+	case IR_OR: return LLVMBuildOr(e->builder, a[0], a[1], "");
+	case IR_XOR: return LLVMBuildXor(e->builder, a[0], a[1], "");
+	case IR_NOT: return LLVMBuildNot(e->builder, a[0], "");
+	case IR_MAX:
+	case IR_MIN: return cpu_max_min(e, s, kind == IR_MAX, a[0], a[1]);
+	default: return scalar_is_float(s) ? float_op(e, kind, s, a) : integer_op(e, kind, s, a);
+	}
+}
+
 LLVMValueRef cpu_apply(cpu_emitter *e, const ir_op *o, LLVMValueRef *a)
 {
-	LLVMBuilderRef b = e->builder;
 	ir_type t = ir_arg(o, 0)->type;
 	scalar s = t.elem;
 	switch (o->kind) {
@@ -229,14 +241,6 @@ LLVMValueRef cpu_apply(cpu_emitter *e, const ir_op *o, LLVMValueRef *a)
 	case IR_CONVERT: return cpu_convert(e, o->results[0]->type.elem, s, a[0]);
 	case IR_BITCAST: return cpu_bits(e, cpu_type(e, ir_element(o->results[0]->type)), a[0]);
 	case IR_PTR_ADD: return cpu_offset(e, s, a[0], cpu_extend(e, ir_arg(o, 1)->type.elem, a[1]));
-	case IR_AND: return LLVMBuildAnd(b, a[0], a[1], "");
-	case IR_OR: return LLVMBuildOr(b, a[0], a[1], "");
-	case IR_XOR: return LLVMBuildXor(b, a[0], a[1], "");
-	case IR_NOT: return LLVMBuildNot(b, a[0], "");
-	case IR_MAX:
-	case IR_MIN: return cpu_max_min(e, s, o->kind == IR_MAX, a[0], a[1]);
-	default: break;
+	default: return cpu_apply_alike(e, o->kind, s, a);
 	}
-	if (scalar_is_float(s)) return float_op(e, o->kind, s, a);
-	return integer_op(e, o->kind, s, a);
 }

@@ -209,6 +209,8 @@ LLVMValueRef cpu_load_element(cpu_emitter *, const ir_op *, LLVMValueRef *args);
 void cpu_store_element(cpu_emitter *, const ir_op *, LLVMValueRef *args);
 /* apply.c: one elementwise operation on element values */
 LLVMValueRef cpu_apply(cpu_emitter *, const ir_op *, LLVMValueRef *args);
+/* Of an operation whose operands and result have one type. */
+LLVMValueRef cpu_apply_alike(cpu_emitter *, ir_kind, scalar, LLVMValueRef *args);
 LLVMValueRef cpu_max_min(cpu_emitter *, scalar, bool max, LLVMValueRef, LLVMValueRef);
 LLVMValueRef cpu_extend(cpu_emitter *, scalar, LLVMValueRef); /* an integer to i64 by its type */
 LLVMValueRef cpu_offset(cpu_emitter *, scalar pointee, LLVMValueRef pointer, LLVMValueRef elements); /* i64 */

@@ -21,37 +21,16 @@ typedef struct reduction {
 
 static LLVMValueRef identity(const cpu_emitter *e, ir_combine c, scalar s)
 {
-	LLVMTypeRef t = cpu_type(e, ir_scalar_type(s));
-	if (scalar_is_float(s)) {
-		if (c == IR_SUM) return LLVMConstReal(t, -0.0);
-		if (c == IR_PROD) return LLVMConstReal(t, 1);
-		uint64_t nan = s == SCALAR_F64 ? UINT64_C(0x7ff8) << 48 : 0x7fc00000;
-		return cpu_constant(e, ir_scalar_type(s), nan); /* max and min ignore it */
-	}
-	int64_t least = scalar_is_signed(s) ? INT64_MIN >> (64 - scalar_bits(s)) : 0;
-	switch (c) {
-	case IR_PROD: return cpu_int(e, s, 1);
-	case IR_MAXIMUM: return cpu_int(e, s, least);
-	case IR_MINIMUM: return cpu_int(e, s, ~least);
-	case IR_ALL: return cpu_int(e, s, -1);
-	default: return cpu_int(e, s, 0);
-	}
+	return cpu_constant(e, ir_scalar_type(s), ir_identity(c, s));
 }
 
 LLVMValueRef cpu_combine(cpu_emitter *e, ir_combine combine, scalar s, bool reassociate, LLVMValueRef a, LLVMValueRef x)
 {
 	LLVMBuilderRef b = e->builder;
-	LLVMValueRef v;
-	bool is_float = scalar_is_float(s);
-	switch (combine) {
-	case IR_SUM: v = is_float ? LLVMBuildFAdd(b, a, x, "") : LLVMBuildAdd(b, a, x, ""); break;
-	case IR_PROD: v = is_float ? LLVMBuildFMul(b, a, x, "") : LLVMBuildMul(b, a, x, ""); break;
-	case IR_XOR_SUM: return LLVMBuildXor(b, a, x, "");
-	case IR_ALL: return LLVMBuildAnd(b, a, x, "");
-	case IR_SOME: return LLVMBuildOr(b, a, x, "");
-	default: return cpu_max_min(e, s, combine == IR_MAXIMUM, a, x);
-	}
-	if (is_float && LLVMIsAInstruction(v))
+	if (!scalar_is_float(s) || (combine != IR_SUM && combine != IR_PROD))
+		return cpu_apply_alike(e, ir_combines_by(combine), s, (LLVMValueRef[]){a, x});
+	LLVMValueRef v = combine == IR_SUM ? LLVMBuildFAdd(b, a, x, "") : LLVMBuildFMul(b, a, x, "");
+	if (LLVMIsAInstruction(v))
 		LLVMSetFastMathFlags(v, LLVMFastMathAllowContract | (reassociate ? LLVMFastMathAllowReassoc : 0));
 	return v;
 }
