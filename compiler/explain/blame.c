@@ -124,7 +124,7 @@ static void blame_mask(search *s, const ir_value *v, uint64_t wanted)
 		s->from_memory = true;
 		return;
 	}
-	bool compares = o->kind >= IR_EQ && o->kind <= IR_GE;
+	bool compares = ir_is_comparison(o->kind);
 	for (unsigned i = 0; i < o->nargs; i++)
 		if (compares)
 			blame(s, ir_arg(o, i), wanted);

@@ -324,8 +324,7 @@ ir_value *ir_unary(ir_builder *b, ir_kind kind, ir_value *a)
 
 ir_value *ir_binary(ir_builder *b, ir_kind kind, ir_value *x, ir_value *y)
 {
-	bool comparison =
-		kind == IR_EQ || kind == IR_NE || kind == IR_LT || kind == IR_LE || kind == IR_GT || kind == IR_GE;
+	bool comparison = ir_is_comparison(kind);
 	ir_value *args[] = {x, y};
 	return ir_build1(b, kind, comparison ? ir_with_elem(x->type, SCALAR_BOOL) : x->type, 2, args);
 }

@@ -387,6 +387,10 @@ static inline ir_value *ir_mapped(ir_value *const *map, ir_value *v) /* by the m
 {
 	return map[v->id] ? map[v->id] : v;
 }
+static inline bool ir_is_comparison(ir_kind k) /* ORDER OP */
+{
+	return k >= IR_EQ && k <= IR_GE;
+}
 static inline bool ir_is_loop(const ir_op *o)
 {
 	return o->kind == IR_FOR || o->kind == IR_WHILE;

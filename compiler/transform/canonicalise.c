@@ -104,16 +104,11 @@ static ir_kind inverted(ir_kind k)
 	}
 }
 
-static bool is_comparison(ir_kind k)
-{
-	return k >= IR_EQ && k <= IR_GE;
-}
-
 /* Constants to the right.  Changes the operation in place. */
 static void order_operands(canon *c, ir_op *o)
 {
 	uint64_t bits;
-	if (o->nargs != 2 || !(ir_has(o, IR_COMMUTES) || is_comparison(o->kind))) return;
+	if (o->nargs != 2 || !(ir_has(o, IR_COMMUTES) || ir_is_comparison(o->kind))) return;
 	ir_value *a = ir_arg(o, 0), *b = ir_arg(o, 1);
 	if (!ir_is_const(a, &bits) || ir_is_const(b, &bits)) return;
 	ir_set_arg(o, 0, b);
@@ -255,7 +250,7 @@ static ir_value *simplify_not(canon *c, const ir_op *o)
 {
 	const ir_value *a = ir_arg(o, 0);
 	if (is_kind(a, IR_NOT)) return ir_arg(a->def, 0);
-	if (!a->def || !is_comparison(a->def->kind)) return NULL;
+	if (!a->def || !ir_is_comparison(a->def->kind)) return NULL;
 	ir_kind k = a->def->kind;
 	ir_value *x = ir_arg(a->def, 0), *y = ir_arg(a->def, 1);
 	if (is_float(x->type) && k != IR_EQ && k != IR_NE) return NULL; /* nan: not less is not greater or equal */
@@ -356,7 +351,7 @@ static ir_value *simplify_elementwise(canon *c, ir_op *o)
 	ir_value *a = ir_arg(o, 0), *b = o->nargs > 1 ? ir_arg(o, 1) : NULL;
 	if (o->kind == IR_SELECT)
 		r = simplify_select(c, o);
-	else if (is_comparison(o->kind))
+	else if (ir_is_comparison(o->kind))
 		r = simplify_comparison(c, o);
 	else if (o->kind == IR_NOT)
 		r = simplify_not(c, o);
