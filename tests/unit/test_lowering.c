@@ -53,6 +53,11 @@ static const row rows[] = {
 		"%r = atomic_rmw %P, %v {rmw=add sem=relaxed scope=gpu} : i32[32] <reg (0) lane (1)(2)(4)(8)(16) warp "
 		"()>",
 		{{"red.relaxed.gpu.global.add.s32", 1}}},
+	/* a scalar that others may write: one thread reads it, or takes the other value */
+	{"sm_80", 4, false, "%c = lt %n, %m : bool\n%v = load %p, %c, %n : i32\nstore %p, %v",
+		{{"ld.global.b32", 1}, {"bar.sync", 1}, {"ld.shared.b32", 1}}},
+	/* PTX has these priorities since 7.4 */
+	{"sm_80", 1, false, "%v = load %p {evict=first} : i32\nstore %p, %v", {{".version 7.4", 1}}},
 	/* one access is ordered itself; of several each is relaxed, with a fence in front of them or behind */
 	{"sm_80", 1, false, "%r = atomic_rmw %p, %n {rmw=add sem=release scope=gpu} : i32",
 		{{"red.release.gpu.global.add.s32", 1}, {"fence.acq_rel", 0}}},
@@ -259,15 +264,18 @@ static void source_comments(void **state)
 	source_file two = {.name = "other", .text = "\tx\n  y = z\nlast", .size = 14};
 	one.size = strlen(one.text), two.size = strlen(two.text);
 	two.index = 1;
-	ir_func *f = scheduled("sm_80", 1, true, "%a = add %n, %m : i32\n%b = sub %a, %n : i32\nstore %p, %b");
+	ir_func *f = scheduled("sm_80", 1, true, "%a = add %n, %m : i32\n%b = mul %a, %n : i32\nstore %p, %b");
 	f->at = (span){&one, 0, 5};
 	for (ir_op *o = f->body->first; o; o = o->next)
-		o->at = o->kind == IR_STORE ? (span){&two, 5, 6} : (span){&one, 6, 12};
+		o->at = o->kind == IR_STORE ? (span){&two, 5, 6}
+			: o->kind == IR_MUL ? (span){&two, 12, 13}
+					    : (span){&one, 6, 12};
 	nvptx_output out;
 	source_lines(&memory, &one);
 	source_lines(&memory, &two);
 	if (!emit("sm_80", f, &out)) fail_msg("%s", said());
-	if (!strstr(out.ptx, "\t// t?.x:2  second \x7f ?\n") || !strstr(out.ptx, "\t// other:2  y = z\n"))
+	if (!strstr(out.ptx, "\t// t?.x:2  second \x7f ?\n") || !strstr(out.ptx, "\t// other:2  y = z\n") ||
+		!strstr(out.ptx, "\t// other:3  last\n"))
 		fail_msg("%s", out.ptx);
 }
 

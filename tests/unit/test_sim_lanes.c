@@ -232,6 +232,12 @@ static void test_undefined(void **state)
 		{DIVIDES "setp.lt.u32 %p1, %r60, 3;\n@%p1 bra END;\nEND:\n",
 			"a branch is decided by an undefined value\n"},
 		{DIVIDES "setp.lt.u32 %p3, %tid, 3;\nselp.b32 %r1, %r60, %r60, %p3;\n" STORE("%r1"), UNDEFINED "\n"},
+		/* row 3, columns 4 and 5 of the second matrix: lane 14's */
+		{DIVIDES "mad.lo.s32 %r1, %tid, 4, blk_shared;\nst.shared.b32 [%r1], 7;\nst.shared.b32 [%r1+128], 7;\n"
+			 "setp.ne.u32 %p1, %tid, 14;\n@%p1 bra IN;\nst.shared.b32 [%r1+128], %r20;\nIN:\nbar.sync 0;\n"
+			 "mad.lo.s32 %r7, %tid, 16, blk_shared;\n"
+			 "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r8, %r9}, [%r7];\n" STORE("%r9"),
+			DIVISION},
 		/* a part of it that was overwritten since */
 		{DIVIDES "mad.lo.s32 %r1, %tid, 4, blk_shared;\nst.shared.b32 [%r1], %r20;\nst.shared.b32 [%r1], "
 			 "7;\nld.shared.b32 "
