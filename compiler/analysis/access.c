@@ -18,6 +18,7 @@ access_plan access_plan_make(const pass_context *p, const ir_op *o)
 	const ir_value *pointer = ir_arg(o, 0);
 	access_plan plan = {.width = 1, .proven = 1, .limit = AXIS_SCALAR};
 	if (!pointer->layout) return plan;
+	assert(pointer->layout->rank == pointer->type.rank);
 	for (unsigned d = 0; d < pointer->type.rank; d++) {
 		axis_limit limit;
 		unsigned proven = axis_access_width(p, o, d, &limit);
@@ -26,5 +27,6 @@ access_plan access_plan_make(const pass_context *p, const ir_op *o)
 		if (plan.limit != AXIS_SCALAR && !better(axis_get(p, pointer), &plan, d, width, proven)) continue;
 		plan = (access_plan){.width = width, .dim = d, .proven = proven, .limit = limit};
 	}
+	assert(plan.width <= plan.proven);
 	return plan;
 }

@@ -14,6 +14,7 @@ bool affine_atom(affine_term *t, ir_value *v)
 	if (i == AFFINE_ATOMS) return false;
 	for (; i > 0 && t->atom[i - 1]->id > v->id; i--) t->atom[i] = t->atom[i - 1];
 	t->atom[i] = v;
+	assert(i == 0 || t->atom[i - 1]->id <= v->id);
 	t->natoms++;
 	return true;
 }
@@ -31,6 +32,7 @@ static bool alike(const affine_term *x, const affine_term *y)
 
 bool affine_add_term(affine *s, const affine_term *t, int64_t times)
 {
+	assert(s->n <= AFFINE_TERMS && t->place >= -1 && t->place < IR_MAX_RANK);
 	int64_t factor;
 	if (__builtin_mul_overflow(t->factor, times, &factor)) return false;
 	for (unsigned i = 0; i < s->n; i++) {
@@ -48,6 +50,7 @@ bool affine_add_term(affine *s, const affine_term *t, int64_t times)
 
 bool affine_add(affine *s, const affine *x, int64_t times)
 {
+	assert(s != x);
 	for (unsigned i = 0; i < x->n; i++)
 		if (!affine_add_term(s, &x->term[i], times)) return false;
 	s->narrow |= x->narrow;
@@ -61,6 +64,7 @@ bool affine_add_number(affine *s, int64_t n)
 
 bool affine_multiply(affine *s, const affine *by)
 {
+	assert(!s->root && !by->root);
 	affine product = {.narrow = s->narrow || by->narrow};
 	for (unsigned i = 0; i < s->n; i++)
 		for (unsigned k = 0; k < by->n; k++) {
@@ -158,6 +162,7 @@ static bool is_step(const affine *s, const ir_op *loop)
 /* What an iteration adds to a value that a loop carries. */
 static bool step_of(affine_context *c, ir_value *v, const ir_op *loop, affine *step)
 {
+	assert(loop->kind == IR_FOR && v->index > 0);
 	if (c->nopen == AFFINE_OPEN) return false;
 	c->open[c->nopen++] = v;
 	bool good = affine_of(c, ir_arg(v->block->last, v->index - 1u), step);
@@ -186,6 +191,7 @@ static bool carried(affine_context *c, ir_value *v, affine *s)
 	}
 	if (loop->kind != IR_FOR || !ir_is_const_int(ir_arg(loop, 2), &by) || by <= 0) return false;
 	if (!step_of(c, v, loop, &step) || !affine_of(c, ir_arg(loop, 2u + v->index), s)) return false;
+	assert(by > 0);
 	for (unsigned i = 0; i < step.n; i++) {
 		if (step.term[i].factor % by) return false;
 		step.term[i].factor /= by;
@@ -209,6 +215,7 @@ static bool argument(affine_context *c, ir_value *v, affine *s)
 
 static void transpose(const ir_op *o, affine *s)
 {
+	assert(o->kind == IR_EXPAND_DIMS || o->kind == IR_PERMUTE);
 	for (unsigned i = 0; i < s->n; i++) {
 		int8_t *place = &s->term[i].place;
 		if (*place < 0) continue;
@@ -228,6 +235,7 @@ static bool is_large(const affine *s, ir_type t)
 {
 	uint64_t reach = 0;
 	for (unsigned i = 0; i < s->n; i++) {
+		assert(!s->term[i].natoms && s->term[i].place < t.rank);
 		int64_t f = s->term[i].factor;
 		uint64_t most = f < 0 ? 0 - (uint64_t)f : (uint64_t)f;
 		uint64_t times = s->term[i].place < 0 ? 1 : t.dim[s->term[i].place] - 1u;
@@ -256,6 +264,7 @@ static bool note_product(affine_context *c, affine *s, ir_type t)
 
 static bool two(affine_context *c, const ir_op *o, affine *s)
 {
+	assert(o->nargs == 2);
 	affine right = {0};
 	if (!affine_of(c, ir_arg(o, 0), s) || !affine_of(c, ir_arg(o, 1), &right)) return false;
 	bool good = o->kind == IR_MUL   ? affine_multiply(s, &right)
@@ -304,6 +313,7 @@ bool affine_of(affine_context *c, ir_value *v, affine *s)
 	c->depth++;
 	bool good = v->def ? operation(c, v, s) : argument(c, v, s);
 	c->depth--;
+	assert(!good || !!s->root == !!v->type.pointer);
 	return good;
 }
 
@@ -316,9 +326,11 @@ static ir_value *widened(ir_builder *b, ir_value *v, scalar type)
 
 ir_value *affine_build(ir_builder *b, const affine *s, scalar type)
 {
+	assert(!s->root);
 	ir_value *sum = NULL;
 	for (unsigned i = 0; i < s->n; i++) {
 		const affine_term *t = &s->term[i];
+		assert(t->place < 0);
 		ir_value *v = NULL;
 		for (unsigned k = 0; k < t->natoms; k++) {
 			ir_value *x = widened(b, t->atom[k], type);

@@ -65,6 +65,7 @@ static void add_range(const pass_context *c, const ir_value *v, origin *o)
 /* The scalar pointers that a pointer was made from, the nearest first. */
 static unsigned origins(const pass_context *c, const ir_value *pointer, origin out[MOST_ORIGINS])
 {
+	assert(pointer->type.pointer);
 	uint32_t n = pointer->type.rank ? pointer->type.dim[0] : 1;
 	bool counts = n == 1; /* the run of n that makes the block has been met */
 	origin o = {.base = pointer, .aligned = pointer->type.rank <= 1, .modulus = MOST_MODULUS};
@@ -99,7 +100,9 @@ static unsigned origins(const pass_context *c, const ir_value *pointer, origin o
 
 static bool ranges_apart(const origin *x, const origin *y)
 {
+	assert(x->low <= x->high && y->low <= y->high);
 	uint64_t m = x->modulus < y->modulus ? x->modulus : y->modulus;
+	assert(m && !(m & (m - 1)));
 	uint64_t a = (uint64_t)(x->high - x->low), b = (uint64_t)(y->high - y->low);
 	uint64_t distance = (uint64_t)(y->low - x->low) & (m - 1); /* from x's first to y's first, upwards */
 	return distance > a && m - distance > b;
@@ -116,6 +119,7 @@ static bool is_aligned_block(const pass_context *c, const ir_value *p)
 bool may_alias(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
 {
 	ir_value *a = ir_arg(earlier, 0), *b = ir_arg(now, 0);
+	assert(ir_touches(earlier, IR_WRITES_GLOBAL) || ir_touches(now, IR_WRITES_GLOBAL));
 	if (earlier->kind == IR_BULK_STORE || now->kind == IR_BULK_STORE)
 		return earlier->kind != now->kind || may_alias_copies(earlier, now, around);
 	bool scalars = ir_is_scalar(a) && ir_is_scalar(b);

@@ -27,6 +27,7 @@ static bool are_distinct(pass_context *p, ir_func *f, ir_value *pointers)
 	if (!affine_of(&ac, pointers, &s)) return false;
 	for (unsigned i = 0; i < s.n; i++) {
 		if (s.term[i].place < 0) continue;
+		assert(s.term[i].place < pointers->type.rank);
 		if (s.term[i].natoms || n == IR_MAX_RANK) return false;
 		seen |= 1u << s.term[i].place;
 		term[n++] = s.term[i];
@@ -46,6 +47,7 @@ static bool are_distinct(pass_context *p, ir_func *f, ir_value *pointers)
 
 bool may_alias_itself(pass_context *p, ir_func *f, ir_value *pointers)
 {
+	assert(pointers->type.pointer);
 	const axis_info *info = axis_get(p, pointers);
 	if (pointers->type.rank == 1 && info->known && info->contiguity[0] >= pointers->type.dim[0]) return false;
 	return !are_distinct(p, f, pointers);

@@ -43,6 +43,7 @@ static const char *read_column(void *context, const mask_bound *b)
 	patch *p = context;
 	affine column = {.n = 1, .term = {p->stride}}, same;
 	unsigned places = 0;
+	assert(p->inner >= 0 && p->stride.factor > 0);
 	if (!b || b->low.narrow || b->high.narrow) return NULL;
 	affine_add_number(&column, -1);
 	if (!affine_add(&column, &b->high, -1) || !affine_add(&column, &b->low, 1)) return NULL;
@@ -83,6 +84,7 @@ static bool patch_of(pass_context *c, ir_func *f, const ir_op *o, patch *p)
 	if (places != 2 || p->inner < 0 || p->stride.place != 1 - p->inner || p->stride.factor <= 0) return false;
 	p->rest = all;
 	affine_add_term(&p->rest, &p->stride, -1); /* it is in it */
+	assert(p->rest.n == all.n - 1);
 	p->stride.place = -1;
 	p->rows = pointer->type.dim[1 - p->inner];
 	p->columns = pointer->type.dim[p->inner];
@@ -109,6 +111,7 @@ static bool is_same_patch(const patch *p, const ir_op *around)
 /* How many times the stride; false: no such number. */
 static bool in_strides(const affine *s, const affine_term *stride, int64_t *times)
 {
+	assert(stride->factor != 0);
 	const affine_term *t = &s->term[0];
 	*times = 0;
 	if (!s->n) return true;
@@ -158,6 +161,7 @@ bool may_alias_copies(const ir_op *earlier, const ir_op *now, const ir_op *aroun
 {
 	const ir_op *a = ir_arg(earlier, 0)->def, *b = ir_arg(now, 0)->def;
 	ir_type x = ir_arg(earlier, 1)->type, y = ir_arg(now, 1)->type;
+	assert(earlier->kind == IR_BULK_STORE && now->kind == IR_BULK_STORE && a->map && b->map);
 	if (earlier->nargs != 4 || now->nargs != 4 || x.rank != 2 || y.rank != 2 || x.elem != y.elem) return true;
 	if (!ir_tensor_map_same_array(a->map, b->map) || !ir_tensor_map_is_dense_matrix(a->map)) return true;
 	for (unsigned d = 0; d < 2; d++) {

@@ -27,6 +27,7 @@ static uint64_t most(uint64_t a, uint64_t b)
 
 static uint64_t times(uint64_t a, uint64_t b)
 {
+	assert(a && b);
 	return a >= LARGEST / b ? LARGEST : a * b;
 }
 
@@ -44,6 +45,7 @@ static unsigned rank_of(ir_type t)
 
 static uint32_t extent(ir_type t, unsigned dim)
 {
+	assert(dim < rank_of(t));
 	return t.rank ? t.dim[dim] : 1;
 }
 
@@ -68,6 +70,7 @@ static axis_info uniform(ir_type t, uint64_t divisibility)
 /* What divides every element, as far as dimension d shows it. */
 static uint64_t each(const axis_info *a, unsigned d)
 {
+	assert(a->divisibility[d]);
 	return a->contiguity[d] == 1 ? a->divisibility[d] : 1;
 }
 
@@ -81,6 +84,7 @@ static uint64_t each_any(const axis_info *a, ir_type t)
 /* Starts of runs of c (of `unit` bytes or 1) inside this operand's own, possibly longer, runs. */
 static uint64_t starts(const axis_info *a, unsigned d, uint64_t c, uint64_t unit)
 {
+	assert(c && unit);
 	uint64_t start = times(a->divisibility[d], unit);
 	return a->contiguity[d] > c             ? least(start, times(c, unit))
 	       : a->contiguity[d] > 1 && c == 1 ? least(start, unit)
@@ -129,6 +133,7 @@ static axis_info subtract(const axis_info *x, const axis_info *y, ir_type t)
 static axis_info multiply(const ir_op *o, const axis_info *x, const axis_info *y, ir_type t)
 {
 	int64_t n;
+	assert(o->nargs == 2);
 	if (same_number(ir_arg(o, 0), &n) && n == 1) return *y;
 	if (same_number(ir_arg(o, 1), &n) && n == 1) return *x;
 	axis_info r = nothing(t);
@@ -215,6 +220,7 @@ static axis_info join(const axis_info *x, const axis_info *y, ir_type t)
 
 static axis_info expand(const axis_info *x, ir_type from, ir_type to, unsigned axis)
 {
+	assert(to.rank == from.rank + 1u && axis < to.rank);
 	axis_info r = nothing(to);
 	for (unsigned d = 0, k = 0; d < to.rank; d++) {
 		if (d == axis) {
@@ -230,6 +236,7 @@ static axis_info expand(const axis_info *x, ir_type from, ir_type to, unsigned a
 
 static axis_info broadcast(const axis_info *x, ir_type from, ir_type to)
 {
+	assert(from.rank == to.rank);
 	axis_info r = *x;
 	for (unsigned d = 0; d < to.rank; d++)
 		if (from.dim[d] != to.dim[d]) r.contiguity[d] = 1, r.constancy[d] = to.dim[d];
@@ -240,6 +247,7 @@ static axis_info broadcast(const axis_info *x, ir_type from, ir_type to)
 static axis_info reshape(const axis_info *x, ir_type from, ir_type to)
 {
 	axis_info r = nothing(to);
+	assert(ir_elements(from) == ir_elements(to));
 	unsigned a = rank_of(from) - 1, b = rank_of(to) - 1;
 	for (unsigned d = 0; d < rank_of(to); d++) r.divisibility[d] = each_any(x, from);
 	while (a > 0 && extent(from, a) == 1) a--;
@@ -257,6 +265,7 @@ static axis_info reshape(const axis_info *x, ir_type from, ir_type to)
 
 static axis_info hinted(const ir_op *o, axis_info r)
 {
+	assert(ir_same_shape(ir_arg(o, 0)->type, o->results[0]->type));
 	for (unsigned d = 0; d < rank_of(o->results[0]->type); d++) {
 		uint64_t n = ir_unpack(ir_get_values(o), d);
 		if (n == 0) continue;
@@ -374,9 +383,23 @@ static axis_info transfer(const pass_context *p, const ir_op *o)
 	}
 }
 
+/* Powers of two, in runs that lie in the tile. */
+__attribute__((unused)) static bool is_fact(const axis_info *a, ir_type t)
+{
+	bool good = true;
+	for (unsigned d = 0; d < rank_of(t); d++) {
+		uint64_t c = a->contiguity[d], k = a->constancy[d], by = a->divisibility[d];
+		good = good && c && k && by && !(c & (c - 1)) && !(k & (k - 1)) && !(by & (by - 1)) &&
+		       c <= extent(t, d) && k <= extent(t, d);
+	}
+	return good;
+}
+
 /* Returns whether the value's facts changed. */
 static bool set(pass_context *p, const ir_value *v, axis_info a)
 {
+	assert(v->id < p->naxis && a.known);
+	assert(is_fact(&a, v->type));
 	bool changed = memcmp(&p->axis[v->id], &a, sizeof a) != 0;
 	p->axis[v->id] = a;
 	return changed;
@@ -402,6 +425,7 @@ static void start(pass_context *p, const ir_value *v, const axis_info *a)
 static void walk_for(pass_context *p, const ir_op *o)
 {
 	const ir_block *body = o->regions[0];
+	assert(body->nargs == o->nresults + 1u && body->last->nargs == o->nresults);
 	axis_info i = nothing(body->args[0]->type);
 	i.divisibility[0] =
 		least(axis_get(p, ir_arg(o, 0))->divisibility[0], axis_get(p, ir_arg(o, 2))->divisibility[0]);
@@ -418,6 +442,8 @@ static void walk_for(pass_context *p, const ir_op *o)
 static void walk_while(pass_context *p, const ir_op *o)
 {
 	const ir_block *before = o->regions[0], *after = o->regions[1];
+	assert(before->nargs == o->nargs && before->last->nargs == o->nresults + 1u);
+	assert(after->nargs == o->nresults && after->last->nargs == o->nargs);
 	for (uint32_t k = 0; k < before->nargs; k++) start(p, before->args[k], axis_get(p, ir_arg(o, k)));
 	for (bool again = true; again;) {
 		walk(p, before);
@@ -438,6 +464,7 @@ static void walk(pass_context *p, const ir_block *b)
 		else if (o->kind == IR_WHILE)
 			walk_while(p, o);
 		else if (o->kind == IR_IF || o->kind == IR_PARTITIONS) {
+			assert(o->nregions == 2);
 			for (unsigned r = 0; r < o->nregions; r++) walk(p, o->regions[r]);
 			for (unsigned k = 0; k < o->nresults; k++) {
 				set(p, o->results[k], *axis_get(p, ir_arg(o->regions[0]->last, k)));
@@ -456,6 +483,7 @@ bool pass_axis(pass_context *p, ir_func *f)
 	p->axis = ARENA_ARRAY(p->arena, axis_info, f->nvalues);
 	p->naxis = f->nvalues;
 	p->axis_of = f;
+	assert(f->nparams == f->body->nargs);
 	for (uint32_t i = 0; i < f->body->nargs; i++)
 		set(p, f->body->args[i],
 			uniform(f->body->args[i]->type, f->params[i].divisible ? f->params[i].divisible : 1));
@@ -499,6 +527,7 @@ unsigned axis_access_width(const pass_context *p, const ir_op *access, unsigned 
 		if (why) *why = AXIS_SCALAR;
 		return 1;
 	}
+	assert(dim < pointer->type.rank);
 	const axis_info *a = axis_get(p, pointer);
 	uint64_t bytes = scalar_bytes(pointer->type.elem), width = widest(p, access, &reason);
 	if (a->contiguity[dim] < width) width = a->contiguity[dim], reason = AXIS_SPREAD;
@@ -508,6 +537,7 @@ unsigned axis_access_width(const pass_context *p, const ir_op *access, unsigned 
 		width = axis_get(p, mask)->constancy[dim];
 		reason = AXIS_MASK;
 	}
+	assert(width && !(width & (width - 1)) && width * bytes <= 16);
 	if (why) *why = reason;
 	return (unsigned)width;
 }

@@ -8,6 +8,7 @@ static bool value(const host_values *h, const ir_value *v, unsigned depth, text 
 /* The host computes in i64: back to what a narrower type holds. */
 static void wrap(text *out, scalar s)
 {
+	assert(scalar_is_integer(s));
 	unsigned bits = 8 * scalar_bytes(s);
 	if (bits == 64) return;
 	if (scalar_is_signed(s))
@@ -25,6 +26,7 @@ static bool contains(scalar to, scalar from)
 
 static bool binary(const host_values *h, const ir_op *o, const char *sign, unsigned depth, text *out)
 {
+	assert(o->nargs == 2);
 	scalar s = (scalar)o->results[0]->type.elem;
 	bool ordered = o->kind == IR_DIV || o->kind == IR_REM || o->kind == IR_MAX || o->kind == IR_MIN;
 	if (ordered && s == SCALAR_U64) return false; /* the host's numbers are signed */
@@ -79,6 +81,7 @@ static bool value(const host_values *h, const ir_value *v, unsigned depth, text 
 /* The parameter that an address begins with, and the address; null: no such thing. */
 static ir_value *address(const host_values *h, ir_value *v, unsigned depth, text *out)
 {
+	assert(v->type.pointer);
 	if (depth == MOST_DEPTH) return NULL;
 	if (!v->def) {
 		if (v->block != h->func->body) return NULL;

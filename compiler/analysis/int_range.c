@@ -65,9 +65,11 @@ int_bounds int_range_of_type(scalar s)
 /* The bounds, of which some may lie outside of the type. */
 static int_bounds fitted(int_bounds r, scalar s, bool may_wrap)
 {
+	assert(r.low <= r.high);
 	int_bounds all = int_range_of_type(s);
 	if (r.low >= all.low && r.high <= all.high) return r;
-	return may_wrap ? all : (int_bounds){most(r.low, all.low), least(r.high, all.high)};
+	if (may_wrap) return all;
+	return (int_bounds){least(most(r.low, all.low), all.high), most(least(r.high, all.high), all.low)};
 }
 
 /* Signed arithmetic of 32 and 64 bits is taken not to. */
@@ -100,6 +102,7 @@ static int_bounds of_bits(const ir_op *o, int_bounds a, int_bounds b, int_bounds
 static int_bounds quotient(const ir_op *o, int_bounds a, int_bounds b, int_bounds all)
 {
 	if (o->kind == IR_REM) return a.low < 0 ? all : (int_bounds){0, b.low > 0 ? least(a.high, b.high - 1) : a.high};
+	assert(a.low <= a.high && b.low <= b.high);
 	return a.low < 0 || b.low < 0 ? all : (int_bounds){b.high ? a.low / b.high : 0, a.high / most(b.low, 1)};
 }
 
@@ -200,5 +203,7 @@ static int_bounds of(const ir_value *v, unsigned depth, unsigned *visits)
 int_bounds int_range_of(const ir_value *v)
 {
 	unsigned visits = 0;
-	return of(v, MOST_DEPTH, &visits);
+	int_bounds r = of(v, MOST_DEPTH, &visits);
+	assert(r.low <= r.high);
+	return r;
 }

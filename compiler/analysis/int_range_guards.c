@@ -5,6 +5,7 @@ enum { MOST_DEPTH = 24 };
 
 bool int_range_guard(int_range *s, const affine *sum)
 {
+	assert(!sum->root);
 	for (unsigned i = 0; i < s->nguards; i++) {
 		affine d = s->guard[i];
 		if (affine_add(&d, sum, -1) && !d.n) return true;
@@ -49,6 +50,7 @@ static bool both(int_range *s, const ir_op *o, unsigned depth)
 
 static bool never_negative(void *context, ir_value *v, unsigned depth)
 {
+	assert(ir_is_scalar(v));
 	int_range *s = context;
 	int64_t n;
 	if (depth == 0 || s->visits++ >= MOST_SIGNS || v->type.pointer || !scalar_is_integer((scalar)v->type.elem))
@@ -108,6 +110,7 @@ bool int_range_never_negative(int_range *s, ir_value *v)
 
 bool int_range_sum_never_negative(int_range *s, const affine *sum)
 {
+	assert(!sum->root);
 	for (unsigned i = 0; i < sum->n; i++) {
 		const affine_term *t = &sum->term[i];
 		if (t->factor < 0) return false;

@@ -25,6 +25,7 @@ static ir_value *as_signed(ir_value *v)
 /* As a signed sum, which is not below 0; or where what is compared is below max(sum, 0), a sum that may be. */
 static bool unsigned_end(affine_context *c, ir_value *v, bool strict, affine *sum)
 {
+	assert(!scalar_is_signed((scalar)v->type.elem));
 	int64_t n, least, most = scalar_bytes((scalar)v->type.elem) > 4 ? INT64_MAX : INT32_MAX;
 	v = as_signed(v);
 	if (ir_is_const_int(v, &n)) {
@@ -61,6 +62,7 @@ static const char *conjunction(const reading *r, ir_value *v, const int8_t *dim)
 	uint64_t known;
 	mask_bound bound;
 	const ir_op *o = v->def;
+	assert(v->type.elem == SCALAR_BOOL && !v->type.pointer);
 	if (!o) return r->read(r->argument, NULL);
 	if (ir_is_const(v, &known)) return known ? NULL : r->read(r->argument, NULL);
 	memcpy(inner, dim, sizeof inner);

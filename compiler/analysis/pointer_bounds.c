@@ -21,6 +21,7 @@ bool window_of_host(const window *w, const affine *s)
 
 static uint64_t divisor(const pass_context *p, const affine_term *t)
 {
+	assert(t->factor != 0);
 	uint64_t f = (uint64_t)t->factor, d = f & (0 - f);
 	for (unsigned i = 0; i < t->natoms; i++) {
 		uint64_t by = axis_get(p, t->atom[i])->divisibility[0];
@@ -39,6 +40,7 @@ static bool equal(const affine *x, const affine *y)
  * too if the step does not divide what lies between in another way. */
 static bool never_cut(window *w, ir_value *end, const window_side *s)
 {
+	assert(w->loop && w->loop->kind == IR_FOR);
 	affine apart = {0}, lo = {0}, counter = affine_value(w->loop->regions[0]->args[0]);
 	int64_t step;
 	if (!equal(&s->at, &counter)) return false;
@@ -114,6 +116,7 @@ static const char *relation(window *w, const affine *difference, bool in_i32)
 static const char *read_bound(void *w, const mask_bound *b)
 {
 	affine difference;
+	assert(!b || (!b->low.root && !b->high.root));
 	if (!b || b->from_zero) return NO_BOUNDS;
 	difference = b->high;
 	if (!affine_add(&difference, &b->low, -1)) return NO_BOUNDS;
@@ -122,5 +125,6 @@ static const char *read_bound(void *w, const mask_bound *b)
 
 const char *window_bounds(window *w)
 {
+	assert(w->load->kind == IR_LOAD);
 	return w->load->nargs < 2 ? NULL : mask_bounds(&w->range.context, ir_arg(w->load, 1), read_bound, w);
 }

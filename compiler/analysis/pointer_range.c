@@ -12,6 +12,7 @@ enum { MOST_INDEX = INT32_MAX / 2 };
  * host. */
 static bool bound_fits(window *w, ir_value *bound, int64_t factor, int64_t most)
 {
+	assert(most > 0);
 	int64_t number, product;
 	if (ir_is_const_int(bound, &number))
 		return !__builtin_mul_overflow(number, factor, &product) && product <= most;
@@ -50,6 +51,7 @@ static bool fits_i32(window *w, const window_side *s)
 		plain &= t->natoms == 0 || (t->natoms == 1 && t->factor == 1);
 	}
 	if ((terms <= 1 && plain) || s->in_i32) return true; /* it is an i32, or the mask has it as one */
+	assert(s->at.n <= AFFINE_TERMS && terms <= s->at.n * AFFINE_ATOMS);
 	for (unsigned i = 0; i < s->at.n; i++)
 		if (s->at.term[i].natoms && !within(w, &s->at.term[i], MOST_INDEX / (int64_t)terms, s->from_zero))
 			return false;
@@ -58,6 +60,7 @@ static bool fits_i32(window *w, const window_side *s)
 
 const char *window_range(window *w)
 {
+	assert(w->n <= IR_MAX_RANK);
 	for (unsigned i = 0; i < w->n; i++) {
 		const window_side *s = &w->side[i];
 		if (!fits_i32(w, s)) return "an index may not fit 32 bits";

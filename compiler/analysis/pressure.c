@@ -82,6 +82,7 @@ static uint32_t registers_of(const estimate *e, const ir_value *v)
 
 static void define(estimate *e, const ir_value *v, uint32_t position, uint32_t in_loop)
 {
+	assert(!e->values[v->id]);
 	e->values[v->id] = v;
 	e->at_loop[v->id] = in_loop;
 	e->index[v->id] = is_index(e, v);
@@ -91,6 +92,7 @@ static void define(estimate *e, const ir_value *v, uint32_t position, uint32_t i
 static void use(estimate *e, const ir_value *v, uint32_t position, uint32_t in_loop)
 {
 	v = root(v);
+	assert(e->values[v->id]); /* operands come before their users */
 	for (; in_loop && in_loop != e->at_loop[v->id]; in_loop = e->outer.at[in_loop - 1])
 		if (e->lives[v->id].first < e->loops.at[in_loop - 1].begin) position = e->loops.at[in_loop - 1].end;
 	if (e->lives[v->id].last < position) e->lives[v->id].last = position;
@@ -101,6 +103,7 @@ static void number(estimate *e, const ir_block *b, uint32_t in_loop);
 static void number_op(estimate *e, const ir_op *o, uint32_t in_loop)
 {
 	uint32_t here = e->positions.n, inside = in_loop;
+	assert(in_loop <= e->loops.n);
 	vec_push(e->arena, &e->positions, ((place){o, in_loop}));
 	if (ir_is_loop(o)) {
 		vec_push(e->arena, &e->loops, ((loop){here, here}));
@@ -138,6 +141,7 @@ static int by_registers(const void *x, const void *y)
 
 static void add_value(pressure_line *l, const ir_value *v, uint32_t registers)
 {
+	assert(registers);
 	unsigned i = PRESSURE_VALUES;
 	while (i > 0 && l->most[i - 1].registers < registers) i--;
 	if (i == PRESSURE_VALUES) return;
@@ -179,6 +183,7 @@ pressure pressure_estimate(arena *a, const ir_func *f)
 		for (unsigned k = 0; k < e.positions.at[i].op->nargs; k++)
 			use(&e, ir_arg(e.positions.at[i].op, k), i, e.positions.at[i].loop);
 	for (uint32_t v = 0; v < f->nvalues; v++) {
+		assert(e.lives[v].first <= e.lives[v].last && e.lives[v].last <= e.positions.n);
 		live[e.lives[v].first] += e.lives[v].registers;
 		live[e.lives[v].last] -= e.lives[v].registers;
 	}

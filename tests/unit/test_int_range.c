@@ -55,6 +55,8 @@ static void intervals(void **state)
 		{"%v = mul %span, %minus : i32", -21, 9},
 		{"%v = mul %span, %span : i32", -21, 49},    /* as of two that know nothing of each other */
 		{"%v = mul %pid, %pid : i32", 0, INT32_MAX}, /* taken not to wrap around */
+		{"%most = const {value=2147483647} : i32 %m = max %n, %most : i32 %v = add %m, %one : i32", INT32_MAX,
+			INT32_MAX}, /* nothing is left but the end of the type: no interval is upside down */
 		{"%v = max %span, %two : i32", 2, 7},
 		{"%v = min %span, %two : i32", -3, 2},
 		{"%v = select %b, %ten, %span : i32", -3, 10},
