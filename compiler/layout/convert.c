@@ -118,6 +118,7 @@ static bool warps_stay(const layout_map *c)
 static void split(const layout_map *c, movement *m)
 {
 	unsigned nreg = c->nout[LAYOUT_REG];
+	assert(c->nout[LAYOUT_LANE] == LANE_BITS && LANE_BITS + c->nin[LAYOUT_WARP] <= THREAD_BITS);
 	uint32_t reg_mask = (UINT32_C(1) << nreg) - 1;
 	memset(m, 0, sizeof *m);
 	m->nreg = c->nin[LAYOUT_REG];
@@ -177,6 +178,7 @@ static unsigned make_stages(const uint32_t *column, unsigned nthread, layout_sta
 				threads[k] ^= UINT32_C(1) << i;
 			}
 		if (!v) continue;
+		assert(n < LAYOUT_MAX_STAGES);
 		for (unsigned k = 0; k < n; k++)
 			if (reduced[k] >> lg2(v) & 1) { /* old = (old ^ v) + v: whoever used it uses both */
 				reduced[k] ^= v;
@@ -271,6 +273,7 @@ static uint32_t choose_passes(layout_plan *p, const layout *src, const layout *d
 		}
 		if (!best) break;
 		passes |= best;
+		assert(p->lg_passes < LAYOUT_MAX_BITS);
 		p->pass_store[p->lg_passes] = place_of_column(src, best);
 		p->pass_load[p->lg_passes++] = place_of_column(dst, best);
 	}
@@ -325,6 +328,7 @@ static void choose_swizzle(layout_plan *p, const layout *src, const layout *dst,
 	for (uint32_t u = all & ~(vector | pivots); u; u &= u - 1) s->col[LAYOUT_OFFSET][n++] = u & -u;
 	for (unsigned i = 0; i < nsegment; i++) s->col[LAYOUT_OFFSET][n++] = segment[i];
 	s->nin[LAYOUT_OFFSET] = (uint8_t)n;
+	assert(n == (unsigned)__builtin_popcount(all));
 }
 
 /* offset of each flattened bit: solve shared x = unit; columns have at most two bits, so back-substitution is direct.
@@ -333,8 +337,10 @@ static void offsets_of_bits(const layout *shared, uint32_t offset[32])
 {
 	const uint32_t *col = shared->col[LAYOUT_OFFSET];
 	memset(offset, 0, 32 * sizeof offset[0]);
-	for (unsigned i = 0; i < shared->nin[LAYOUT_OFFSET]; i++)
+	for (unsigned i = 0; i < shared->nin[LAYOUT_OFFSET]; i++) {
+		assert(col[i] && __builtin_popcount(col[i]) <= 2);
 		if (!(col[i] & (col[i] - 1))) offset[__builtin_ctz(col[i])] = UINT32_C(1) << i;
+	}
 	for (unsigned i = 0; i < shared->nin[LAYOUT_OFFSET]; i++)
 		if (col[i] & (col[i] - 1)) /* pivot ^ other: the pivot is its own column plus the other's offset */
 			offset[__builtin_ctz(col[i])] = UINT32_C(1) << i ^ offset[lg2(col[i])];
@@ -345,8 +351,10 @@ static void place_offsets(const layout *l, const uint32_t *offset, layout_map *o
 	memset(out, 0, sizeof *out);
 	memcpy(out->nin, l->nin, sizeof out->nin);
 	for (unsigned in = 0; in < LAYOUT_INPUTS; in++)
-		for (unsigned i = 0; i < l->nin[in]; i++)
+		for (unsigned i = 0; i < l->nin[in]; i++) {
+			assert(!(l->col[in][i] & (l->col[in][i] - 1)));
 			if (l->col[in][i]) out->col[in][i] = offset[__builtin_ctz(l->col[in][i])];
+		}
 }
 
 /* Register bits that step the offset by 1, 2, 4 .. while nobody else touches those bits of it. */
@@ -432,11 +440,13 @@ static void load_matrices(layout_plan *p, const layout *dst, const matrix_shape 
 		lane[3 + p->lg_matrices++] = offset[__builtin_ctz(dst->col[LAYOUT_REG][i])];
 		p->load_bit[n++] = (uint8_t)i;
 	}
+	assert(n <= sizeof p->load_bit && n >= p->lg_matrices);
 	p->lg_vector_load = (uint8_t)n;
 }
 
 static void plan_shared(layout_plan *p, const layout *src, const layout *dst, unsigned element_bytes)
 {
+	assert(element_bytes && element_bytes <= 8 && !(element_bytes & (element_bytes - 1)));
 	unsigned lg_element = lg2(element_bytes), most = 4 - lg_element;
 	uint32_t all = (UINT32_C(1) << layout_bits(src)) - 1, vector = 0, rows = 0, offset[32];
 	uint32_t common = input_bits(src, LAYOUT_REG, LAYOUT_MAX_BITS) & input_bits(dst, LAYOUT_REG, LAYOUT_MAX_BITS);
@@ -446,6 +456,7 @@ static void plan_shared(layout_plan *p, const layout *src, const layout *dst, un
 	for (unsigned i = 0; i < 3 && matrices; i++) rows |= m.row[i];
 	uint32_t passes = choose_passes(p, src, dst, vector | rows, ((uint64_t)all + 1) * element_bytes);
 	all &= ~passes;
+	assert(!(passes & (vector | rows)));
 	if (!matrices) take(common & ~passes, &vector, most);
 	choose_swizzle(p, src, dst, vector, rows, lg_element, all);
 	offsets_of_bits(&p->shared, offset);
@@ -463,6 +474,7 @@ static void plan_shared(layout_plan *p, const layout *src, const layout *dst, un
 
 void layout_plan_conversion(const layout *src, const layout *dst, unsigned element_bytes, layout_plan *p)
 {
+	assert(layout_bits(src) == layout_bits(dst));
 	memset(p, 0, sizeof *p);
 	bool known = layout_nearest_source(src, dst, &p->from);
 	if (layout_equal(src, dst)) {
@@ -483,6 +495,7 @@ void layout_plan_conversion(const layout *src, const layout *dst, unsigned eleme
 
 void layout_plan_exchange(const layout *src, const layout *dst, unsigned element_bytes, layout_plan *p)
 {
+	assert(layout_surjective(src) && layout_surjective(dst));
 	memset(p, 0, sizeof *p);
 	layout_nearest_source(src, dst, &p->from);
 	p->kind = LAYOUT_CTA_SHARED;
@@ -491,6 +504,7 @@ void layout_plan_exchange(const layout *src, const layout *dst, unsigned element
 
 void layout_plan_store(const layout *src, const layout *shared, unsigned element_bytes, layout_plan *p)
 {
+	assert(layout_surjective(shared));
 	memset(p, 0, sizeof *p);
 	p->kind = LAYOUT_CTA_SHARED;
 	p->shared = *shared;
@@ -505,6 +519,7 @@ void layout_plan_store(const layout *src, const layout *shared, unsigned element
 
 void layout_plan_load(const layout *shared, const layout *l, unsigned element_bytes, layout_plan *p)
 {
+	assert(layout_surjective(shared) && layout_plain(l));
 	unsigned lg_element = lg2(element_bytes);
 	matrix_shape m = {0};
 	layout_map offsets;
@@ -527,6 +542,7 @@ void layout_plan_load(const layout *shared, const layout *l, unsigned element_by
 
 unsigned layout_wavefronts(const uint32_t *byte_address, unsigned lanes, unsigned bytes_per_lane)
 {
+	assert(lanes <= 32);
 	unsigned words = bytes_per_lane > 4 ? bytes_per_lane / 4 : 1, phase = 32 / words, total = 0;
 	for (unsigned first = 0; first < lanes; first += phase) {
 		uint32_t seen[32][32];

@@ -15,6 +15,7 @@ static void deal(layout *l, layout_in in, unsigned dim, unsigned bit)
 {
 	bool inside = dim < l->rank && dim < IR_MAX_RANK && bit < l->lg[dim];
 	if (in == LAYOUT_REG && !inside) return;
+	assert(in < LAYOUT_INPUTS && l->nin[in] < LAYOUT_MAX_BITS);
 	l->col[in][l->nin[in]++] = inside ? UINT32_C(1) << (layout_shift(l, dim) + bit) : 0;
 }
 
@@ -27,6 +28,7 @@ static void deal_rest(layout *l, const uint8_t *order)
 	for (unsigned k = 0; k < l->rank; k++)
 		for (unsigned bit = 0; bit < l->lg[order[k]]; bit++)
 			if (!(covered >> (layout_shift(l, order[k]) + bit) & 1)) deal(l, LAYOUT_REG, order[k], bit);
+	assert(layout_plain(l) && layout_surjective(l));
 }
 
 layout layout_blocked(
@@ -75,6 +77,7 @@ layout layout_coalesced(ir_type shape, unsigned lg_vector, const uint8_t *order,
 layout layout_lines(ir_type shape, unsigned axis, unsigned num_warps)
 {
 	layout l = layout_of_shape(shape);
+	assert(axis < l.rank);
 	unsigned all = layout_bits(&l), warps = lg2(num_warps), length = l.lg[axis];
 	unsigned room = all > 5 + warps ? all - 5 - warps : 0; /* register bits of a thread */
 	unsigned held = length < room ? length : room, lanes = length - held < 5 ? length - held : 5;
@@ -115,6 +118,7 @@ static void deal_warps(layout *l, mma_warps w, unsigned m, unsigned n)
 layout layout_mma_accumulator(ir_type shape, mma_warps w)
 {
 	layout l = layout_of_shape(shape);
+	assert(l.rank == 2 || l.rank == 3);
 	unsigned row = l.rank - 2u, column = l.rank - 1u;
 	deal(&l, LAYOUT_REG, column, 0);
 	deal(&l, LAYOUT_REG, row, 3);
@@ -128,6 +132,7 @@ layout layout_mma_accumulator(ir_type shape, mma_warps w)
 layout layout_mma_operand(ir_type shape, bool is_b, unsigned elements_per_register, mma_warps w)
 {
 	layout l = layout_of_shape(shape);
+	assert(l.rank == 2 || l.rank == 3);
 	unsigned row = l.rank - 2u, column = l.rank - 1u;
 	unsigned k = is_b ? row : column, other = is_b ? column : row, lgw = lg2(elements_per_register);
 	for (unsigned i = 0; i < lgw; i++) deal(&l, LAYOUT_REG, k, i);
@@ -145,6 +150,7 @@ layout layout_mma_operand(ir_type shape, bool is_b, unsigned elements_per_regist
 layout layout_wgmma_accumulator(ir_type shape, unsigned num_warps)
 {
 	layout l = layout_of_shape(shape);
+	assert(l.rank == 2);
 	unsigned row = 4, column = l.lg[1];
 	deal(&l, LAYOUT_REG, 1, 0);
 	deal(&l, LAYOUT_REG, 0, 3);
@@ -166,6 +172,7 @@ layout layout_wgmma_accumulator(ir_type shape, unsigned num_warps)
 layout layout_swizzled_shared(ir_type shape, unsigned element_bytes, unsigned swizzle_bytes)
 {
 	layout l = layout_of_shape(shape);
+	assert(l.rank > 0);
 	unsigned lg_element = lg2(element_bytes), columns = l.lg[l.rank - 1];
 	unsigned rows = layout_bits(&l) - columns, panel = columns;
 	unsigned xor_bits = swizzle_bytes >= 32 ? lg2(swizzle_bytes) - 4 : 0; /* 128: 3, 64: 2, 32: 1 */
@@ -182,6 +189,8 @@ layout layout_swizzled_shared(ir_type shape, unsigned element_bytes, unsigned sw
 		n++;
 	}
 	for (unsigned i = panel; i < columns; i++) col[n++] = UINT32_C(1) << i;
+	assert(n == layout_bits(&l));
 	l.nin[LAYOUT_OFFSET] = (uint8_t)n;
+	assert(layout_surjective(&l));
 	return l;
 }

@@ -37,6 +37,7 @@ static bool enter(basis *b, uint32_t v, uint64_t made_of)
 	v = reduce(b, v, &made_of);
 	if (!v) return false;
 	unsigned top = lg2(v);
+	assert(!b->vector[top]);
 	b->vector[top] = v;
 	b->made_of[top] = made_of;
 	return true;
@@ -60,8 +61,10 @@ unsigned layout_bits(const layout *l)
 
 unsigned layout_shift(const layout *l, unsigned dim)
 {
+	assert(dim < l->rank);
 	unsigned n = 0;
 	for (unsigned d = dim + 1; d < l->rank; d++) n += l->lg[d];
+	assert(n < LAYOUT_MAX_BITS);
 	return n;
 }
 
@@ -84,12 +87,14 @@ static uint32_t combine(const uint32_t *col, uint32_t index)
 
 uint32_t layout_apply(const layout *l, uint32_t reg, uint32_t lane, uint32_t warp)
 {
+	assert(!(reg >> l->nin[LAYOUT_REG] | lane >> l->nin[LAYOUT_LANE] | warp >> l->nin[LAYOUT_WARP]));
 	return combine(l->col[LAYOUT_REG], reg) ^ combine(l->col[LAYOUT_LANE], lane) ^
 	       combine(l->col[LAYOUT_WARP], warp);
 }
 
 uint32_t layout_map_apply(const layout_map *m, uint32_t reg, uint32_t lane, uint32_t warp)
 {
+	assert(!(reg >> m->nin[LAYOUT_REG] | lane >> m->nin[LAYOUT_LANE] | warp >> m->nin[LAYOUT_WARP]));
 	return combine(m->col[LAYOUT_REG], reg) ^ combine(m->col[LAYOUT_LANE], lane) ^
 	       combine(m->col[LAYOUT_WARP], warp);
 }
@@ -108,6 +113,7 @@ static unsigned eliminate(const layout *l, basis *b, uint32_t dependent[LAYOUT_I
 				dependent[in] |= UINT32_C(1) << i;
 		}
 	}
+	assert(number <= 64 && rank <= layout_bits(l));
 	return rank;
 }
 
@@ -128,6 +134,7 @@ bool layout_injective(const layout *l)
 
 uint32_t layout_free_mask(const layout *l, layout_in in)
 {
+	assert(in < LAYOUT_INPUTS);
 	basis b;
 	uint32_t dependent[LAYOUT_INPUTS];
 	eliminate(l, &b, dependent);
@@ -159,6 +166,7 @@ layout layout_strip_registers(const layout *l)
 	for (unsigned i = 0; i < l->nin[LAYOUT_REG]; i++)
 		if (!(free >> i & 1)) out.col[LAYOUT_REG][n++] = l->col[LAYOUT_REG][i];
 	memset(&out.col[LAYOUT_REG][n], 0, (LAYOUT_MAX_BITS - n) * sizeof out.col[0][0]);
+	assert(n + (unsigned)__builtin_popcount(free) == l->nin[LAYOUT_REG]);
 	out.nin[LAYOUT_REG] = (uint8_t)n;
 	return out;
 }
@@ -170,6 +178,16 @@ static bool solve(const basis *b, uint32_t v, uint64_t *place)
 {
 	*place = 0;
 	return reduce(b, v, place) == 0;
+}
+
+/* What the packed place holds. */
+__attribute__((unused)) static uint32_t element_at(const layout *l, uint64_t place)
+{
+	uint32_t v = 0;
+	for (unsigned in = 0; in < LAYOUT_INPUTS; place >>= l->nin[in++])
+		v ^= combine(l->col[in], (uint32_t)place & ((UINT32_C(1) << l->nin[in]) - 1));
+	assert(!place);
+	return v;
 }
 
 static void map_shape(const layout *src, const layout *dst, layout_map *out)
@@ -189,6 +207,7 @@ bool layout_invert_and_compose(const layout *src, const layout *dst, layout_map 
 		for (unsigned i = 0; i < dst->nin[in]; i++) {
 			uint64_t place;
 			if (!solve(&b, dst->col[in][i], &place)) return false;
+			assert(element_at(src, place) == dst->col[in][i]);
 			out->col[in][i] = (uint32_t)place;
 		}
 	return true;
@@ -231,6 +250,7 @@ bool layout_nearest_source(const layout *src, const layout *dst, layout_map *out
 			uint64_t own = has_own ? UINT64_C(1) << (first[in] + i) : 0;
 			uint32_t own_column = has_own ? src->col[in][i] : 0;
 			if (!solve_near(stage, dst->col[in][i], own_column, own, &out->col[in][i])) return false;
+			assert(element_at(src, out->col[in][i]) == dst->col[in][i]);
 		}
 	return true;
 }
@@ -315,7 +335,7 @@ static bool parse_input(const char **s, unsigned in, layout *l)
 bool layout_parse(const char **s, ir_type shape, layout *out)
 {
 	*out = layout_of_shape(shape);
-	if (shape.rank == 0) return false;
+	if (shape.rank == 0 || layout_bits(out) >= LAYOUT_MAX_BITS) return false;
 	for (unsigned in = 0; in < LAYOUT_CTA; in++)
 		if (!parse_input(s, in, out)) return false;
 	const char *ahead = *s;
@@ -331,7 +351,10 @@ bool layout_parse(const char **s, ir_type shape, layout *out)
 layout layout_of_shape(ir_type shape)
 {
 	layout l = {.rank = shape.rank};
-	for (unsigned d = 0; d < shape.rank; d++) l.lg[d] = (uint8_t)__builtin_ctz(shape.dim[d]);
+	for (unsigned d = 0; d < shape.rank; d++) {
+		assert(shape.dim[d] && !(shape.dim[d] & (shape.dim[d] - 1)));
+		l.lg[d] = (uint8_t)__builtin_ctz(shape.dim[d]);
+	}
 	return l;
 }
 
@@ -354,6 +377,7 @@ static layout drop_bits(const layout *l, uint32_t dropped)
 
 static void remove_dim(layout *l, unsigned axis)
 {
+	assert(axis < l->rank);
 	for (unsigned d = axis; d + 1u < l->rank; d++) l->lg[d] = l->lg[d + 1];
 	l->lg[--l->rank] = 0;
 }
@@ -368,6 +392,7 @@ layout layout_slice(const layout *l, unsigned axis)
 layout layout_truncate(const layout *l, unsigned axis, unsigned lg)
 {
 	layout out = *l;
+	assert(axis < l->rank && lg <= l->lg[axis]);
 	unsigned low = layout_shift(l, axis) + lg, high = low + l->lg[axis] - lg, n = 0;
 	out.lg[axis] = (uint8_t)lg;
 	memset(out.col, 0, sizeof out.col);
@@ -386,6 +411,7 @@ layout layout_truncate(const layout *l, unsigned axis, unsigned lg)
 
 layout layout_expand(const layout *l, unsigned axis)
 {
+	assert(axis <= l->rank && l->rank < IR_MAX_RANK);
 	layout out = *l;
 	for (unsigned d = out.rank++; d > axis; d--) out.lg[d] = out.lg[d - 1];
 	out.lg[axis] = 0;
@@ -404,6 +430,7 @@ layout layout_permute(const layout *l, const uint8_t *order)
 {
 	layout out = *l;
 	for (unsigned d = 0; d < l->rank; d++) out.lg[d] = l->lg[order[d]];
+	assert(layout_bits(&out) == layout_bits(l));
 	for (unsigned in = 0; in < LAYOUT_INPUTS; in++)
 		for (unsigned i = 0; i < l->nin[in]; i++) {
 			uint32_t c = 0;
@@ -426,11 +453,13 @@ layout layout_reshape(const layout *l, ir_type to)
 	layout out = *l, shape = layout_of_shape(to);
 	out.rank = shape.rank;
 	memcpy(out.lg, shape.lg, sizeof out.lg);
+	assert(layout_bits(&out) == layout_bits(l));
 	return out;
 }
 
 layout layout_join(const layout *l)
 {
+	assert(l->rank < IR_MAX_RANK && l->nin[LAYOUT_REG] < LAYOUT_MAX_BITS);
 	layout out = *l;
 	out.lg[out.rank++] = 1;
 	for (unsigned in = 0; in < LAYOUT_INPUTS; in++)
@@ -461,6 +490,7 @@ bool layout_unjoin(const layout *l, layout *out)
 
 layout layout_split_source(const layout *l)
 {
+	assert(l->rank && l->lg[l->rank - 1] == 1);
 	layout out = *l;
 	for (unsigned in = LAYOUT_LANE; in <= LAYOUT_WARP; in++)
 		for (unsigned i = 0; i < l->nin[in]; i++) {
@@ -478,6 +508,7 @@ layout layout_everywhere(unsigned num_warps)
 	layout l = layout_of_shape((ir_type){0});
 	l.nin[LAYOUT_LANE] = 5;
 	while (1u << l.nin[LAYOUT_WARP] < num_warps) l.nin[LAYOUT_WARP]++;
+	assert(1u << l.nin[LAYOUT_WARP] == num_warps);
 	return l;
 }
 
@@ -490,6 +521,7 @@ unsigned layout_lg_neighbours(const layout *l)
 
 uint32_t layout_stretched_bits(const layout *result, ir_type argument)
 {
+	assert(argument.rank == result->rank);
 	uint32_t bits = 0;
 	for (unsigned d = 0; d < result->rank; d++)
 		if (argument.dim[d] == 1) bits |= layout_dim_bits(result, d);
@@ -506,6 +538,7 @@ layout layout_unbroadcast(const layout *result, ir_type argument)
 
 uint32_t layout_narrow_register(const layout *wide, uint32_t dropped, uint32_t reg)
 {
+	assert(!(reg >> wide->nin[LAYOUT_REG]));
 	basis b;
 	uint32_t out = 0;
 	unsigned kept = 0;

@@ -263,6 +263,8 @@ static void test_text(void **state)
 	const char *at = "reg (1) lane (2)(4)(0)(0)(0) warp ()} rest";
 	assert_true(layout_parse(&at, tile(1, 8, 0, 0), &l));
 	assert_string_equal(at, "} rest");
+	at = "reg (0,1,1) lane () warp ()"; /* more elements than a flattened index counts */
+	assert_false(layout_parse(&at, tile(3, 1 << 20, 1 << 20, 1 << 20), &l));
 }
 
 static void test_shape_operations(void **state)

@@ -98,7 +98,7 @@ static void shares(void **state)
 		for (uint32_t m = 1; m <= 256; m *= 2)
 			for (uint32_t n = 1; n <= 256; n *= 2)
 				for (unsigned warps = 1; warps <= 16; warps *= 2) {
-					check_shares(types[t], 2, 1, m, n, t + 1 + (m & 8), warps * 1u);
+					check_shares(types[t], 2, 1, m, n, 1u << (t + (m >> 3 & 1)), warps * 1u);
 					for (uint32_t batch = 1; batch <= 8; batch *= 4)
 						check_shares(types[t], 3, batch, m / 4 + !(m / 4), n, 16, warps);
 				}
