@@ -6,6 +6,7 @@
 
 static unsigned of_argument(const ir_value *v, ir_value **out)
 {
+	assert(v->index < v->block->nargs && v->block->args[v->index] == v);
 	const ir_op *o = v->block->parent;
 	unsigned i = v->index;
 	if (o && o->kind == IR_FOR && i > 0) {
@@ -24,6 +25,7 @@ unsigned ir_sources(const ir_value *v, ir_value *out[IR_SOURCES])
 {
 	const ir_op *o = v->def;
 	if (!o) return of_argument(v, out);
+	assert(v->index < o->nresults && o->results[v->index] == v);
 	if (o->kind != IR_IF && o->kind != IR_FOR && o->kind != IR_WHILE) return 0;
 	out[0] = ir_arg(o->regions[0]->last, v->index + (o->kind == IR_WHILE));
 	if (o->kind == IR_IF) out[1] = ir_arg(o->regions[1]->last, v->index);
@@ -46,12 +48,14 @@ unsigned ir_conditions(const ir_op *o, ir_value *out[IR_SOURCES])
 bool ir_holds_for_all(ir_induction *now, const ir_value *v, ir_value *const *source, unsigned n,
 	bool (*holds)(void *context, ir_value *, unsigned depth), void *context, unsigned depth)
 {
+	assert(n <= IR_SOURCES);
 	bool good = true;
 	for (unsigned i = 0; i < now->n; i++)
 		if (now->open[i] == v) return true;
 	if (now->n == IR_MOST_OPEN) return false;
 	now->open[now->n++] = v;
 	for (unsigned i = 0; good && i < n; i++) good = holds(context, source[i], depth);
+	assert(now->n && now->open[now->n - 1] == v);
 	now->n--;
 	return good;
 }

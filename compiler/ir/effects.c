@@ -25,6 +25,7 @@ typedef struct trace {
 
 static void follow(trace *t, const ir_value *v, unsigned way)
 {
+	assert(v->id < t->func->nvalues && way < WAYS);
 	uint32_t at = v->id * WAYS + way;
 	if (ir_element_bytes(v->type) != 8 || t->seen[at] == t->access) return;
 	t->seen[at] = t->access;
@@ -48,6 +49,7 @@ static void follow_argument(trace *t, const ir_value *v, unsigned way)
 	else {
 		bool *to = v->type.pointer && way == TO_MEMORY ? t->memory : t->addresses;
 		to[v->index] = t->known = true;
+		assert(v->index < t->func->nparams);
 	}
 }
 
@@ -101,6 +103,8 @@ static void follow_value(trace *t, const ir_value *v, unsigned way)
 /* Where the pointer of an access leads, into t->memory and t->addresses. */
 static void follow_access(trace *t, const ir_value *pointer)
 {
+	assert(t->work.n == 0);
+	assert(ir_element_bytes(pointer->type) == 8);
 	t->access++;
 	t->known = t->lost = false;
 	for (uint32_t i = 0; i < t->func->nparams; i++) t->memory[i] = t->addresses[i] = false;
@@ -165,6 +169,7 @@ ir_effects ir_find_effects(const ir_func *f)
 
 bool ir_is_repeatable(const ir_op *o)
 {
+	assert(!ir_has_attribute(o, IR_ATTR_volatile) || ir_touches(o, IR_GLOBAL));
 	if (ir_has_attribute(o, IR_ATTR_volatile))
 		return ir_arg(o, ir_pointer_at(o))->type.pointer == IR_CONST_POINTER && !ir_get_volatile(o);
 	return ir_has(o, IR_PURE) && !o->nregions;

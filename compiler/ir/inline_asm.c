@@ -23,6 +23,7 @@ static ir_asm_fault fault(text *why, ir_asm_fault where, const char *fmt, ...)
 static unsigned share_out(ir_asm_register *at, unsigned room, unsigned value, ir_type t, unsigned pack)
 {
 	unsigned bits = ir_asm_bits(t), each = pack > 1 && bits < 32 ? 32 / bits : 1, n = 0;
+	assert(pack && !(pack & (pack - 1)));
 	if (each > pack) each = pack;
 	for (unsigned first = 0; first < pack; first += each, n++) {
 		if (n == room) return 0;
@@ -34,6 +35,7 @@ static unsigned share_out(ir_asm_register *at, unsigned room, unsigned value, ir
 /* The letters that a register with this content may have. */
 static const char *letters(const ir_asm_register *r, ir_type t, unsigned pack)
 {
+	assert(r->n);
 	unsigned bits = r->n * ir_asm_bits(t);
 	if (t.elem == SCALAR_BOOL && pack == 1) return "brh";
 	if (bits <= 16) return "hr";
@@ -58,6 +60,7 @@ static bool read_constraints(const char *s, size_t n, ir_asm *out, counts *have)
 		unsigned number = output ? have->outputs++ : have->inputs++;
 		if (number < (output ? out->noutputs : out->ninputs)) {
 			ir_asm_register *r = &out->at[output ? number : out->noutputs + number];
+			assert(number < IR_ASM_MAX_REGISTERS);
 			r->letter = s[letter];
 			r->early = early;
 		}
@@ -93,6 +96,7 @@ static ir_asm_fault check_letters(
 	for (unsigned i = 0; i < a->noutputs + a->ninputs; i++) {
 		const ir_asm_register *r = &a->at[i];
 		ir_type t = i < a->noutputs ? results[r->value] : args[r->value];
+		assert(r->letter);
 		const char *good = letters(r, t, pack);
 		if (strchr(good, r->letter)) continue;
 		const char *name = ir_type_name(why->arena, ir_element(t));

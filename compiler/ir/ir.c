@@ -58,6 +58,7 @@ const char *const ir_proxy_names[] = {"none", "shared", "all"};
 
 bool ir_same_shape(ir_type a, ir_type b)
 {
+	assert(a.rank <= IR_MAX_RANK);
 	return a.rank == b.rank && memcmp(a.dim, b.dim, a.rank * sizeof a.dim[0]) == 0;
 }
 
@@ -68,6 +69,7 @@ bool ir_type_equal(ir_type a, ir_type b)
 
 uint64_t ir_elements(ir_type t)
 {
+	assert(t.rank <= IR_MAX_RANK);
 	uint64_t n = 1;
 	for (unsigned i = 0; i < t.rank; i++) n *= t.dim[i];
 	return n;
@@ -75,11 +77,13 @@ uint64_t ir_elements(ir_type t)
 
 ir_type ir_scalar_type(scalar s)
 {
+	assert(s < SCALAR_COUNT);
 	return (ir_type){.elem = (uint8_t)s};
 }
 
 ir_type ir_tile_type(scalar s, unsigned rank, const uint32_t *dim)
 {
+	assert(rank <= IR_MAX_RANK);
 	ir_type t = {.elem = (uint8_t)s, .rank = (uint8_t)rank};
 	for (unsigned i = 0; i < rank; i++) t.dim[i] = dim[i];
 	return t;
@@ -186,6 +190,7 @@ ir_func *ir_func_new(arena *a, const char *name)
 
 static ir_value *new_value(ir_func *f, ir_type type)
 {
+	assert(f->nvalues < UINT32_MAX);
 	ir_value *v = ARENA_NEW(f->arena, ir_value);
 	v->type = type;
 	v->id = f->nvalues++;
@@ -202,6 +207,7 @@ static void *grow(arena *a, void *at, uint32_t n, size_t size)
 ir_value *ir_add_param(ir_func *f, const char *name, ir_type type, span at)
 {
 	(void)at;
+	assert(f->nparams == f->body->nargs);
 	f->params = grow(f->arena, f->params, f->nparams, sizeof *f->params);
 	f->params[f->nparams++] = (ir_param){.name = name, .type = type, .divisible = 1};
 	return ir_block_arg(f->body, type, name);
@@ -228,6 +234,7 @@ ir_value *ir_block_arg(ir_block *b, ir_type type, const char *name)
 
 void ir_block_remove_arg(ir_block *b, uint32_t index)
 {
+	assert(index < b->nargs && !b->args[index]->uses);
 	for (uint32_t i = index; i + 1 < b->nargs; i++) {
 		b->args[i] = b->args[i + 1];
 		b->args[i]->index = i;
@@ -237,6 +244,7 @@ void ir_block_remove_arg(ir_block *b, uint32_t index)
 
 static void link_use(ir_use *u, ir_value *v)
 {
+	assert(v && !u->value);
 	u->value = v;
 	u->prev = NULL;
 	u->next = v->uses;
@@ -246,6 +254,7 @@ static void link_use(ir_use *u, ir_value *v)
 
 static void unlink_use(ir_use *u)
 {
+	assert(u->prev ? u->prev->next == u : u->value->uses == u);
 	if (u->prev)
 		u->prev->next = u->next;
 	else
@@ -257,6 +266,7 @@ static void unlink_use(ir_use *u)
 
 static void insert(ir_op *o, ir_block *b, ir_op *before)
 {
+	assert(!o->block && (!before || before->block == b));
 	o->block = b;
 	o->next = before;
 	o->prev = before ? before->prev : b->last;
@@ -272,6 +282,7 @@ static void insert(ir_op *o, ir_block *b, ir_op *before)
 
 static void detach(ir_op *o)
 {
+	assert(o->block && (o->prev ? o->prev->next == o : o->block->first == o));
 	if (o->prev)
 		o->prev->next = o->next;
 	else
@@ -287,6 +298,8 @@ static void detach(ir_op *o)
 ir_op *ir_build(ir_builder *b, ir_kind kind, unsigned nargs, ir_value *const *args, unsigned nresults,
 	const ir_type *results, unsigned nregions)
 {
+	assert(kind < IR_KIND_COUNT && b->block->func == b->func);
+	assert(nargs <= UINT16_MAX && nresults <= UINT16_MAX && nregions <= UINT16_MAX);
 	arena *a = b->func->arena;
 	ir_op *o = ARENA_NEW(a, ir_op);
 	o->kind = kind;
@@ -324,6 +337,7 @@ ir_value *ir_unary(ir_builder *b, ir_kind kind, ir_value *a)
 
 ir_value *ir_binary(ir_builder *b, ir_kind kind, ir_value *x, ir_value *y)
 {
+	assert(ir_same_shape(x->type, y->type));
 	bool comparison = ir_is_comparison(kind);
 	ir_value *args[] = {x, y};
 	return ir_build1(b, kind, comparison ? ir_with_elem(x->type, SCALAR_BOOL) : x->type, 2, args);
@@ -331,6 +345,7 @@ ir_value *ir_binary(ir_builder *b, ir_kind kind, ir_value *x, ir_value *y)
 
 ir_value *ir_constant(ir_builder *b, ir_type type, uint64_t bits)
 {
+	assert(!type.pointer && scalar_truncate((scalar)type.elem, bits) == bits);
 	ir_op *o = ir_build(b, IR_CONST, 0, NULL, 1, &type, 0);
 	ir_set_value(o, bits);
 	return o->results[0];
@@ -343,6 +358,7 @@ ir_value *ir_constant_int(ir_builder *b, scalar s, int64_t v)
 
 ir_value *ir_splat(ir_builder *b, ir_value *v, ir_type shape)
 {
+	assert(ir_is_scalar(v));
 	if (shape.rank == 0) return v;
 	return ir_build1(b, IR_SPLAT, ir_with_shape(v->type, shape), 1, &v);
 }
@@ -354,6 +370,7 @@ void ir_yield(ir_builder *b, unsigned n, ir_value *const *v)
 
 void ir_set_arg(ir_op *o, unsigned i, ir_value *v)
 {
+	assert(i < o->nargs);
 	if (o->args[i]->value == v) return;
 	unlink_use(o->args[i]);
 	link_use(o->args[i], v);
@@ -361,6 +378,7 @@ void ir_set_arg(ir_op *o, unsigned i, ir_value *v)
 
 void ir_add_arg(ir_func *f, ir_op *o, ir_value *v)
 {
+	assert(o->nargs < UINT16_MAX);
 	o->args = arena_grow(f->arena, o->args, o->nargs * sizeof *o->args, (o->nargs + 1u) * sizeof *o->args);
 	ir_use *u = ARENA_NEW(f->arena, ir_use);
 	u->user = o;
@@ -370,6 +388,7 @@ void ir_add_arg(ir_func *f, ir_op *o, ir_value *v)
 
 ir_value *ir_add_result(ir_func *f, ir_op *o, ir_type type)
 {
+	assert(o->nresults < UINT16_MAX);
 	o->results = arena_grow(
 		f->arena, o->results, o->nresults * sizeof *o->results, (o->nresults + 1u) * sizeof *o->results);
 	ir_value *v = new_value(f, type);
@@ -381,6 +400,7 @@ ir_value *ir_add_result(ir_func *f, ir_op *o, ir_type type)
 
 void ir_remove_arg(ir_op *o, unsigned i)
 {
+	assert(i < o->nargs);
 	unlink_use(o->args[i]);
 	for (; i + 1u < o->nargs; i++) o->args[i] = o->args[i + 1];
 	o->nargs--;
@@ -388,6 +408,7 @@ void ir_remove_arg(ir_op *o, unsigned i)
 
 void ir_remove_result(ir_op *o, unsigned i)
 {
+	assert(i < o->nresults && !o->results[i]->uses);
 	for (; i + 1u < o->nresults; i++) {
 		o->results[i] = o->results[i + 1];
 		o->results[i]->index = i;
@@ -397,6 +418,7 @@ void ir_remove_result(ir_op *o, unsigned i)
 
 void ir_replace(ir_value *old, ir_value *with)
 {
+	assert(ir_type_equal(old->type, with->type));
 	if (old == with) return;
 	while (old->uses) {
 		ir_use *u = old->uses;
@@ -417,6 +439,7 @@ static void drop_uses(ir_op *o)
 void ir_erase(ir_op *o)
 {
 	drop_uses(o);
+	for (unsigned i = 0; i < o->nresults; i++) assert(!o->results[i]->uses);
 	detach(o);
 }
 
@@ -429,6 +452,7 @@ void ir_move_before(ir_op *o, ir_block *b, ir_op *before)
 
 void ir_copy_attributes(ir_op *to, const ir_op *from)
 {
+	assert(to->kind == from->kind);
 	memcpy(to->attr, from->attr, sizeof to->attr);
 	to->text = from->text;
 	to->map = from->map;
@@ -531,6 +555,7 @@ void ir_walk(ir_block *b, void (*visit)(ir_op *, void *), void *context)
 	for (ir_op *o = b->first, *next; o; o = next) {
 		next = o->next;
 		visit(o, context);
+		assert(!next || next->block == b);
 		if (o->block == b)
 			for (unsigned r = 0; r < o->nregions; r++) ir_walk(o->regions[r], visit, context);
 	}

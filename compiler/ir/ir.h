@@ -203,12 +203,14 @@ extern const char *const ir_proxy_names[];
 /* Up to 4 numbers of 16 bits in one: attributes of type list. */
 static inline int64_t ir_pack(unsigned n, const uint16_t *v)
 {
+	assert(n <= IR_MAX_RANK);
 	int64_t r = 0;
 	for (unsigned i = 0; i < n; i++) r |= (int64_t)v[i] << 16 * i;
 	return r;
 }
 static inline unsigned ir_unpack(int64_t packed, unsigned i)
 {
+	assert(i < IR_MAX_RANK);
 	return (unsigned)((uint64_t)packed >> 16 * i & 0xffff);
 }
 
@@ -357,6 +359,7 @@ static inline bool ir_touches(const ir_op *o, unsigned how)
 }
 static inline ir_value *ir_arg(const ir_op *o, unsigned i)
 {
+	assert(i < o->nargs);
 	return o->args[i]->value;
 }
 /* Through which global memory is touched. */
@@ -377,6 +380,7 @@ static inline bool ir_accesses(const ir_op *o)
 }
 static inline ir_value *ir_result(ir_op *o)
 {
+	assert(o->nresults > 0);
 	return o->results[0];
 }
 static inline ir_op *ir_only_user(const ir_value *v) /* null: there is none, or more */
@@ -403,6 +407,7 @@ static inline bool ir_is_scalar(const ir_value *v)
 /* Attributes: ir_get_axis(o), ir_set_axis(o, 1); of operations that have them (attributes.def). */
 static inline bool ir_has_attribute(const ir_op *o, ir_attribute a)
 {
+	assert(a < IR_ATTRIBUTE_COUNT);
 	return ir_info(o)->attributes >> a & 1;
 }
 /* C types of the column `type`. */

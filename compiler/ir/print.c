@@ -67,6 +67,7 @@ static void print_type(printer *p, const ir_value *v)
 
 static void print_float(text *out, scalar s, uint64_t bits)
 {
+	assert(scalar_is_float(s));
 	double v = scalar_to_double(s, bits);
 	if (isnan(v) || scalar_from_double(s, v) != bits) {
 		text_printf(out, "0x%llx", (unsigned long long)bits);

@@ -40,6 +40,7 @@ static const uint64_t OUT_OF_SCOPE = 1;
 
 static bool fail(reader *r, const char *at, const char *message)
 {
+	assert(at >= r->file->text && at <= r->file->text + r->file->size);
 	uint32_t begin = (uint32_t)(at - r->file->text);
 	span where = {.file = r->file, .begin = begin, .end = at < r->end ? begin + 1 : begin};
 	diag_error(r->diags, SYNTAX_ERROR, where, "tile IR: %s", message);
@@ -235,6 +236,7 @@ static bool take_value_name(reader *r, word *w)
 /* The user's part of `%x.1`; a number is no name. */
 static const char *user_name(reader *r, word w)
 {
+	assert(w.n);
 	if (isdigit((unsigned char)*w.at)) return NULL;
 	const char *dot = memchr(w.at, '.', w.n);
 	return arena_strndup(r->arena, w.at, dot ? (size_t)(dot - w.at) : w.n);
@@ -242,6 +244,7 @@ static const char *user_name(reader *r, word w)
 
 static bool define(reader *r, word w, ir_value *v)
 {
+	assert(v && v->type.rank <= IR_MAX_RANK);
 	uint64_t *slot = ir_names_slot(&r->values, w.at, w.n);
 	if (*slot) return fail(r, w.at, "a second value of this name");
 	*slot = (uint64_t)(uintptr_t)v;
@@ -308,6 +311,7 @@ static bool take_list(reader *r, int64_t *out)
 
 static bool take_enum(reader *r, attribute_range range, int64_t *out)
 {
+	assert(range.names);
 	word w = take_word(r);
 	for (int64_t i = range.least; i <= range.most; i++)
 		if (is(w, range.names[i])) {
@@ -419,6 +423,7 @@ static bool take_region(reader *r, ir_op *o, unsigned i)
 		} while (accept(r, ','));
 	if (o->regions[i]->nargs && !expect(r, ')')) return false;
 	if (!expect(r, '{') || !take_block(r, o->regions[i])) return false;
+	assert(r->visible.n >= outer);
 	while (r->visible.n > outer) {
 		word w = r->visible.at[--r->visible.n];
 		*ir_names_slot(&r->values, w.at, w.n) = OUT_OF_SCOPE;
@@ -606,6 +611,7 @@ static bool take_func(reader *r)
 
 ir_func *ir_read_next(arena *a, diags *ds, source_file *file, size_t *at)
 {
+	assert(*at <= file->size);
 	reader r = {.arena = a, .diags = ds, .file = file, .at = file->text + *at, .end = file->text + file->size};
 	r.kinds.arena = r.values.arena = a;
 	for (unsigned k = 0; k < IR_KIND_COUNT; k++)

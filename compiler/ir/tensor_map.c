@@ -9,6 +9,7 @@ static const char between[] = " ; ", tf32[] = "tf32";
 
 void ir_tensor_map_print(text *out, const ir_tensor_map *m)
 {
+	assert(m->rank && m->rank <= IR_MAX_RANK && m->address);
 	text_printf(out, "%s %u", m->rounds ? tf32 : scalar_name(m->elem), m->swizzle);
 	for (unsigned i = 0; i < m->rank; i++) text_printf(out, " %u", m->box[i]);
 	text_printf(out, "%s%s", between, m->address);
@@ -30,6 +31,7 @@ static bool take_element(const char *word, size_t n, ir_tensor_map *m)
 {
 	m->rounds = n == sizeof tf32 - 1 && memcmp(word, tf32, n) == 0;
 	m->elem = m->rounds ? SCALAR_F32 : SCALAR_COUNT;
+	assert(n);
 	for (unsigned s = 0; s < SCALAR_COUNT && !m->rounds; s++)
 		if (strlen(scalar_name((scalar)s)) == n && memcmp(scalar_name((scalar)s), word, n) == 0)
 			m->elem = (scalar)s;
@@ -78,6 +80,7 @@ bool ir_tensor_map_read(arena *a, const char *s, ir_tensor_map *m)
 
 bool ir_tensor_map_same_array(const ir_tensor_map *a, const ir_tensor_map *b)
 {
+	assert(a->rank && a->rank <= IR_MAX_RANK && b->rank && b->rank <= IR_MAX_RANK);
 	bool same = a->elem == b->elem && a->rank == b->rank && strcmp(a->address, b->address) == 0;
 	for (unsigned i = 0; same && i < a->rank; i++) same = strcmp(a->extent[i], b->extent[i]) == 0;
 	for (unsigned i = 0; same && i + 1 < a->rank; i++) same = strcmp(a->stride[i], b->stride[i]) == 0;

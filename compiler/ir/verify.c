@@ -102,6 +102,7 @@ static bool share_all(verifier *v, const ir_op *o)
 
 static bool share_in_for(verifier *v, const ir_op *o)
 {
+	assert(o->nargs == o->nresults + 3u);
 	for (unsigned i = 0; i < o->nresults; i++) {
 		if (!share(v, o, ir_arg(o, i + 3), o->results[i])) return false;
 		if (!share(v, o, o->regions[0]->args[i + 1], o->results[i])) return false;
@@ -112,6 +113,7 @@ static bool share_in_for(verifier *v, const ir_op *o)
 
 static bool share_in_if(verifier *v, const ir_op *o)
 {
+	assert(o->nregions == 2);
 	for (unsigned i = 0; i < 2u * o->nresults; i++)
 		if (!share(v, o, ir_arg(o->regions[i & 1]->last, i / 2), o->results[i / 2])) return false;
 	return true;
@@ -120,6 +122,7 @@ static bool share_in_if(verifier *v, const ir_op *o)
 static bool share_in_while(verifier *v, const ir_op *o)
 {
 	const ir_block *before = o->regions[0], *after = o->regions[1];
+	assert(before->nargs == o->nargs && after->nargs == o->nresults);
 	for (unsigned i = 0; i < o->nargs; i++) {
 		if (!share(v, o, ir_arg(o, i), before->args[i])) return false;
 		if (!share(v, o, ir_arg(after->last, i), before->args[i])) return false;
@@ -148,6 +151,7 @@ static bool check_shared_layouts(verifier *v, const ir_op *o)
 			if (!share(v, o, ir_arg(o, 0), ir_arg(o, i))) return false;
 		return true;
 	case IR_LAYOUTS_pairs:
+		assert(o->nargs == o->nresults);
 		for (unsigned i = 0; i < o->nargs; i++)
 			if (!share(v, o, ir_arg(o, i), o->results[i])) return false;
 		return true;
@@ -211,6 +215,7 @@ static bool check_block(verifier *v, const ir_block *b, unsigned region)
 		if (ir_has(o, IR_TERMINATOR) && o->next) return fail_at(v, o, "stands in the middle of a region");
 	}
 	for (uint32_t i = 0; i < b->nargs; i++) v->defined[b->args[i]->id] = false;
+	assert(b->last->kind == end);
 	for (const ir_op *o = b->first; o; o = o->next)
 		for (unsigned i = 0; i < o->nresults; i++) v->defined[o->results[i]->id] = false;
 	return true;

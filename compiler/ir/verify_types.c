@@ -103,6 +103,7 @@ static bool same(const ir_op *o, ir_type a, ir_type b, const char *what, text *w
 /* Every operand and the result have one type, of the kind that `accepts` tells. */
 static bool all_same(const ir_op *o, bool (*accepts)(ir_type), const char *wanted, text *why)
 {
+	assert(o->nresults == 1);
 	ir_type t = o->results[0]->type;
 	for (unsigned i = 0; i < o->nargs; i++)
 		if (!same(o, type(o, i), t, "operand and result", why)) return false;
@@ -177,6 +178,7 @@ static bool rule_ptr_add(const ir_op *o, text *why)
 /* ptr at 0, value of its element type at `value` (or the result), then a mask. */
 static bool access_op(const ir_op *o, ir_type value, unsigned mask, text *why)
 {
+	assert(mask >= 1);
 	ir_type p = type(o, 0);
 	if (!p.pointer) return ir_verify_fail(why, "%s is not a pointer", name(why, p));
 	if (!same(o, value, ir_with_elem(p, p.elem), "value and pointer's element", why)) return false;
@@ -201,6 +203,7 @@ static bool rule_store(const ir_op *o, text *why)
 /* ptr, one or two values, [mask] -> old value. */
 static bool atomic(const ir_op *o, unsigned values, text *why)
 {
+	assert(values == 1 || values == 2);
 	if (o->nargs < 1 + values || o->nargs > 2 + values) return ir_verify_fail(why, "%u operands", o->nargs);
 	if (type(o, 0).pointer == IR_CONST_POINTER)
 		return ir_verify_fail(why, "writes through %s", name(why, type(o, 0)));
@@ -286,6 +289,7 @@ static bool without_effect(const ir_block *b)
 
 static bool custom_region(const ir_op *o, text *why)
 {
+	assert(o->nregions == 1);
 	const ir_block *b = o->regions[0];
 	if (b->nargs != 2u * o->nargs)
 		return ir_verify_fail(why, "%u block arguments for %u operands", b->nargs, o->nargs);
@@ -337,6 +341,7 @@ static bool rule_reduction(const ir_op *o, text *why)
 static bool halves(const ir_op *o, ir_type whole, ir_type half, text *why)
 {
 	if (half.pointer || half.rank == IR_MAX_RANK) return ir_verify_fail(why, "operand of type %s", name(why, half));
+	assert(half.rank < IR_MAX_RANK);
 	half.dim[half.rank++] = 2;
 	return same(o, whole, half, "joined", why);
 }
@@ -507,6 +512,7 @@ static bool rule_bulk_copy(const ir_op *o, text *why)
 /* An operand of wgmma, and its slot if it is a multibuffer; *t is it as [rows, columns]. */
 static bool wgmma_operand(const ir_op *o, unsigned *at, bool transposed, ir_type *t, text *why)
 {
+	assert(*at <= o->nargs);
 	if (*at >= o->nargs) return ir_verify_fail(why, "%u operands", o->nargs);
 	const ir_value *v = ir_arg(o, (*at)++);
 	bool multibuffer = v->def && v->def->kind == IR_MULTIBUFFER;
@@ -743,6 +749,7 @@ static bool rule_assert(const ir_op *o, text *why)
 
 bool ir_verify_op(const ir_op *o, text *why)
 {
+	assert(o->kind < IR_KIND_COUNT);
 	static bool (*const rules[IR_KIND_COUNT])(const ir_op *, text *) = {
 #define OP(e, name, args, results, regions, flags, types, ...) rule_##types,
 #include "ops.def"

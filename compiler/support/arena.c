@@ -1,6 +1,7 @@
 /* See arena.h.  Blocks double up to 1 MiB, so the number of calls to malloc is logarithmic and then linear. */
 #include "arena.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ enum { ALIGN = 16, FIRST = 16 << 10, LARGEST = 1 << 20 };
 
 _Noreturn void arena_out_of_memory(arena *a)
 {
+	assert(a->recover);
 	longjmp(*a->recover, 1);
 }
 
@@ -25,6 +27,7 @@ void *arena_alloc(arena *a, size_t bytes)
 	if (need == 0) need = ALIGN;
 	if (a->limit && need > a->limit - (a->used < a->limit ? a->used : a->limit)) arena_out_of_memory(a);
 	arena_block *b = a->head;
+	assert(!b || b->used <= b->size);
 	if (!b || b->size - b->used < need) {
 		size_t size = b ? 2 * b->size : FIRST;
 		if (size > LARGEST) size = LARGEST;
@@ -42,6 +45,7 @@ void *arena_alloc(arena *a, size_t bytes)
 
 void *arena_grow(arena *a, void *old, size_t old_bytes, size_t new_bytes)
 {
+	assert(old_bytes <= new_bytes);
 	void *p = arena_alloc(a, new_bytes);
 	if (old_bytes) memcpy(p, old, old_bytes);
 #ifdef BLK_MEAN
@@ -52,6 +56,7 @@ void *arena_grow(arena *a, void *old, size_t old_bytes, size_t new_bytes)
 
 void *arena_grow_array(arena *a, void *old, uint32_t *room, size_t element)
 {
+	assert(element);
 	uint32_t more = *room ? 2 * *room : 8;
 	if (more < *room) arena_out_of_memory(a);
 	void *p = arena_grow(a, old, element * *room, element * more);
@@ -102,6 +107,7 @@ void arena_free(arena *a)
 
 void text_add(text *t, const char *s, size_t n)
 {
+	assert(t->arena && (t->n < t->room || !t->at));
 	if (t->room - t->n < n + 1) {
 		size_t room = 2 * t->room + n + 64;
 		t->at = arena_grow(t->arena, t->at, t->n, room);

@@ -15,6 +15,7 @@
  */
 #include "blocks.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -53,17 +54,20 @@ static void cut(
 		LLVMPositionBuilderAtEnd(m, to);
 		for (unsigned k = 0; k < piece;) {
 			LLVMValueRef i = LLVMGetFirstInstruction(b);
+			assert(i && i != LLVMGetLastInstruction(b));
 			k += !is_phi(i);
 			LLVMInstructionRemoveFromParent(i);
 			LLVMInsertIntoBuilder(m, i);
 		}
 		from = to;
 	}
+	assert(from);
 	jump(m, function, from, b);
 }
 
 void blocks_split(LLVMContextRef c, LLVMValueRef function, unsigned longest, unsigned piece)
 {
+	assert(piece && longest >= piece + piece / 2);
 	LLVMBuilderRef m = LLVMCreateBuilderInContext(c);
 	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
 		unsigned n = 0;

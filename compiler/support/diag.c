@@ -6,6 +6,7 @@
  * under their characters whatever tabs, wide or broken characters stand before them. */
 #include "diag.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,6 +60,8 @@ static diag *surplus(diags *ds)
 
 diag *diag_add(diags *ds, diag_severity severity, uint16_t code, span at, const char *fmt, ...)
 {
+	assert(!code || diag_code_title(code));
+	assert(!at.file || (at.begin <= at.end && at.end <= at.file->size));
 	if (severity == DIAG_WARNING && ds->warnings_are_errors) severity = DIAG_ERROR;
 	uint32_t *count = severity == DIAG_ERROR ? &ds->errors : severity == DIAG_WARNING ? &ds->warnings : NULL;
 	if (count && *count >= record_limit(ds)) {
@@ -73,6 +76,7 @@ diag *diag_add(diags *ds, diag_severity severity, uint16_t code, span at, const 
 	if (count) ++*count;
 	diag *d = ARENA_NEW(ds->arena, diag);
 	*d = (diag){.severity = severity, .code = code, .at = at, .message = message};
+	assert(!*ds->last);
 	*ds->last = d;
 	ds->last = &d->next;
 	return d;
@@ -166,6 +170,7 @@ static void put_clean(text *out, const char *s)
 
 static uint32_t step_back(const source_file *f, uint32_t at, uint32_t stop)
 {
+	assert(at > stop);
 	int length;
 	for (uint32_t k = 2; k <= 4 && at >= stop + k; k++)
 		if (source_utf8(f->text + at - k, k, &length) > 0 && length == (int)k) return at - k;
@@ -182,6 +187,7 @@ static void excerpt_make(arena *a, excerpt *x, source_file *f, uint32_t at)
 	x->next = end + 1;
 	if (end > begin && f->text[end - 1] == '\r') end--;
 	if (at > end) at = end;
+	assert(begin <= end && at >= begin);
 	uint32_t first = begin;
 	if (end - begin > WINDOW) {
 		first = at;
@@ -198,6 +204,7 @@ static void excerpt_make(arena *a, excerpt *x, source_file *f, uint32_t at)
 	}
 	x->cut_left = first > begin;
 	x->cut_right = i < end;
+	assert(x->n <= WINDOW);
 	x->cells[x->n++] = (cell){.at = i, .width = 1};
 }
 
@@ -226,6 +233,7 @@ static void put_source(text *out, const source_file *f, const excerpt *x, int wi
 /* Prints the painted row up to its last mark, or up to cell `stop` and then `tail`; and wipes it. */
 static void put_row(text *out, excerpt *x, int width, uint32_t stop, const char *tail)
 {
+	assert(stop <= x->n);
 	uint32_t last = stop;
 	for (uint32_t i = 0; !tail && i < x->n; i++)
 		if (x->cells[i].mark) last = i + 1;
@@ -247,6 +255,7 @@ static void put_row(text *out, excerpt *x, int width, uint32_t stop, const char 
 /* The cell of byte `at`, or n where it is not shown. */
 static uint32_t cell_of(const excerpt *x, uint32_t at)
 {
+	assert(x->n > 0);
 	if (at < x->cells[0].at) return x->n;
 	for (uint32_t i = 0; i + 1 < x->n; i++)
 		if (at < x->cells[i].at + x->cells[i].length) return i;
@@ -272,6 +281,7 @@ static uint32_t place_labels(const excerpt *x, const diag *d, placed *out)
 	for (const diag_label *l = d->labels; l; l = l->next) {
 		if (!l->primary_line || !l->text[0]) continue;
 		placed p = {cell_of(x, l->at.begin), l->text};
+		assert(n < MAX_LABELS);
 		uint32_t i = n++;
 		for (; i && out[i - 1].cell < p.cell; i--) out[i] = out[i - 1];
 		out[i] = p;
@@ -292,6 +302,7 @@ static void put_label_rows(text *out, excerpt *x, const diag *d, int width)
 
 static void put_position(text *out, arena *a, span s)
 {
+	assert(s.file);
 	source_position p = source_locate(a, s);
 	put_clean(out, s.file->name);
 	text_printf(out, ":%u:%u: ", p.line, p.column);

@@ -12,6 +12,7 @@
 #include "llvm_memory.h"
 
 #include <llvm-c/ErrorHandling.h>
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -128,6 +129,7 @@ void llvm_room(arena *a)
 
 bool llvm_guard_begin(llvm_guard *g, jmp_buf *out)
 {
+	assert(!active);
 	*g = (llvm_guard){.out = out};
 	if (!make_room(g)) return false;
 	if (main_stack_has_room()) grow_stack();
@@ -138,6 +140,7 @@ bool llvm_guard_begin(llvm_guard *g, jmp_buf *out)
 
 void llvm_guard_end(llvm_guard *g)
 {
+	assert(active == g);
 	give_back(g);
 	active = NULL;
 }

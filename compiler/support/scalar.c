@@ -1,6 +1,7 @@
 /* See scalar.h.  Every narrowing goes through one routine that rounds a double once; f32 and f64 use the host's own. */
 #include "scalar.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ bool scalar_parse(const char *name, scalar *out)
 
 uint64_t scalar_truncate(scalar s, uint64_t bits)
 {
+	assert(s < SCALAR_COUNT);
 	unsigned width = scalar_bits(s);
 	return width == 64 ? bits : bits & ((UINT64_C(1) << width) - 1);
 }
@@ -36,6 +38,7 @@ int64_t scalar_sign_extend(scalar s, uint64_t bits)
 
 static double widen(scalar s, uint64_t bits)
 {
+	assert(scalar_is_float(s) && s != SCALAR_F32 && s != SCALAR_F64);
 	unsigned m = scalar_table[s].mantissa, e = scalar_table[s].exponent;
 	int bias = (1 << (e - 1)) - 1;
 	uint64_t fraction = bits & ((UINT64_C(1) << m) - 1);
@@ -73,6 +76,7 @@ double scalar_to_double(scalar s, uint64_t bits)
 /* Rounds |v| to an integer multiple of the type's unit in the last place; exact because the quotient has few bits. */
 static uint64_t narrow(scalar s, double v)
 {
+	assert(scalar_is_float(s) && s != SCALAR_F32 && s != SCALAR_F64);
 	unsigned m = scalar_table[s].mantissa, e = scalar_table[s].exponent;
 	int bias = (1 << (e - 1)) - 1, top = (1 << e) - 1;
 	uint64_t sign = (uint64_t)(signbit(v) != 0) << (m + e), infinity = (uint64_t)top << m;
@@ -87,6 +91,7 @@ static uint64_t narrow(scalar s, double v)
 	exponent--;
 	if (exponent < 1 - bias) exponent = 1 - bias; /* denormals share the smallest exponent */
 	double units = nearbyint(ldexp(a, (int)m - exponent));
+	assert(units >= 0 && units <= ldexp(1, (int)m + 1));
 	/* units <= 2^(m+1); adding works because a carry out of the fraction is the next exponent */
 	uint64_t magnitude = ((uint64_t)(exponent + bias - 1) << m) + (uint64_t)units;
 	if (magnitude > largest) magnitude = scalar_is_fp8(s) ? largest : infinity;
@@ -95,6 +100,7 @@ static uint64_t narrow(scalar s, double v)
 
 static uint64_t saturate(scalar s, double v)
 {
+	assert(!scalar_is_float(s));
 	unsigned width = scalar_bits(s);
 	if (s == SCALAR_BOOL) return v != 0;
 	if (isnan(v)) return 0;
@@ -128,17 +134,20 @@ uint64_t scalar_from_double(scalar s, double v)
 
 void scalar_decimal(scalar s, double v, char out[SCALAR_DECIMAL])
 {
+	assert(isfinite(v));
 	uint64_t bits = scalar_from_double(s, v);
 	for (int digits = 1; digits <= 17; digits++) {
 		snprintf(out, SCALAR_DECIMAL, "%.*g", digits, v);
 		if (scalar_from_double(s, strtod(out, NULL)) == bits) break;
 	}
+	assert(scalar_from_double(s, strtod(out, NULL)) == bits);
 }
 
 /* A 64-bit integer to a narrow float must round once: f32 by the host's own conversion; the others hold at most
  * 65504 (f16) or round from a double that a 64-bit integer reaches through round-to-odd. */
 static uint64_t integer_to_float(scalar to, scalar from, uint64_t bits)
 {
+	assert(!scalar_is_float(from) && scalar_is_float(to));
 	bool negative = scalar_table[from].is_signed && scalar_sign_extend(from, bits) < 0;
 	uint64_t magnitude = negative ? 0 - (uint64_t)scalar_sign_extend(from, bits) : scalar_truncate(from, bits);
 	if (to == SCALAR_F64) {
@@ -154,6 +163,7 @@ static uint64_t integer_to_float(scalar to, scalar from, uint64_t bits)
 
 uint64_t scalar_convert(scalar to, scalar from, uint64_t bits)
 {
+	assert(to < SCALAR_COUNT && from < SCALAR_COUNT);
 	if (to == from) return scalar_truncate(to, bits);
 	if (scalar_table[from].is_float) return scalar_from_double(to, scalar_to_double(from, bits));
 	if (scalar_table[to].is_float) return integer_to_float(to, from, bits);

@@ -6,10 +6,12 @@
  * number of code points is noted every STEP bytes, so that a position costs no walk from the start of its line. */
 #include "diag.h"
 
+#include <assert.h>
 #include <string.h>
 
 int source_utf8(const char *s, size_t n, int *length)
 {
+	assert(n > 0);
 	const unsigned char *u = (const unsigned char *)s;
 	*length = 1;
 	if (u[0] < 0x80) return u[0];
@@ -52,6 +54,7 @@ static void make_steps(arena *a, source_file *f)
 /* Code points that start before byte `at`. */
 static uint32_t characters_before(const source_file *f, uint32_t at)
 {
+	assert(at <= f->size);
 	if (!f->steps) return at;
 	source_step s = f->steps[at / STEP];
 	if (s.at > at) s = f->steps[at / STEP - 1]; /* step 0 is at 0 */
@@ -73,6 +76,7 @@ void source_lines(arena *a, source_file *f)
 	for (const char *p = f->text; (p = memchr(p, '\n', f->size - (size_t)(p - f->text))); p++)
 		start[i++] = (uint32_t)(p - f->text) + 1;
 	f->nlines = (uint32_t)n;
+	assert(i == n);
 	make_steps(a, f);
 	f->line_start = start;
 }
@@ -91,12 +95,14 @@ source_position source_locate(arena *a, span s)
 		else
 			high = middle;
 	}
+	assert(f->line_start[low] <= at);
 	uint32_t column = characters_before(f, at) - characters_before(f, f->line_start[low]) + 1;
 	return (source_position){low + 1, column};
 }
 
 span span_join(span a, span b)
 {
+	assert(a.begin <= a.end && b.begin <= b.end);
 	if (!a.file) return b;
 	if (a.file != b.file) return a;
 	if (b.begin < a.begin) a.begin = b.begin;
