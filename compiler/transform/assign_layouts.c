@@ -98,6 +98,7 @@ static const layout unknown;
 static const layout *intern(assigner *a, const layout *l)
 {
 	if (l == &unknown) return l;
+	assert(layout_plain(l));
 	for (uint32_t i = 0; i < a->interned.n; i++)
 		if (layout_equal(a->interned.at[i], l)) return a->interned.at[i];
 	layout *copy = ARENA_NEW(a->arena, layout);
@@ -108,6 +109,7 @@ static const layout *intern(assigner *a, const layout *l)
 
 static const layout *natural(const assigner *a, const ir_value *v)
 {
+	assert(v->id < a->nvalues);
 	return a->natural[v->id];
 }
 
@@ -324,6 +326,7 @@ static const layout *of_any(assigner *a, const ir_op *o)
 
 static void set_natural(assigner *a, const ir_value *v, const layout *l)
 {
+	assert(!ir_is_scalar(v) && (!is_anchored(l) || l->rank == v->type.rank));
 	if (a->natural[v->id] == l) return;
 	a->natural[v->id] = l;
 	a->changed = true;
@@ -348,6 +351,7 @@ static void sweep(assigner *a, ir_block *b);
 
 static void sweep_if(assigner *a, ir_op *o)
 {
+	assert(o->nregions == 2);
 	for (unsigned r = 0; r < 2; r++) {
 		sweep(a, o->regions[r]);
 		for (unsigned i = 0; i < o->nresults; i++)
@@ -359,6 +363,7 @@ static void sweep_if(assigner *a, ir_op *o)
 static void sweep_for(assigner *a, ir_op *o)
 {
 	ir_value **carried = o->regions[0]->args + 1;
+	assert(o->nargs == o->nresults + 3u && o->regions[0]->nargs == o->nresults + 1u);
 	for (unsigned i = 0; i < o->nresults; i++) meet(a, carried[i], ir_arg(o, 3 + i), false);
 	sweep(a, o->regions[0]);
 	for (unsigned i = 0; i < o->nresults; i++) {
@@ -371,6 +376,7 @@ static void sweep_for(assigner *a, ir_op *o)
 static void sweep_while(assigner *a, ir_op *o)
 {
 	ir_block *before = o->regions[0], *after = o->regions[1];
+	assert(before->nargs == o->nargs && after->nargs == o->nresults);
 	for (unsigned i = 0; i < before->nargs; i++) meet(a, before->args[i], ir_arg(o, i), false);
 	sweep(a, before);
 	for (unsigned i = 0; i < after->nargs; i++) {
@@ -385,6 +391,7 @@ static void sweep(assigner *a, ir_block *b)
 {
 	for (ir_op *o = b->first; o; o = o->next) {
 		const rule *r = rule_of(o);
+		assert(r->sweep || r->natural || !o->nresults);
 		if (r->sweep)
 			r->sweep(a, o);
 		else
@@ -397,6 +404,7 @@ static void sweep(assigner *a, ir_block *b)
 static void settle_value(assigner *a, const ir_value *v)
 {
 	if (natural(a, v) == &unknown) set_natural(a, v, or_default(a, NULL, v));
+	assert(natural(a, v) != &unknown);
 }
 
 static void settle(assigner *a, ir_block *b)
@@ -432,6 +440,7 @@ static ir_value *lookup(const assigner *a, ir_value *v, const layout *l)
 
 static void add_version(assigner *a, const ir_value *original, ir_value *v, const layout *l)
 {
+	assert(!v->layout && l != &unknown);
 	version *n = ARENA_NEW(a->arena, version);
 	*n = (version){.mapping = l, .value = v, .next = a->versions[original->id]};
 	a->versions[original->id] = n;
@@ -441,6 +450,7 @@ static void add_version(assigner *a, const ir_value *original, ir_value *v, cons
 /* Converts `from`, a version of `original`, directly behind its definition. */
 static void convert(assigner *a, const ir_value *original, ir_value *from, const layout *l)
 {
+	assert(from->layout && from->layout != l);
 	ir_builder b = {.func = a->func, .block = from->def ? from->def->block : from->block};
 	b.before = from->def ? from->def->next : b.block->first;
 	b.at = from->def ? from->def->at : b.block->parent ? b.block->parent->at : a->func->at;
@@ -463,6 +473,7 @@ static const layout *pulled_back(assigner *a, const ir_op *o, const layout *l, u
 static ir_op *begin(assigner *a, const waiting *w)
 {
 	ir_value *v = w->value;
+	assert(v->def || natural(a, v));
 	unsigned copies = 0;
 	const version *first = NULL;
 	for (const version *x = a->versions[v->id]; x; x = x->next, copies++) first = x;
@@ -538,7 +549,9 @@ static ir_value *demand(assigner *a, ir_value *v, const layout *l)
 		add_version(a, w->value, w->op->results[0], w->mapping);
 		a->stack.n--;
 	}
-	return lookup(a, v, l);
+	ir_value *made = lookup(a, v, l);
+	assert(made && made->layout == l);
+	return made;
 }
 
 /* ---- the walk ---- */
@@ -551,6 +564,7 @@ static void demand_arg(assigner *a, ir_op *o, unsigned i, const layout *l)
 
 static void demand_all(assigner *a, ir_op *o, const layout *l)
 {
+	assert(l);
 	for (unsigned i = 0; i < o->nargs; i++) demand_arg(a, o, i, l);
 }
 
@@ -563,6 +577,7 @@ static void set_layouts(const assigner *a, ir_value *const *v, unsigned n)
 /* Arguments [first, first + n) in the layouts of the values that they become. */
 static void demand_carried(assigner *a, ir_op *o, unsigned first, ir_value *const *become, unsigned n)
 {
+	assert(first + n <= o->nargs);
 	for (unsigned i = 0; i < n; i++) demand_arg(a, o, first + i, natural(a, become[i]));
 }
 
@@ -608,6 +623,7 @@ static void rewrite_parent(assigner *a, ir_op *o)
 static void rewrite_store(assigner *a, ir_op *o)
 {
 	if (ir_is_scalar(ir_arg(o, 0))) return;
+	assert(ir_touches(o, IR_WRITES_GLOBAL));
 	const layout *coalesced = intern(a, coalesce_of_access(&a->access, o)), *l = natural(a, ir_arg(o, 1));
 	if (natural(a, ir_arg(o, 0))) /* pointers that would have to be converted themselves */
 		l = natural(a, ir_arg(o, 0));
@@ -650,6 +666,7 @@ static void rewrite_join(assigner *a, ir_op *o)
 {
 	layout l;
 	if (!natural(a, o->results[0])) return;
+	assert(!is_join_across(o, natural(a, o->results[0])));
 	layout_unjoin(natural(a, o->results[0]), &l);
 	demand_all(a, o, intern(a, &l));
 }
@@ -740,6 +757,7 @@ static void rewrite(assigner *a, ir_block *b)
 static layout pull_expand(const ir_op *o, const layout *l, unsigned i)
 {
 	layout from = *l;
+	assert(l->rank && l->lg[ir_get_axis(o)] == 0);
 	(void)i;
 	layout_unexpand(l, ir_get_axis(o), &from);
 	return from;
@@ -766,6 +784,7 @@ static layout pull_permute(const ir_op *o, const layout *l, unsigned i)
 static layout pull_join(const ir_op *o, const layout *l, unsigned i)
 {
 	layout from = *l;
+	assert(!is_join_across(o, l));
 	(void)o, (void)i;
 	layout_unjoin(l, &from);
 	return from;
@@ -828,6 +847,7 @@ static void clean(ir_block *b)
 
 bool pass_assign_layouts(pass_context *c, ir_func *f)
 {
+	assert(f->level == IR_LEVEL_TILE);
 	if (!pass_axis(c, f)) return false;
 	assigner a = {.arena = c->arena, .func = f, .nvalues = f->nvalues};
 	a.natural = ARENA_ARRAY(c->arena, const layout *, f->nvalues);
@@ -837,6 +857,7 @@ bool pass_assign_layouts(pass_context *c, ir_func *f)
 	coalesce_collect(&a.access, c, f);
 	find_natural(&a);
 	rewrite(&a, f->body);
+	assert(a.nvalues <= f->nvalues);
 	clean(f->body);
 	f->level = IR_LEVEL_MAPPED;
 	return true;

@@ -94,6 +94,7 @@ static ir_kind mirrored(ir_kind k)
 
 static ir_kind inverted(ir_kind k)
 {
+	assert(ir_is_comparison(k));
 	switch (k) {
 	case IR_LT: return IR_GE;
 	case IR_LE: return IR_GT;
@@ -134,6 +135,7 @@ static ir_value *put_together(ir_value *product, ir_value *rest)
 static ir_value *simplify_integer(canon *c, const ir_op *o, ir_value *a, ir_value *b)
 {
 	ir_type t = a->type;
+	assert(is_integer_like(t) && o->nargs == 2 && ir_type_equal(t, b->type));
 	bool zero = is_bits(b, 0), one = is_bits(b, 1), full = is_bits(b, ones(t));
 	ir_value *r;
 	uint64_t count;
@@ -163,6 +165,7 @@ static ir_value *simplify_integer(canon *c, const ir_op *o, ir_value *a, ir_valu
 /* The reciprocal of a power of two, where both are normal numbers of the type: then x / v and x * (1 / v) are equal. */
 static bool exact_reciprocal(ir_type t, uint64_t bits, uint64_t *out)
 {
+	assert(is_float(t));
 	unsigned mantissa = scalar_table[t.elem].mantissa, exponent = scalar_table[t.elem].exponent;
 	uint64_t e = bits >> mantissa & ((UINT64_C(1) << exponent) - 1);
 	uint64_t bias = (UINT64_C(1) << (exponent - 1)) - 1;
@@ -174,6 +177,7 @@ static bool exact_reciprocal(ir_type t, uint64_t bits, uint64_t *out)
 static ir_value *simplify_float(canon *c, const ir_op *o, ir_value *a, ir_value *b)
 {
 	ir_type t = a->type;
+	assert(is_float(t) && o->nargs == 2 && ir_type_equal(t, b->type));
 	uint64_t bits, reciprocal;
 	if (!ir_is_const(b, &bits)) return NULL;
 	bool one = bits == float_bits(t, 1.0);
@@ -196,6 +200,7 @@ static ir_value *simplify_float(canon *c, const ir_op *o, ir_value *a, ir_value 
 /* dot(a, b) + c: the products are added to c, where the dot would start from 0. */
 static ir_value *accumulate(canon *c, const ir_op *o)
 {
+	assert(o->kind == IR_ADD);
 	for (unsigned i = 0; i < 2; i++) {
 		const ir_value *product = ir_arg(o, i);
 		const ir_op *dot = product->def;
@@ -226,6 +231,7 @@ static ir_value *compare_range(canon *c, const ir_op *o, const ir_value *range, 
 		range = ir_arg(range->def, 0);
 	if (!is_kind(range, IR_ARANGE)) return NULL;
 	int64_t lo = ir_get_lo(range->def), hi = lo + (int64_t)range->type.dim[0] - 1;
+	assert(lo <= hi);
 	bool always, never;
 	switch (o->kind) {
 	case IR_LT: always = hi < n, never = lo >= n; break;
@@ -239,6 +245,7 @@ static ir_value *compare_range(canon *c, const ir_op *o, const ir_value *range, 
 
 static ir_value *simplify_comparison(canon *c, const ir_op *o)
 {
+	assert(ir_is_comparison(o->kind));
 	const ir_value *a = ir_arg(o, 0), *b = ir_arg(o, 1);
 	int64_t n;
 	if (a == b && !is_float(a->type))
@@ -322,6 +329,7 @@ static ir_value *simplify_bitcast(canon *c, const ir_op *o)
 static ir_value *through_splats(canon *c, const ir_op *o)
 {
 	ir_type t = o->results[0]->type;
+	assert(ir_has(o, IR_ELEMENTWISE) && o->nresults == 1);
 	ir_value *args[3];
 	bool any = false;
 	uint64_t bits;
@@ -380,6 +388,7 @@ static ir_value *simplify_permute(canon *c, const ir_op *o)
 	for (unsigned i = 0; i < rank; i++) identity &= ir_unpack(ir_get_order(o), i) == i;
 	if (identity) return a;
 	if (!is_kind(a, IR_PERMUTE)) return NULL;
+	assert(a->type.rank == rank);
 	uint16_t order[IR_MAX_RANK] = {0};
 	for (unsigned i = 0; i < rank; i++)
 		order[i] = (uint16_t)ir_unpack(ir_get_order(a->def), ir_unpack(ir_get_order(o), i));
@@ -437,6 +446,7 @@ static ir_value *simplify_gather(canon *c, const ir_op *o)
 	ir_value *a = ir_arg(o, 0), *x;
 	ir_type t = o->results[0]->type;
 	uint64_t bits;
+	assert(ir_get_axis(o) < a->type.rank);
 	if (ir_is_const(a, &bits)) return constant(c, t, bits);
 	if (is_splat_of(a, &x)) return ir_splat(&c->build, x, t);
 	if (a->type.dim[ir_get_axis(o)] != 1) return NULL;
@@ -450,6 +460,7 @@ static ir_value *simplify_reduce(canon *c, const ir_op *o)
 	ir_value *a = ir_arg(o, 0), *x = a;
 	ir_type t = o->results[0]->type;
 	uint64_t bits;
+	assert(ir_get_axis(o) < a->type.rank);
 	if (a->type.dim[ir_get_axis(o)] == 1) return ir_build1(&c->build, IR_RESHAPE, t, 1, &x);
 	if (!ir_repeats(ir_get_combine(o))) return NULL;
 	if (ir_is_const(a, &bits)) return constant(c, t, bits);
@@ -475,6 +486,7 @@ static bool simplify_store(canon *c, ir_op *o)
 static ir_value *simplify_load(canon *c, ir_op *o)
 {
 	uint64_t bits;
+	assert(o->nargs <= 3);
 	if (o->nargs < 2 || !ir_is_const(ir_arg(o, 1), &bits)) return NULL;
 	if (bits) {
 		while (o->nargs > 1) ir_remove_arg(o, o->nargs - 1u);
@@ -497,6 +509,7 @@ static bool simplify_check(canon *c, ir_op *o)
 /* The operations of a region, its terminator apart, move in front of `o`. */
 static void inline_region(ir_op *o, ir_block *region)
 {
+	assert(region->parent == o && region->last && ir_has(region->last, IR_TERMINATOR));
 	for (ir_op *p = region->first, *next; p != region->last; p = next) {
 		next = p->next;
 		ir_move_before(p, o->block, o);
@@ -520,6 +533,7 @@ static bool simplify_if(canon *c, ir_op *o)
 		return finish_inline(c, o);
 	}
 	for (unsigned i = 0; i < o->nresults; i++) {
+		assert(o->regions[0]->last->nargs == o->nresults && o->regions[1]->last->nargs == o->nresults);
 		ir_value *a = ir_arg(o->regions[0]->last, i);
 		if (!o->results[i]->uses || a != ir_arg(o->regions[1]->last, i)) continue;
 		ir_replace(o->results[i], a); /* both arms yield it: it comes from outside */
@@ -535,6 +549,7 @@ static unsigned trip_count(const ir_op *o)
 	bool known = ir_is_const_int(ir_arg(o, 2), &step);
 	if ((known && step == 0) || ir_arg(o, 0) == ir_arg(o, 1)) return 0;
 	if (!known || !ir_is_const_int(ir_arg(o, 0), &lo) || !ir_is_const_int(ir_arg(o, 1), &hi)) return 2;
+	assert(step != 0);
 	bool is_signed = scalar_is_signed((scalar)ir_arg(o, 0)->type.elem);
 	bool up = !is_signed || step > 0;
 	bool runs = is_signed ? (up ? lo < hi : lo > hi) : (uint64_t)lo < (uint64_t)hi;
@@ -547,6 +562,7 @@ static bool simplify_for(canon *c, ir_op *o)
 {
 	ir_block *body = o->regions[0];
 	unsigned trips = trip_count(o);
+	assert(body->nargs == o->nresults + 1u && o->nargs == o->nresults + 3u);
 	if (trips == 0) {
 		for (unsigned i = 0; i < o->nresults; i++) ir_replace(o->results[i], ir_arg(o, i + 3));
 		return finish_inline(c, o);
@@ -574,6 +590,7 @@ static bool simplify_while(canon *c, ir_op *o)
 {
 	ir_block *before = o->regions[0];
 	if (!is_bits(ir_arg(before->last, 0), 0)) return false;
+	assert(before->nargs == o->nargs && before->last->nargs == o->nresults + 1u);
 	for (uint32_t i = 0; i < before->nargs; i++) ir_replace(before->args[i], ir_arg(o, i));
 	inline_region(o, before);
 	for (unsigned i = 0; i < o->nresults; i++) ir_replace(o->results[i], ir_arg(before->last, i + 1));
@@ -616,6 +633,7 @@ static bool simplify(canon *c, ir_op *o)
 	if (o->nresults != 1) return false;
 	ir_value *r = simplify_value(c, o);
 	if (!r) return false;
+	assert(r != o->results[0]);
 	ir_replace(o->results[0], r);
 	c->changed = true;
 	ir_erase(o);
@@ -626,6 +644,7 @@ static void walk(canon *c, ir_block *b)
 {
 	for (ir_op *o = b->first; o;) {
 		ir_op *previous = o->prev;
+		assert(!previous || previous->block == b);
 		if (simplify(c, o)) { /* what it left behind stands after `previous`: it may be simple in turn */
 			o = previous ? previous->next : b->first;
 			continue;

@@ -26,6 +26,7 @@ enum { SECTOR = 32, CONVERSION = 128, NARROW = 4 };
 
 static void dimension_order(const axis_info *info, unsigned rank, uint8_t *order)
 {
+	assert(rank && rank <= IR_MAX_RANK);
 	for (unsigned i = 0; i < rank; i++) {
 		unsigned d = rank - 1 - i, at = i;
 		uint32_t contiguity = info->known ? info->contiguity[d] : 1;
@@ -61,6 +62,7 @@ static coalesce_class *find(coalesce *c, ir_type shape, const uint8_t *order, ui
 
 static coalesce_class *add(coalesce *c, ir_type shape, const uint8_t *order, uint8_t operand)
 {
+	assert(shape.rank && !find(c, shape, order, operand));
 	coalesce_class *k = ARENA_NEW(c->context->arena, coalesce_class);
 	k->shape = shape;
 	k->operand = operand;
@@ -80,6 +82,7 @@ static void choose(coalesce *c, coalesce_class *k)
 	for (unsigned reduced = 0; reduced < 2; reduced++)
 		for (unsigned i = 0; i < k->shape.rank; i++)
 			if ((k->reduced >> k->order[i] & 1) == reduced) warp_order[n++] = k->order[i];
+	assert(n == k->shape.rank);
 	k->mapping = layout_coalesced_warps(k->shape, lg < most ? lg : most, k->order, warp_order, c->num_warps);
 }
 
@@ -123,7 +126,9 @@ static coalesce_class *of_access(coalesce *c, const ir_op *o)
 	uint8_t order[IR_MAX_RANK];
 	const ir_value *pointer = ir_arg(o, 0);
 	dimension_order(axis_get(c->context, pointer), pointer->type.rank, order);
-	return find(c, pointer->type, order, operand_bytes(o));
+	coalesce_class *k = find(c, pointer->type, order, operand_bytes(o));
+	assert(k); /* coalesce_collect() has seen the access */
+	return k;
 }
 
 const layout *coalesce_of_access(coalesce *c, const ir_op *o)
@@ -133,6 +138,7 @@ const layout *coalesce_of_access(coalesce *c, const ir_op *o)
 
 const layout *coalesce_of_value(coalesce *c, const ir_value *v)
 {
+	assert(v->type.rank);
 	uint8_t order[IR_MAX_RANK];
 	coalesce_class *best = NULL;
 	if (v->type.pointer) {
@@ -176,6 +182,7 @@ static uint64_t store_cost(const layout *l, unsigned dim, unsigned lg_allowed, u
 	if (lg_width > lg_allowed) lg_width = lg_allowed;
 	uint64_t run = (uint64_t)element_bytes << lg_run(l, dim, lg_width);
 	uint64_t bytes = (uint64_t)element_bytes << layout_bits(l);
+	assert(run && run <= bytes);
 	return bytes / (run < SECTOR ? run : SECTOR) + (instructions(l) >> lg_width);
 }
 

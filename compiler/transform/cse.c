@@ -23,6 +23,7 @@ typedef struct cse {
 /* Operands in an order that does not depend on how a commutative operation was written. */
 static void operands(const ir_op *o, const ir_value **first, const ir_value **second)
 {
+	assert(o->nargs == 2);
 	const ir_value *a = ir_arg(o, 0), *b = ir_arg(o, 1);
 	bool swap = ir_has(o, IR_COMMUTES) && a->id > b->id;
 	*first = swap ? b : a;
@@ -37,6 +38,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 
 static uint64_t hash(const ir_op *o)
 {
+	assert(o->nresults > 0 && !o->nregions);
 	uint64_t h = mix(o->kind, o->nargs);
 	for (unsigned i = 0; i < IR_MAX_ATTR; i++) h = mix(h, (uint64_t)o->attr[i]);
 	const ir_type *t = &o->results[0]->type;
@@ -99,6 +101,7 @@ static void run(cse *c, ir_block *b)
 	}
 	while (c->entries.n > mark) { /* newest first, so each bucket's chain unwinds */
 		entry *e = &c->entries.at[--c->entries.n];
+		assert(c->bucket[e->hash & c->mask] == c->entries.n);
 		c->bucket[e->hash & c->mask] = e->next;
 	}
 }
@@ -109,6 +112,7 @@ bool pass_cse(pass_context *p, ir_func *f)
 	c->arena = p->arena;
 	uint32_t buckets = 64;
 	while (buckets < f->nvalues && buckets < 1u << 24) buckets *= 2;
+	assert(!(buckets & (buckets - 1)));
 	c->bucket = ARENA_ARRAY(p->arena, uint32_t, buckets);
 	c->mask = buckets - 1;
 	vec_push(p->arena, &c->entries, (entry){0});

@@ -63,6 +63,7 @@ static void mark_effects(dce *d, const ir_block *b)
 /* What a live value is made of, and what makes its operation run. */
 static void mark_origin(dce *d, const ir_value *v)
 {
+	assert(d->live[v->id]);
 	const ir_op *o = v->def ? v->def : v->block->parent;
 	ir_value *from[IR_SOURCES];
 	unsigned n = ir_sources(v, from);
@@ -124,12 +125,14 @@ static void drop_arguments(dce *d, ir_op *o)
 			if (o->nresults < o->regions[0]->nargs - 1 && !d->live[o->regions[0]->args[i]->id] &&
 				!o->regions[0]->args[i]->uses)
 				ir_block_remove_arg(o->regions[0], i);
+	assert(o->kind != IR_FOR || o->regions[0]->nargs == o->nresults + 1u);
 	if (o->kind == IR_WHILE)
 		for (unsigned r = 0; r < 2; r++) {
 			unsigned wanted = r ? o->nresults : o->nargs;
 			for (unsigned i = o->regions[r]->nargs; i-- > 0;)
 				if (o->regions[r]->nargs > wanted && !d->live[o->regions[r]->args[i]->id])
 					ir_block_remove_arg(o->regions[r], i);
+			assert(o->regions[r]->nargs == wanted);
 		}
 }
 

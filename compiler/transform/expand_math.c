@@ -58,6 +58,7 @@ static void expand(ir_op *o, void *context)
 	if (!name || !e->ok) return;
 	if (!e->library) e->library = sema_library_open(e->pass->arena, e->pass->diags, e->func);
 	ir_builder b = {.func = e->func, .block = o->block, .before = o, .at = o->at};
+	assert(o->nargs == 1 || o->nargs == 2);
 	scalar own = (scalar)ir_result(o)->type.elem;
 	ir_value *args[2];
 	for (unsigned i = 0; i < o->nargs; i++)

@@ -48,6 +48,7 @@ static bool is_thin(const block *b, unsigned d)
 /* Of a tile along dimension d: extents of 1 in all others. */
 static ir_value *stand_along(block *b, ir_value *v, unsigned d)
 {
+	assert(v->type.rank == 1);
 	for (unsigned axis = 0, at = 0; axis < b->shape_type.rank; axis++) {
 		if (is_thin(b, axis) || axis == d) {
 			at += axis == d;
@@ -59,11 +60,13 @@ static ir_value *stand_along(block *b, ir_value *v, unsigned d)
 		v = ir_build1(&b->build, IR_EXPAND_DIMS, t, 1, &v);
 		ir_set_axis(v->def, at++);
 	}
+	assert(v->type.rank == b->tile.rank);
 	return v;
 }
 
 static ir_value *stretch(block *b, ir_value *v)
 {
+	assert(v->type.rank == b->tile.rank);
 	ir_type t = ir_with_shape(v->type, b->tile);
 	return ir_type_equal(t, v->type) ? v : ir_build1(&b->build, IR_BROADCAST, t, 1, &v);
 }
@@ -71,6 +74,7 @@ static ir_value *stretch(block *b, ir_value *v)
 /* Both to the extents that the two have between them. */
 static void meet(block *b, ir_value **x, ir_value **y)
 {
+	assert((*x)->type.rank == (*y)->type.rank);
 	ir_type t = (*x)->type;
 	for (unsigned d = 0; d < t.rank; d++)
 		if ((*y)->type.dim[d] > t.dim[d]) t.dim[d] = (*y)->type.dim[d];
@@ -84,6 +88,7 @@ static void meet(block *b, ir_value **x, ir_value **y)
 /* base + sum of index * stride. */
 static ir_value *corner(block *b)
 {
+	assert(b->shape_type.rank && b->base->type.pointer && ir_is_scalar(b->base));
 	ir_value *sum = NULL;
 	for (unsigned d = 0; d < b->shape_type.rank; d++) {
 		ir_value *i = convert(&b->build, b->index[d], SCALAR_I64);
@@ -118,6 +123,7 @@ static ir_value *pointers(block *b)
 		for (unsigned d = 0; d < b->shape_type.rank; d++)
 			if (b->shape_type.dim[d] > 1 && ir_is_one(b->stride[d]) == (last == 1)) advance(b, &pointer, d);
 	return pointer ? pointer : ir_splat(&b->build, corner(b), b->tile);
+	assert(!pointer || pointer->type.rank == b->tile.rank);
 }
 
 static bool always_inside(const block *b, unsigned d)
@@ -171,6 +177,7 @@ static void replace(ir_func *f, ir_op *o)
 	block b = {.build = {.func = f, .block = o->block, .before = o, .at = o->at}, .base = ir_arg(o, 0)};
 	b.shape_type = loads ? o->results[0]->type : value->type;
 	unsigned rank = b.shape_type.rank, first = loads ? 1 : 2;
+	assert(o->nargs == first + 3 * rank);
 	b.thin = tensor_thin(o, b.shape_type);
 	b.tile = b.shape_type;
 	b.tile.rank = 0;

@@ -18,6 +18,7 @@ static uint64_t sign_bit(scalar s)
 
 static bool finish(scalar s, double v, uint64_t *out)
 {
+	assert(scalar_is_float(s) && !scalar_is_fp8(s));
 	if (isnan(v)) /* hosts differ in the sign of the nan that they make */
 		*out = scalar_from_double(s, 0.0) | (s == SCALAR_F64           ? UINT64_C(0x7ff8000000000000)
 							    : s == SCALAR_F32  ? 0x7fc00000
@@ -33,6 +34,7 @@ static bool fold_fma(scalar s, double a, double b, double c, uint64_t *out)
 {
 	if (s == SCALAR_F64) return finish(s, fma(a, b, c), out);
 	if (s == SCALAR_F32) return finish(s, (double)fmaf((float)a, (float)b, (float)c), out);
+	assert(s == SCALAR_F16 || s == SCALAR_BF16);
 	double product = a * b, sum = product + c; /* the product of two 11-bit numbers is exact */
 	if (!isfinite(sum)) return finish(s, sum, out);
 	double head = sum - product, rest = (product - (sum - head)) + (c - head);
@@ -70,6 +72,7 @@ static bool fold_math(ir_kind kind, scalar s, const double *v, uint64_t *out)
 /* nan loses against a number; -0 is below +0. */
 static bool first_wins(ir_kind kind, scalar s, const uint64_t *args)
 {
+	assert(kind == IR_MAX || kind == IR_MIN);
 	double a = scalar_to_double(s, args[0]), b = scalar_to_double(s, args[1]);
 	if (isnan(a) || isnan(b)) return isnan(b);
 	if (a == b) return (kind == IR_MAX) == !(args[0] & sign_bit(s));
@@ -78,6 +81,7 @@ static bool first_wins(ir_kind kind, scalar s, const uint64_t *args)
 
 static bool fold_float(ir_kind kind, scalar s, const uint64_t *args, unsigned n, uint64_t *out)
 {
+	assert(n && n <= 3);
 	double v[3] = {0};
 	for (unsigned i = 0; i < n; i++) v[i] = scalar_to_double(s, args[i]);
 	switch (kind) {
@@ -108,6 +112,7 @@ static uint64_t multiply_high(uint64_t a, uint64_t b)
 
 static uint64_t fold_umulhi(scalar s, int64_t a, int64_t b)
 {
+	assert(scalar_bits(s) >= 32);
 	if (scalar_bits(s) == 32)
 		return (uint64_t)(scalar_is_signed(s) ? a * b >> 32 : (int64_t)((uint64_t)a * (uint64_t)b >> 32));
 	uint64_t high = multiply_high((uint64_t)a, (uint64_t)b);
@@ -117,6 +122,7 @@ static uint64_t fold_umulhi(scalar s, int64_t a, int64_t b)
 
 static bool fold_division(ir_kind kind, scalar s, int64_t a, int64_t b, uint64_t *out)
 {
+	assert(kind == IR_DIV || kind == IR_REM);
 	if (b == 0) return false; /* unspecified, and the simulator reports it */
 	uint64_t x = (uint64_t)a, y = (uint64_t)b;
 	if (!scalar_is_signed(s))
@@ -130,6 +136,7 @@ static bool fold_division(ir_kind kind, scalar s, int64_t a, int64_t b, uint64_t
 
 static uint64_t fold_shift(ir_kind kind, scalar s, int64_t a, uint64_t count)
 {
+	assert(kind == IR_SHL || kind == IR_SHR);
 	bool beyond = count >= scalar_bits(s);
 	if (kind == IR_SHL) return beyond ? 0 : (uint64_t)a << count;
 	if (scalar_is_signed(s)) return (uint64_t)(a >> (beyond ? 63 : count));
@@ -191,6 +198,7 @@ static bool fold_comparison(ir_kind kind, scalar s, const uint64_t *args, uint64
 bool fold_scalar(ir_kind kind, scalar to, scalar from, const uint64_t *args, uint64_t *out)
 {
 	unsigned n = ir_ops[kind].args;
+	assert(kind < IR_KIND_COUNT && to < SCALAR_COUNT && from < SCALAR_COUNT);
 	if (fegetround() != FE_TONEAREST && (scalar_is_float(to) || scalar_is_float(from))) return false;
 	switch (kind) {
 	case IR_EQ:

@@ -16,6 +16,7 @@ static void refuse(ir_op *o, void *context)
 
 bool pass_legalise(pass_context *p, ir_func *f)
 {
+	assert(p->target && p->diags);
 	uint32_t before = p->diags->errors;
 	ir_walk(f->body, refuse, p);
 	return p->diags->errors == before;

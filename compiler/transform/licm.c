@@ -22,6 +22,7 @@ static void run(ir_block *b)
 		for (unsigned r = 0; r < o->nregions; r++)
 			for (ir_op *inner = o->regions[r]->first, *next; inner; inner = next) {
 				next = inner->next;
+				assert(inner->block == o->regions[r]);
 				if (movable(inner, o)) ir_move_before(inner, b, o);
 			}
 	}

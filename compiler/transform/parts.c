@@ -75,6 +75,7 @@ typedef struct cut {
 
 static uint64_t per_thread(const parts *p, ir_type t)
 {
+	assert(p->func->num_warps);
 	return ir_elements(t) / (32 * p->func->num_warps);
 }
 
@@ -85,6 +86,7 @@ static bool is_long(const parts *p, const ir_value *v)
 
 static ir_type shortened(ir_type t, unsigned axis, uint32_t count)
 {
+	assert(axis < t.rank && t.dim[axis] % count == 0);
 	t.dim[axis] /= count;
 	return t;
 }
@@ -104,6 +106,7 @@ static ir_value *from_zero(cut *c, uint32_t n)
 static ir_value *with_axis(cut *c, ir_value *v, unsigned axis)
 {
 	ir_type t = v->type;
+	assert(t.rank < IR_MAX_RANK && axis <= t.rank);
 	memmove(&t.dim[axis + 1], &t.dim[axis], (t.rank - axis) * sizeof t.dim[0]);
 	t.dim[axis] = 1;
 	t.rank++;
@@ -115,6 +118,7 @@ static ir_value *with_axis(cut *c, ir_value *v, unsigned axis)
 /* A tile of one dimension along `axis` of a shape. */
 static ir_value *along(cut *c, ir_value *v, unsigned axis, ir_type shape)
 {
+	assert(v->type.rank == 1 && axis < shape.rank);
 	for (unsigned d = 0; d < shape.rank; d++)
 		if (d != axis) v = with_axis(c, v, d);
 	return ir_build1(&c->b, IR_BROADCAST, ir_with_shape(ir_element(v->type), shape), 1, &v);
@@ -123,6 +127,7 @@ static ir_value *along(cut *c, ir_value *v, unsigned axis, ir_type shape)
 /* First index of this part along an axis of that extent. */
 static ir_value *start(cut *c, uint32_t extent)
 {
+	assert(extent % c->count == 0);
 	return ir_binary(&c->b, IR_MUL, c->number, number(c, extent / c->count));
 }
 
@@ -158,11 +163,13 @@ static ir_value *picked(cut *c, ir_value *v, unsigned axis)
 
 static ir_value **slot(const parts *p, const ir_value *v, unsigned axis)
 {
+	assert(v->id < p->room && axis < IR_MAX_RANK);
 	return &p->made[(size_t)v->id * IR_MAX_RANK + axis];
 }
 
 static void remember(parts *p, const ir_value *v, unsigned axis, ir_value *part)
 {
+	assert(part && part->type.rank == v->type.rank);
 	*slot(p, v, axis) = part;
 	vec_push(p->pass->arena, &p->filled, slot(p, v, axis));
 }
@@ -178,6 +185,7 @@ static void forget(parts *p)
 /* The same operation with other operands, at the builder's place. */
 static ir_op *again(cut *c, const ir_op *o, ir_value *const *args)
 {
+	assert(o->nresults <= MOST_OPERANDS);
 	ir_type types[MOST_OPERANDS];
 	ir_op *n;
 	for (unsigned i = 0; i < o->nresults; i++) types[i] = o->results[i]->type;
@@ -235,6 +243,7 @@ static ir_value *remade(cut *c, ir_value *v, ir_value **args, unsigned axis)
 /* Every operand is cut along the axis that `axis` of the result comes from. */
 static ir_value *of_parts(cut *c, ir_value *v, unsigned axis, unsigned from, unsigned depth)
 {
+	assert(v->def);
 	ir_value *args[MOST_OPERANDS];
 	const ir_op *o = v->def;
 	if (o->nargs > MOST_OPERANDS) return refuse(c, "it has too many operands");
@@ -265,6 +274,7 @@ static ir_value *of_reshape(cut *c, ir_value *v, unsigned axis, unsigned depth)
 {
 	const ir_type to = v->type, from = ir_arg(v->def, 0)->type;
 	uint64_t in_front = 1, have = 1;
+	assert(ir_elements(to) == ir_elements(from));
 	for (unsigned d = 0; d < axis; d++) in_front *= to.dim[d];
 	for (unsigned d = 0; d < from.rank && have <= in_front; have *= from.dim[d++])
 		if (have == in_front && from.dim[d] % c->count == 0) return of_parts(c, v, axis, d, depth);
@@ -316,6 +326,7 @@ static bool may_move(cut *c, const ir_op *load, unsigned axis)
 static ir_value *of_product(cut *c, ir_value *v, unsigned axis, unsigned depth)
 {
 	const ir_op *o = v->def;
+	assert(o->kind == IR_DOT && v->type.rank >= 2);
 	unsigned rank = v->type.rank, side = axis + 1u == rank, batch = axis + 2u < rank;
 	ir_value *args[3];
 	if (v->type.dim[axis] / c->count < LEAST_ROWS && !batch) return refuse(c, "a product wants more rows at once");
@@ -374,6 +385,7 @@ static ir_value *make_part(cut *c, ir_value *v, unsigned axis, unsigned depth)
 
 static ir_value *part_of(cut *c, ir_value *v, unsigned axis, unsigned depth)
 {
+	assert(axis < v->type.rank);
 	ir_value *made = *slot(c->parts, v, axis);
 	if (made) return made;
 	if (depth > MOST_DEPTH) return refuse(c, "its expression is too deep");
@@ -388,6 +400,7 @@ static ir_value *part_of(cut *c, ir_value *v, unsigned axis, unsigned depth)
 	}
 	if (part && !part->name) part->name = v->name;
 	c->b.at = at;
+	assert(!part || part->type.dim[axis] == v->type.dim[axis] / c->count);
 	if (part) remember(c->parts, v, axis, part);
 	return part;
 }
@@ -397,6 +410,7 @@ static ir_value *part_of(cut *c, ir_value *v, unsigned axis, unsigned depth)
 /* for n in 0 .. count - 1, from `first` on, with such values carried; the builder goes into it. */
 static ir_op *open_loop(cut *c, uint32_t first, unsigned n, ir_value *const *inits)
 {
+	assert(n <= MOST_OPERANDS && first < c->count);
 	ir_value *args[3 + MOST_OPERANDS] = {number(c, first), number(c, c->count), number(c, 1)};
 	ir_type types[MOST_OPERANDS];
 	for (unsigned i = 0; i < n; i++) args[3 + i] = inits[i], types[i] = inits[i]->type;
@@ -431,6 +445,7 @@ static bool has_other_use(const parts *p, const ir_op *sum, const ir_op *consume
 				if (u->user == consumer) continue;
 				if (!ir_has(u->user, IR_PURE) && (u->user->kind != IR_LOAD || ir_get_volatile(u->user)))
 					return true;
+				assert(u->user->nresults > 0);
 				if (seen[u->user->results[0]->id]) continue;
 				seen[u->user->results[0]->id] = true;
 				vec_push(p->pass->arena, &work, u->user);
@@ -452,6 +467,7 @@ static bool keep_sums(parts *p, const ir_op *consumer)
 
 static bool close_loop(cut *c, ir_op *loop, unsigned n, ir_value *const *next)
 {
+	assert(loop->nresults == n && n <= c->consumer->nresults);
 	ir_yield(&c->b, n, next);
 	c->once_more = keep_sums(c->parts, c->consumer);
 	if (c->once_more) return drop_loop(loop);
@@ -486,6 +502,7 @@ static void combine_pairs(cut *c, const ir_op *reduce, ir_value *const *left, ir
 	for (unsigned i = 0; i < reduce->nargs; i++) {
 		ir_value *both[] = {left[i], right[i]};
 		ir_type t = left[i]->type;
+		assert(left[i]->type.rank < IR_MAX_RANK);
 		t.dim[t.rank++] = 2;
 		pair[i] = ir_build1(&c->b, IR_JOIN, t, 2, both);
 	}
@@ -528,6 +545,7 @@ static bool cut_along(cut *c)
 /* `part` at its place along the axis of `all`, which holds those of earlier iterations. */
 static ir_value *put_into(cut *c, ir_value *all, ir_value *part, unsigned axis)
 {
+	assert(all->type.rank < IR_MAX_RANK);
 	uint32_t each = all->type.dim[axis] / c->count;
 	part = with_axis(c, part, axis);
 	ir_type t = all->type, wide = part->type;
@@ -544,6 +562,7 @@ static ir_value *put_into(cut *c, ir_value *all, ir_value *part, unsigned axis)
 /* Along another axis: parts of the result. */
 static bool cut_across(cut *c, unsigned axis)
 {
+	assert(axis != ir_get_axis(c->consumer));
 	unsigned n = c->consumer->nresults, to = axis > ir_get_axis(c->consumer) ? axis - 1 : axis;
 	ir_value *v[MOST_OPERANDS];
 	for (unsigned i = 0; i < n; i++) {
@@ -601,6 +620,7 @@ static bool cut_consumer(cut *c, unsigned axis)
 static bool try_cut(cut *c, uint32_t count, unsigned axis)
 {
 	ir_op *o = c->consumer;
+	assert(count > 1 && !(count & (count - 1)));
 	c->count = count;
 	c->parts->kept.n = 0;
 	do {

@@ -19,6 +19,7 @@ static void prepare(ir_op *o, void *context)
 	pass_context *p = context;
 	if (o->kind != IR_DOT) return;
 	ir_builder b = {.func = o->block->func, .block = o->block, .before = o, .at = o->at};
+	assert(o->nargs >= 2 && o->nresults == 1);
 	if (scalar_is_fp8(ir_arg(o, 0)->type.elem) && !mma_form_of(p->target, o))
 		for (unsigned i = 0; i < 2; i++) ir_set_arg(o, i, converted(&b, ir_arg(o, i), SCALAR_F16));
 	ir_value *result = o->results[0];

@@ -15,6 +15,7 @@ enum { MOST_DEPTH = 16 };
 static bool none(void *induction, ir_value *v, unsigned depth)
 {
 	ir_value *source[IR_SOURCES];
+	assert(scalar_is_float(v->type.elem));
 	const ir_op *o = v->def;
 	uint64_t bits, minus = UINT64_C(1) << (8 * scalar_bytes(v->type.elem) - 1);
 	if (ir_is_const(v, &bits)) return bits != minus;
@@ -45,6 +46,7 @@ static void start(ir_op *o, void *context)
 	ir_induction zeros = {0};
 	if (o->kind != IR_DOT || o->nargs < 3 || !begins_with_it(p->target, o)) return;
 	ir_value *acc = ir_arg(o, 2);
+	assert(ir_type_equal(acc->type, o->results[0]->type));
 	if (none(&zeros, acc, MOST_DEPTH)) return;
 	ir_builder b = {.func = o->block->func, .block = o->block, .before = o, .at = o->at};
 	ir_set_arg(o, 2, ir_binary(&b, IR_ADD, acc, ir_constant(&b, acc->type, 0)));
