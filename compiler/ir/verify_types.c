@@ -556,8 +556,11 @@ static bool rule_wgmma_wait(const ir_op *o, text *why)
 static bool rule_sched_barrier(const ir_op *o, text *why)
 {
 	if (o->nargs == 0) return ir_verify_fail(why, "no operands");
-	for (unsigned i = 0; i < o->nargs; i++)
-		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "operand", why)) return false;
+	for (unsigned i = 0; i < o->nargs; i++) {
+		ir_type t = type(o, i), element = ir_element(t);
+		if (t.rank && ir_type_equal(element, ir_scalar_type(SCALAR_F32))) continue;
+		if (!same(o, t, ir_scalar_type(SCALAR_I32), "operand", why)) return false;
+	}
 	return true;
 }
 

@@ -11,29 +11,66 @@
 /* ---- phis ---- */
 
 typedef struct phi_set {
-	tile *at; /* one a carried value */
+	tile *at;    /* one a carried value */
+	bool *pairs; /* two of its elements go together in a word: see takes_words */
 	unsigned n;
 } phi_set;
 
-/* `first`: what goes in, or null; a sum with registers of its own stays in them. */
+/* A product takes the tile from registers, two of its 16-bit elements in each: carried so, nothing has to put them
+ * together again. */
+static bool takes_words(const ir_value *v)
+{
+	if (!v->layout || ir_element_bytes(v->type) != 2 || layout_registers(v->layout) % 2) return false;
+	for (const ir_use *u = v->uses; u; u = u->next)
+		if (u->user->kind == IR_WGMMA && u->user->args[0] == u) return true;
+	return false;
+}
+
+/* `first`: what goes in, or null; a sum with registers of its own stays in them.  All phis of a block come first:
+ * open_phis follows where the last of them stands. */
 static phi_set new_phis(lower *l, unsigned n, ir_value *const *like, const tile *first)
 {
-	phi_set p = {ARENA_ARRAY(l->arena, tile, n), n};
+	phi_set p = {ARENA_ARRAY(l->arena, tile, n), ARENA_ARRAY(l->arena, bool, n), n};
 	for (unsigned i = 0; i < n; i++) {
 		p.at[i] = first && first[i].sum ? first[i] : lower_new_tile(l, like[i]);
-		for (uint32_t r = 0; r < p.at[i].n && !p.at[i].sum; r++)
-			p.at[i].at[r] = LLVMBuildPhi(l->builder, lower_type(l, like[i]->type), "");
+		p.pairs[i] = takes_words(like[i]);
+		for (uint32_t r = 0; r < p.at[i].n && !p.at[i].sum; r += 1u + p.pairs[i])
+			p.at[i].at[r] =
+				LLVMBuildPhi(l->builder, p.pairs[i] ? l->i32 : lower_type(l, like[i]->type), "");
 	}
 	return p;
 }
 
-static void feed(lower *l, const phi_set *p, unsigned i, tile v, LLVMBasicBlockRef from)
+/* Their elements, as everybody else takes them. */
+static tile open_phi(lower *l, const phi_set *p, unsigned i, const ir_value *v)
 {
-	if (v.n != p->at[i].n) {
+	if (!p->pairs[i]) return p->at[i];
+	tile out = lower_new_tile(l, v);
+	for (uint32_t r = 0; r < out.n; r += 2) {
+		words w = {.n = 1, .bits = 32, .at = {p->at[i].at[r]}};
+		lower_unpack(l, ir_element(v->type), 2, out.at + r, &w);
+	}
+	return out;
+}
+
+static void feed(lower *l, const phi_set *p, unsigned i, const ir_value *v, tile in, LLVMBasicBlockRef from)
+{
+	LLVMBasicBlockRef place = LLVMGetInsertBlock(l->builder);
+	LLVMValueRef end = LLVMGetBasicBlockTerminator(from);
+	if (in.n != p->at[i].n) {
 		lower_fail(l, NULL, "a carried value changes its layout");
 		return;
 	}
-	for (uint32_t r = 0; r < v.n && !v.sum; r++) LLVMAddIncoming(p->at[i].at[r], &v.at[r], &from, 1);
+	if (end)
+		LLVMPositionBuilderBefore(l->builder, end);
+	else
+		LLVMPositionBuilderAtEnd(l->builder, from);
+	for (uint32_t r = 0; r < in.n && !in.sum; r += 1u + p->pairs[i]) {
+		LLVMValueRef next = in.at[r];
+		if (p->pairs[i]) next = lower_pack(l, ir_element(v->type), 2, in.at + r).at[0];
+		LLVMAddIncoming(p->at[i].at[r], &next, &from, 1);
+	}
+	LLVMPositionBuilderAtEnd(l->builder, place);
 }
 
 static LLVMBasicBlockRef new_block(lower *l)
@@ -54,7 +91,8 @@ static LLVMBasicBlockRef here(lower *l)
 /* The operands of a region's terminator, from the first'th on, into phis. */
 static void feed_terminator(lower *l, const phi_set *p, const ir_op *end, unsigned first)
 {
-	for (unsigned i = 0; i < p->n; i++) feed(l, p, i, lower_arg(l, end, first + i), here(l));
+	for (unsigned i = 0; i < p->n; i++)
+		feed(l, p, i, ir_arg(end, first + i), lower_arg(l, end, first + i), here(l));
 }
 
 /* ---- if, for, while ---- */
@@ -72,7 +110,7 @@ static void lower_if(lower *l, ir_op *o)
 		LLVMBuildBr(l->builder, after);
 	}
 	enter(l, after);
-	for (unsigned i = 0; i < o->nresults; i++) lower_set(l, o->results[i], p.at[i]);
+	for (unsigned i = 0; i < o->nresults; i++) lower_set(l, o->results[i], open_phi(l, &p, i, o->results[i]));
 }
 
 /* llvm.loop metadata: !0 = distinct !{!0, !{"llvm.loop.unroll.count", i32 n}}; 1 forbids unrolling. */
@@ -146,12 +184,13 @@ static void lower_for(lower *l, ir_op *o)
 	LLVMValueRef i = LLVMBuildPhi(l->builder, type, ""), left = LLVMBuildPhi(l->builder, type, "");
 	LLVMAddIncoming(i, &lo, &before, 1);
 	LLVMAddIncoming(left, &t.count, &before, 1);
-	phi_set carried = new_phis(l, o->nresults, o->results, first);
-	for (unsigned k = 0; k < carried.n; k++) feed(l, &carried, k, first[k], before);
+	phi_set carried = new_phis(l, o->nresults, body->args + 1, first);
+	for (unsigned k = 0; k < carried.n; k++) feed(l, &carried, k, ir_arg(o, 3 + k), first[k], before);
 	tile counter = lower_new_tile(l, body->args[0]);
 	counter.at[0] = i;
 	lower_set(l, body->args[0], counter);
-	for (unsigned k = 0; k < carried.n; k++) lower_set(l, body->args[1 + k], carried.at[k]);
+	for (unsigned k = 0; k < carried.n; k++)
+		lower_set(l, body->args[1 + k], open_phi(l, &carried, k, body->args[1 + k]));
 	lower_block(l, body);
 	LLVMValueRef next = LLVMBuildAdd(l->builder, i, step, "");
 	LLVMValueRef rest = LLVMBuildSub(l->builder, left, lower_const(l, type, 1), "");
@@ -165,10 +204,10 @@ static void lower_for(lower *l, ir_op *o)
 	enter(l, after);
 	phi_set results = new_phis(l, o->nresults, o->results, first);
 	for (unsigned k = 0; k < results.n; k++) {
-		if (!once) feed(l, &results, k, first[k], before);
-		feed(l, &results, k, lower_arg(l, body->last, k), end);
-		lower_set(l, o->results[k], results.at[k]);
+		if (!once) feed(l, &results, k, ir_arg(o, 3 + k), first[k], before);
+		feed(l, &results, k, ir_arg(body->last, k), lower_arg(l, body->last, k), end);
 	}
+	for (unsigned k = 0; k < results.n; k++) lower_set(l, o->results[k], open_phi(l, &results, k, o->results[k]));
 }
 
 static void lower_while(lower *l, ir_op *o)
@@ -179,10 +218,9 @@ static void lower_while(lower *l, ir_op *o)
 
 	enter(l, head);
 	phi_set carried = new_phis(l, before->nargs, before->args, NULL);
-	for (unsigned k = 0; k < carried.n; k++) {
-		feed(l, &carried, k, lower_arg(l, o, k), from);
-		lower_set(l, before->args[k], carried.at[k]);
-	}
+	for (unsigned k = 0; k < carried.n; k++) feed(l, &carried, k, ir_arg(o, k), lower_arg(l, o, k), from);
+	for (unsigned k = 0; k < carried.n; k++)
+		lower_set(l, before->args[k], open_phi(l, &carried, k, before->args[k]));
 	lower_block(l, before);
 	LLVMBuildCondBr(l->builder, lower_arg(l, before->last, 0).at[0], inside, after);
 	for (unsigned k = 0; k < o->nresults; k++) {

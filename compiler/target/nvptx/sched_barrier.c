@@ -1,14 +1,19 @@
-/* Divisions beside the last products of a loop stay there.
+/* Arithmetic beside running products stays in front of the wait for them.
  *
- * In: a mapped function after overlap_epilogue.  Out: in front of the wait for the products that a loop leaves running,
- * `sched_barrier` of what was computed there with a division and is used behind it.
- * The one idea: an assembler may put a wait in front of arithmetic that does not depend on it, and ptxas does; then a
- * store waits for divisions that could have run beside the products.  It moves none over an instruction with an effect,
- * so there is one that depends on their results: a pause, under a condition that never holds.  A load is such an
- * instruction by itself. */
+ * In: a mapped function after overlap_epilogue.  Out: `sched_barrier` in front of two kinds of waits: of the products
+ * that a loop leaves running, with what was computed there with a division and is used behind it; and of a product of a
+ * loop's body, with what was computed between the wait before it and this one (a softmax beside a product).
+ * The one idea: an assembler may put a wait in front of arithmetic that does not depend on it, and ptxas does; then
+ * what could have run beside the products waits for them.  It moves none over an instruction with an effect, so there
+ * is one that depends on their results: a pause, under a condition that never holds.  A load is such an instruction by
+ * itself.
+ *
+ * In a body one value is enough that much depends on: the last sum along rows, of which a thread holds a few registers.
+ * Where the threads of a program meet in every iteration there is none: they would all wait for the slowest. */
 #include "passes/passes.h"
+#include "async/scratch.h"
 
-enum { MOST_HELD = 8 };
+enum { MOST_HELD = 8, FEW_REGISTERS = 4 };
 
 /* What stands between the loop and the wait. */
 static bool between(const ir_op *loop, const ir_op *wait, const ir_op *o)
@@ -52,10 +57,60 @@ static ir_op *loop_of(const ir_op *wait)
 	return loop;
 }
 
+/* ---- in a loop's body ---- */
+
+static bool is_local(const ir_op *o)
+{
+	const ir_op *product = o->kind == IR_WGMMA_WAIT && o->nargs ? ir_arg(o, 0)->def : NULL;
+	return product && product->block == o->block && o->block->parent && o->block->parent->kind == IR_FOR;
+}
+
+/* All threads meet in each iteration. */
+static bool meets(const ir_func *f, const ir_block *b)
+{
+	for (const ir_op *o = b->first; o; o = o->next)
+		if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER || scratch_bytes(f, o)) return true;
+	return false;
+}
+
+/* A few registers of f32 that a thread has computed of many. */
+static bool is_summary(const ir_op *o)
+{
+	const ir_value *v = o->nresults ? o->results[0] : NULL;
+	return v && v->layout && ir_has(o, IR_PURE) && !ir_has(o, IR_FREE | IR_SHAPE) && v->type.elem == SCALAR_F32 &&
+	       !v->type.pointer && layout_registers(v->layout) <= FEW_REGISTERS;
+}
+
+/* Operations of the block that the value is made of, down to a reduction. */
+static bool is_made_of_reduction(const ir_value *v, const ir_op *from, unsigned steps)
+{
+	if (!v->def || v->def->block != from->block || !steps) return false;
+	for (const ir_op *o = from; o != v->def; o = o->next)
+		if (o == NULL) return false;
+	if (v->def->kind == IR_REDUCE) return true;
+	for (unsigned i = 0; i < v->def->nargs; i++)
+		if (is_made_of_reduction(ir_arg(v->def, i), from, steps - 1)) return true;
+	return false;
+}
+
+static void hold_in_body(ir_func *f, ir_op *wait)
+{
+	enum { STEPS = 4 };
+	ir_value *last = NULL;
+	const ir_op *first = wait->prev;
+	while (first && first->kind != IR_WGMMA_WAIT) first = first->prev;
+	if (!first || !is_local(first) || meets(f, wait->block)) return;
+	for (const ir_op *o = first->next; o != wait; o = o->next)
+		if (is_summary(o) && is_made_of_reduction(o->results[0], first, STEPS)) last = o->results[0];
+	ir_builder b = {.func = f, .block = wait->block, .before = wait, .at = wait->at};
+	if (last) ir_build(&b, IR_SCHED_BARRIER, 1, &last, 0, NULL, 0);
+}
+
 static void visit(ir_op *o, void *context)
 {
 	ir_op *loop = loop_of(o);
 	if (loop) place_barrier(context, loop, o);
+	if (is_local(o)) hold_in_body(context, o);
 }
 
 bool pass_sched_barrier(pass_context *c, ir_func *f)

@@ -414,12 +414,20 @@ void lower_wgmma_wait(lower *l, ir_op *o)
 	}
 }
 
-/* No number has more than 32 bits set, but the assembler does not know it. */
+/* No number has more than 32 bits set, but the assembler does not know it.  What lanes have of their own is put to the
+ * vote: behind a branch that it believes to be a lane's own it keeps descriptors in registers of each lane. */
 void lower_sched_barrier(lower *l, ir_op *o)
 {
 	static const char *const code = "{\n\t.reg .b32 bits;\n\t.reg .pred never;\n\tpopc.b32 bits, $0;\n\t"
-					"setp.gt.u32 never, bits, 32;\n\t@never nanosleep.u32 0;\n\t}";
-	LLVMValueRef all = lower_arg(l, o, 0).at[0];
-	for (unsigned i = 1; i < o->nargs; i++) all = LLVMBuildXor(l->builder, all, lower_arg(l, o, i).at[0], "");
-	lower_asm(l, code, "r", l->none, 1, &all, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+					"setp.gt.u32 never, bits, 32;\n\t%s@never nanosleep.u32 0;\n\t}";
+	LLVMValueRef all = lower_i32(l, 0);
+	bool lanes = false;
+	for (unsigned i = 0; i < o->nargs; i++) {
+		tile v = lower_arg(l, o, i);
+		lanes |= !ir_is_scalar(ir_arg(o, i));
+		for (uint32_t r = 0; r < v.n; r++)
+			all = LLVMBuildXor(l->builder, all, LLVMBuildBitCast(l->builder, v.at[r], l->i32, ""), "");
+	}
+	const char *vote = lanes ? "vote.sync.any.pred never, never, 0xffffffff;\n\t" : "";
+	lower_asm(l, arena_printf(l->arena, code, vote), "r", l->none, 1, &all, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 }

@@ -1,0 +1,398 @@
+/* Loops in which vector work stands between two products that depend on each other: software-pipelined in two stages.
+ *
+ * In: a mapped function; a product is a wgmma and the wait right behind it.  Out: in loops that fit, an iteration begins
+ * the last one's second product beside its own first one, so that the vector work of this iteration runs while both
+ * multiply.
+ * The one idea: the body is cut in two.  The second stage is what the dependent products make: they, what depends on
+ * them, and what only they take and no product has made (their loads).  Everything else is the first stage.  What
+ * crosses the cut is carried to the next iteration; so the cut lies behind the conversion to the operand's narrow type.
+ *
+ *     for j, acc, m {                           if lo < hi {
+ *       s = q k[j]                                s = q k[lo]; p, a, m = softmax(s); acc = acc * a
+ *       p, a, m = softmax(s, m)         ->        for j from lo + step, p, acc, m {
+ *       acc = p v[j] + acc * a                      s = q k[j]
+ *       yield acc, m                                acc = p v[j - step] + acc
+ *     }                                             p, a, m = softmax(s, m); acc = acc * a
+ *                                                   yield p, acc, m }
+ *                                                 acc = p v[last] + acc }
+ *
+ * What a carried value of the second stage (acc) goes into in the first stage (acc * a) stands behind the product then:
+ * those operations come last.  Where a product that is independent of the vector work stands beside it, there is
+ * something to multiply already, and the loop stays.  So it does where the registers of both stages do not fit. */
+#include "passes/passes.h"
+#include "target/nvptx/mma/wgmma.h"
+
+/* Registers of a thread beside sums and operands: addresses, rows' statistics, what a mask compares. */
+enum { OTHERS = 26 };
+
+typedef struct loop {
+	pass_context *context;
+	ir_func *func;
+	ir_op *op;
+	ir_block *body;
+	uint32_t nvalues;
+	bool *product; /* by value id: it depends on a product of this iteration */
+	bool *second;  /* it is made by the second stage */
+	bool *early;   /* the first products, and what they take */
+	bool *crosses; /* made in the first stage, or an argument, and taken by the second */
+	bool *kept;    /* of a carried value: the first stage yields it, or the second stage takes it as it was */
+} loop;
+
+static bool yields_second(const loop *l, unsigned k)
+{
+	return l->second[ir_arg(l->body->last, k)->id];
+}
+
+/* ---- the two stages ---- */
+
+static void mark_uses(ir_op *o, void *context)
+{
+	bool **marks = context;
+	for (unsigned i = 0; i < o->nargs; i++) marks[1][0] |= marks[0][ir_arg(o, i)->id];
+}
+
+/* An operation, or one in its regions, takes a marked value. */
+static bool takes(const ir_op *o, bool *marked)
+{
+	bool found = false;
+	bool *marks[] = {marked, &found};
+	for (unsigned i = 0; i < o->nargs; i++) found |= marked[ir_arg(o, i)->id];
+	for (unsigned r = 0; r < o->nregions; r++) ir_walk(o->regions[r], mark_uses, marks);
+	return found;
+}
+
+static void mark_results(const ir_op *o, bool *marked)
+{
+	for (unsigned i = 0; i < o->nresults; i++) marked[o->results[i]->id] = true;
+}
+
+/* A factor depends on a product of this iteration; its sum alone may, as a chain of products has it. */
+static bool is_dependent(const loop *l, const ir_op *wgmma)
+{
+	return l->product[ir_arg(wgmma, 0)->id] || l->product[ir_arg(wgmma, 1)->id];
+}
+
+/* False: there are no dependent products, or an independent one besides what they depend on. */
+static bool find_products(loop *l)
+{
+	unsigned first = 0, dependent = 0;
+	for (const ir_op *o = l->body->first; o; o = o->next) {
+		if (o->kind == IR_WGMMA) {
+			bool chained = o->nargs > 2 && l->product[ir_arg(o, 2)->id];
+			const ir_op *wait = ir_only_user(o->results[0]);
+			if (!wait || wait != o->next || wait->kind != IR_WGMMA_WAIT) return false;
+			if (is_dependent(l, o)) {
+				mark_results(o, l->second);
+				dependent++;
+			} else if (!chained)
+				first++;
+		}
+		if (o->kind == IR_WGMMA || takes(o, l->product)) mark_results(o, l->product);
+	}
+	return first == 1 && dependent >= 1;
+}
+
+/* What depends on the second stage's products is of it too; it may have no effect but products. */
+static bool follow_products(loop *l)
+{
+	for (const ir_op *o = l->body->first; o; o = o->next) {
+		if (!takes(o, l->second) || o == l->body->last) continue;
+		bool pure = ir_has(o, IR_PURE) || o->kind == IR_WGMMA || o->kind == IR_WGMMA_WAIT;
+		if (!pure || o->nregions) return false;
+		mark_results(o, l->second);
+	}
+	return true;
+}
+
+static bool only_second_takes(const loop *l, const ir_op *o)
+{
+	bool any = false;
+	for (unsigned i = 0; i < o->nresults; i++)
+		for (const ir_use *u = o->results[i]->uses; u; u = u->next) {
+			const ir_op *user = u->user;
+			if (user->block != l->body || !user->nresults || !l->second[user->results[0]->id]) return false;
+			any = true;
+		}
+	return any;
+}
+
+/* Loads of the second stage's operands, and their indices. */
+static void take_loads(loop *l)
+{
+	for (const ir_op *o = l->body->last->prev; o; o = o->prev) {
+		if (o->nregions || !(ir_has(o, IR_PURE) || o->kind == IR_BULK_LOAD)) continue;
+		if (takes(o, l->product) || !only_second_takes(l, o)) continue;
+		mark_results(o, l->second);
+	}
+}
+
+/* The first products and all that they take; false: something of the second stage, or of an effect, is among it. */
+static bool find_early(loop *l)
+{
+	for (const ir_op *o = l->body->last->prev; o; o = o->prev) {
+		bool early = o->kind == IR_WGMMA && !l->second[o->results[0]->id];
+		for (unsigned i = 0; i < o->nresults; i++) early |= l->early[o->results[i]->id];
+		if (!early) continue;
+		if (o->nregions || !(ir_has(o, IR_PURE) || o->kind == IR_BULK_LOAD || o->kind == IR_WGMMA ||
+					   o->kind == IR_WGMMA_WAIT))
+			return false;
+		mark_results(o, l->early);
+		for (unsigned i = 0; i < o->nargs; i++) {
+			const ir_value *v = ir_arg(o, i);
+			if (l->second[v->id]) return false;
+			if (!v->def && v->block == l->body && v->index && yields_second(l, v->index - 1u)) return false;
+			l->early[v->id] = true;
+		}
+	}
+	return true;
+}
+
+static bool is_second(const loop *l, const ir_op *o)
+{
+	return o->nresults && l->second[o->results[0]->id];
+}
+
+static void find_crossing(loop *l)
+{
+	for (const ir_op *o = l->body->first; o; o = o->next) {
+		if (!is_second(l, o)) continue;
+		for (unsigned i = 0; i < o->nargs; i++) {
+			const ir_value *v = ir_arg(o, i);
+			bool inside = v->def ? v->def->block == l->body : v->block == l->body;
+			if (!inside || l->second[v->id]) continue;
+			bool argument = !v->def && v->index && yields_second(l, v->index - 1u);
+			if (argument)
+				l->kept[v->index - 1u] = true; /* the last product made it: carried as it was */
+			else
+				l->crosses[v->id] = true;
+		}
+	}
+	for (unsigned k = 0; k < l->op->nresults; k++) l->kept[k] |= !yields_second(l, k);
+}
+
+/* ---- registers ---- */
+
+static unsigned registers_of(const ir_value *v)
+{
+	if (!v->layout) return 1;
+	return (layout_registers(v->layout) * ir_element_bytes(v->type) + 3) / 4;
+}
+
+/* While both products run: their sums, and what is carried or comes from outside in registers. */
+static bool fits_registers(const loop *l)
+{
+	unsigned n = 0;
+	for (const ir_op *o = l->body->first; o; o = o->next) {
+		if (o->kind != IR_WGMMA) continue;
+		if (!(o->nargs > 2 && l->product[ir_arg(o, 2)->id] && !is_second(l, o)))
+			n += registers_of(o->results[0]); /* a chain has one sum */
+		for (unsigned i = 0; i < 2; i++) {
+			const ir_value *v = ir_arg(o, i);
+			if (l->crosses[v->id]) n += registers_of(v);
+		}
+	}
+	unsigned most = TARGET_SM_REGISTERS / (32 * l->func->num_warps);
+	if (most > TARGET_THREAD_REGISTERS) most = TARGET_THREAD_REGISTERS;
+	if (l->func->maxnreg && l->func->maxnreg < most) most = l->func->maxnreg;
+	return n + OTHERS <= most;
+}
+
+/* ---- the loop again ---- */
+
+typedef enum stage { FIRST, EARLY, LATE, SECOND } stage;
+
+static bool belongs(const loop *l, const ir_op *o, stage s)
+{
+	bool second = is_second(l, o), early = o->nresults && l->early[o->results[0]->id];
+	/* the wait for a first product stands behind the second ones, if nothing early needs it */
+	switch (s) {
+	case FIRST: return !second;
+	case EARLY: return !second && early;
+	case LATE: return !second && !early;
+	case SECOND: return second;
+	}
+	return false;
+}
+
+static void keep_layouts(const ir_op *from, const ir_op *to)
+{
+	for (unsigned i = 0; i < from->nresults; i++) to->results[i]->layout = from->results[i]->layout;
+}
+
+static void clone(const loop *l, ir_builder *b, stage s, ir_value **map)
+{
+	for (const ir_op *o = l->body->first; o != l->body->last; o = o->next) {
+		if (!belongs(l, o, s)) continue;
+		b->at = o->at;
+		keep_layouts(o, ir_clone(b, o, map));
+	}
+	b->at = l->op->at;
+}
+
+static ir_value *carried_in(const loop *l, ir_op *again, ir_value *start)
+{
+	ir_add_arg(l->func, again, start);
+	ir_value *result = ir_add_result(l->func, again, start->type);
+	ir_value *arg = ir_block_arg(again->regions[0], start->type, NULL);
+	result->layout = arg->layout = start->layout;
+	return arg;
+}
+
+static ir_value **new_map(const loop *l)
+{
+	return ARENA_ARRAY(l->context->arena, ir_value *, l->nvalues);
+}
+
+/* The values that cross, in a fixed order: arguments, then results. */
+static void each_crossing(const loop *l, void (*visit)(const loop *, ir_value *, void *), void *context)
+{
+	for (uint32_t i = 0; i < l->body->nargs; i++)
+		if (l->crosses[l->body->args[i]->id]) visit(l, l->body->args[i], context);
+	for (const ir_op *o = l->body->first; o; o = o->next)
+		for (unsigned i = 0; i < o->nresults; i++)
+			if (l->crosses[o->results[i]->id]) visit(l, o->results[i], context);
+}
+
+typedef struct rebuilt {
+	ir_op *loop;
+	ir_value **before, **inside, **now,
+		**behind; /* maps: of the first iteration, of the last one's second stage and of
+							 this one's first, of what is behind */
+	unsigned results;
+} rebuilt;
+
+static void carry_crossing(const loop *l, ir_value *v, void *context)
+{
+	rebuilt *r = context;
+	r->inside[v->id] = carried_in(l, r->loop, ir_mapped(r->before, v));
+	r->behind[v->id] = r->loop->results[r->loop->nresults - 1u];
+}
+
+static void yield_crossing(const loop *l, ir_value *v, void *context)
+{
+	rebuilt *r = context;
+	ir_add_arg(l->func, r->loop->regions[0]->last, ir_mapped(r->now, v));
+}
+
+/* Where the loop goes on behind its first iteration: lo + step, or where that is too large a number, at its end. */
+static ir_value *second_iteration(const loop *l, ir_builder *b)
+{
+	ir_value *lo = ir_arg(l->op, 0), *hi = ir_arg(l->op, 1), *step = ir_arg(l->op, 2), *wide[3];
+	for (unsigned i = 0; i < 3; i++) {
+		ir_value *v = ir_arg(l->op, i);
+		wide[i] = ir_build1(b, IR_CONVERT, ir_scalar_type(SCALAR_I64), 1, &v);
+	}
+	ir_value *exists = ir_binary(b, IR_LT, ir_binary(b, IR_ADD, wide[0], wide[2]), wide[1]);
+	ir_value *args[] = {exists, ir_binary(b, IR_ADD, lo, step), hi};
+	return ir_build1(b, IR_SELECT, lo->type, 3, args);
+}
+
+/* Fills the side where there is an iteration; `out`: what the loop gave. */
+static void fill(const loop *l, ir_op *guard, ir_value **out)
+{
+	rebuilt r = {.before = new_map(l), .inside = new_map(l), .now = new_map(l), .behind = new_map(l)};
+	ir_value *counter = l->body->args[0], *lo = ir_arg(l->op, 0), *step = ir_arg(l->op, 2);
+	ir_builder b = {.func = l->func, .block = guard->regions[0], .at = l->op->at};
+	unsigned n = l->op->nresults;
+	r.before[counter->id] = lo;
+	for (unsigned k = 0; k < n; k++) r.before[l->body->args[1 + k]->id] = ir_arg(l->op, 3 + k);
+	clone(l, &b, FIRST, r.before);
+
+	ir_value *args[] = {second_iteration(l, &b), ir_arg(l->op, 1), step};
+	r.loop = ir_build(&b, IR_FOR, 3, args, 0, NULL, 1);
+	ir_copy_attributes(r.loop, l->op);
+	r.now[counter->id] = ir_block_arg(r.loop->regions[0], counter->type, counter->name);
+	for (unsigned k = 0; k < n; k++) {
+		const ir_value *v = l->body->args[1 + k];
+		if (!l->kept[k]) continue;
+		bool second = yields_second(l, k);
+		ir_value *start = second ? ir_arg(l->op, 3 + k) : ir_mapped(r.before, ir_arg(l->body->last, k));
+		r.now[v->id] = r.inside[v->id] = carried_in(l, r.loop, start);
+		r.behind[v->id] = r.loop->results[r.loop->nresults - 1u];
+	}
+	each_crossing(l, carry_crossing, &r);
+
+	ir_builder in = {.func = l->func, .block = r.loop->regions[0], .at = l->op->at};
+	clone(l, &in, EARLY, r.now);
+	clone(l, &in, SECOND, r.inside);
+	for (unsigned k = 0; k < n; k++)
+		if (yields_second(l, k))
+			r.now[l->body->args[1 + k]->id] = ir_mapped(r.inside, ir_arg(l->body->last, k));
+	clone(l, &in, LATE, r.now);
+	ir_yield(&in, 0, NULL);
+	for (unsigned k = 0; k < n; k++) {
+		ir_value *v = ir_arg(l->body->last, k);
+		if (l->kept[k])
+			ir_add_arg(l->func, in.block->last, ir_mapped(yields_second(l, k) ? r.inside : r.now, v));
+	}
+	each_crossing(l, yield_crossing, &r);
+
+	clone(l, &b, SECOND, r.behind);
+	unsigned at = 0;
+	for (unsigned k = 0; k < n; k++) {
+		ir_value *v = ir_arg(l->body->last, k);
+		out[k] = yields_second(l, k) ? ir_mapped(r.behind, v) : r.loop->results[at];
+		at += l->kept[k];
+	}
+}
+
+static void rebuild(const loop *l)
+{
+	unsigned n = l->op->nresults;
+	ir_value **out = ARENA_ARRAY(l->context->arena, ir_value *, n + 1u);
+	ir_builder b = {.func = l->func, .block = l->op->block, .before = l->op, .at = l->op->at};
+	ir_value *any = ir_binary(&b, IR_LT, ir_arg(l->op, 0), ir_arg(l->op, 1));
+	ir_type *types = ARENA_ARRAY(l->context->arena, ir_type, n + 1u);
+	for (unsigned k = 0; k < n; k++) types[k] = l->op->results[k]->type;
+	ir_op *guard = ir_build(&b, IR_IF, 1, &any, n, types, 2);
+	fill(l, guard, out);
+	ir_builder side = {.func = l->func, .block = guard->regions[0], .at = l->op->at};
+	ir_yield(&side, n, out);
+	side.block = guard->regions[1];
+	for (unsigned k = 0; k < n; k++) out[k] = ir_arg(l->op, 3 + k);
+	ir_yield(&side, n, out);
+	keep_layouts(l->op, guard);
+	for (unsigned k = 0; k < n; k++) {
+		guard->results[k]->name = l->op->results[k]->name;
+		ir_replace(l->op->results[k], guard->results[k]);
+	}
+	ir_erase(l->op);
+}
+
+static bool counts_upwards(const ir_op *o)
+{
+	int64_t step;
+	return ir_arg(o, 0)->type.elem == SCALAR_I32 && ir_is_const_int(ir_arg(o, 2), &step) && step > 0;
+}
+
+static void try_loop(pass_context *c, ir_func *f, ir_op *o)
+{
+	uint32_t n = f->nvalues;
+	loop l = {.context = c, .func = f, .op = o, .body = o->regions[0], .nvalues = n};
+	if (!counts_upwards(o)) return;
+	l.product = ARENA_ARRAY(c->arena, bool, n);
+	l.second = ARENA_ARRAY(c->arena, bool, n);
+	l.early = ARENA_ARRAY(c->arena, bool, n);
+	l.crosses = ARENA_ARRAY(c->arena, bool, n);
+	l.kept = ARENA_ARRAY(c->arena, bool, o->nresults + 1u);
+	if (!find_products(&l) || !follow_products(&l)) return;
+	take_loads(&l);
+	if (!find_early(&l)) return;
+	find_crossing(&l);
+	if (fits_registers(&l)) rebuild(&l);
+}
+
+static void find_loops(pass_context *c, ir_func *f, ir_block *b)
+{
+	for (ir_op *o = b->first, *next; o; o = next) {
+		next = o->next;
+		for (unsigned r = 0; r < o->nregions; r++) find_loops(c, f, o->regions[r]);
+		if (o->kind == IR_FOR) try_loop(c, f, o);
+	}
+}
+
+bool pass_pipeline_mma(pass_context *c, ir_func *f)
+{
+	find_loops(c, f, f->body);
+	return true;
+}
