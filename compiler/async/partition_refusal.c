@@ -1,11 +1,10 @@
-/* Whether a producer warp can make a loop's copies.
+/* Whether a producer warp can make a loop's copies, or a load's.
  *
- * In: a loop whose loads are known.  Out: null, or half a sentence that says why not.  The one idea: a producer is one
+ * In: a loop whose loads are known, or a load.  Out: null, or half a sentence that says why not.  The one idea: a producer is one
  * thread without tiles, so what it copies, and how often, must come of scalars and arithmetic alone. */
 #include "pipeline.h"
 
 typedef struct needs {
-	pipeline *p;
 	bool *seen; /* by value id */
 	const char *why;
 } needs;
@@ -73,10 +72,18 @@ const char *pipeline_refuses_partitions(pipeline *p)
 	if (!multiplies(p)) return "no wgmma is in the loop";
 	if (!ir_loop_around(p->loop) && !falls_out_of_step(p) && f->num_ctas == 1)
 		return "no loop is around this one, and nothing to compute between products";
-	needs n = {.p = p, .seen = ARENA_ARRAY(p->context->arena, bool, f->nvalues)};
+	needs n = {.seen = ARENA_ARRAY(p->context->arena, bool, f->nvalues)};
 	need_control(&n, p->loop);
 	need_parents(&n, p->loop);
 	for (unsigned i = 0; i < p->nloads; i++)
 		for (unsigned k = 1; k < p->loads[i].load->nargs; k++) need(&n, ir_arg(p->loads[i].load, k));
+	return n.why;
+}
+
+const char *partition_refusal(const pass_context *c, const ir_func *f, const ir_op *load)
+{
+	needs n = {.seen = ARENA_ARRAY(c->arena, bool, f->nvalues)};
+	need_parents(&n, load);
+	for (unsigned k = 1; k < load->nargs; k++) need(&n, ir_arg(load, k));
 	return n.why;
 }

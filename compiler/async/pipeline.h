@@ -115,6 +115,8 @@ void pipeline_build_multicast(pipeline *, ir_builder *);
 /* ---- partition_refusal.c ---- */
 /* Why a producer cannot make the loop's copies, in half a sentence; null: it can. */
 const char *pipeline_refuses_partitions(pipeline *);
+/* The same of one load, wherever it stands. */
+const char *partition_refusal(const pass_context *, const ir_func *, const ir_op *load);
 
 /* ---- partitions.c ---- */
 void pipeline_partition(pipeline *);

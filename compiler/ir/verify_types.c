@@ -473,7 +473,7 @@ static bool rule_multibuffer(const ir_op *o, text *why)
 		return ir_verify_fail(why, "swizzle=%u", swizzle);
 	if (swizzle && (t.rank != 2 || fast > 1 || t.dim[fast] * scalar_bytes(t.elem) < swizzle))
 		return ir_verify_fail(why, "swizzle=%u of %s", swizzle, name(why, t));
-	return ir_get_stages(o) >= 2 || ir_verify_fail(why, "stages=%u", ir_get_stages(o));
+	return ir_get_stages(o) >= 1 || ir_verify_fail(why, "stages=%u", ir_get_stages(o));
 }
 
 static bool barriers_and_slot(const ir_op *o, unsigned at, text *why)

@@ -1,0 +1,522 @@
+/* Channels: loads of products' operands, anywhere in the program, become copies that a producer makes ahead.
+ *
+ * In: a mapped function in which products stand where they are begun and their waits where they are needed.  Out: where
+ * it fits, each load by a tensor map is taken apart into operations in an order in which one thread could do all of
+ * them; what is the producer's has its partition, and specialise_warps.c gives each half to its warps:
+ *
+ *     %x = bulk_load ..                         mbarrier_wait empty[slot], the other parity     {producer}
+ *     ..                                        mbarrier_expect full[slot]; bulk_copy ..        {producer}
+ *     %p = wgmma %q, %x              ->         ..
+ *     %s = wgmma_wait %p                        mbarrier_wait full[slot], parity
+ *                                               %p = wgmma %q, r[slot]
+ *                                               %s = wgmma_wait %p
+ *                                               mbarrier_arrive empty[slot]
+ *
+ * The one idea: a *channel* is a multibuffer with its barriers, and its cursor, slot and parity, is a variable that
+ * each load advances: it goes through branches and loops as any variable does (thread_block).  So a load in front of a
+ * loop, one in it and one behind it may share a channel, and loads that are read at different times have different
+ * ones.  A slot is released behind the wait that says that its last reader is done, wherever that stands.
+ *
+ * No deadlock: a load of a channel begins, in program order, behind the release of the one before, or has a channel of
+ * its own (nesting_of); so what the producer waits for needs only copies that it has begun before.
+ *
+ * Loops in which only products see their sums are pipeline.c's: they release a slot an iteration later. */
+#include "bulk.h"
+#include "passes/passes.h"
+#include "pipeline.h"
+#include "scratch.h"
+#include "target/nvptx/mma/wgmma.h"
+
+enum { MOST_SITES = 32, MOST_STAGES = 8, SLACK = 8 * 1024 };
+
+/* A load that goes by a channel. */
+typedef struct site {
+	ir_op *load;
+	consumer by[MOST_PRODUCTS]; /* products that read the slot; none: the tile is read as it lies */
+	unsigned nby;
+	const ir_op *first_use; /* in the load's block */
+	ir_op *last_use;        /* there: behind it nobody reads the slot any more */
+	unsigned nesting;       /* loads of the same map whose tile lives while this one is made */
+	unsigned channel;
+} site;
+
+typedef struct channel {
+	const site *like; /* its first load */
+	unsigned stages;
+	uint32_t bytes; /* of a slot */
+	uint32_t expected;
+	bool loops;   /* slots are filled again */
+	bool spanned; /* its tile lives round a loop: one or two are enough */
+	ir_value *multibuffer, *full, *empty; /* empty null: each slot is filled once */
+} channel;
+
+typedef struct cursor {
+	ir_value *slot, *parity;
+} cursor;
+
+typedef struct channels {
+	pass_context *context;
+	ir_func *func;
+	site sites[MOST_SITES];
+	unsigned nsites;
+	channel at[MOST_SITES];
+	unsigned n;
+} channels;
+
+/* ---- who reads a load's tile ---- */
+
+/* The operation itself, or the one around it, that stands in the block; null: it stands elsewhere. */
+static ir_op *in_block(const ir_block *b, ir_op *o)
+{
+	while (o && o->block != b) o = o->block->parent;
+	return o;
+}
+
+static bool precedes(const ir_op *a, const ir_op *b)
+{
+	for (; a; a = a->next)
+		if (a == b) return true;
+	return false;
+}
+
+static bool add_reader(site *s, ir_op *o, const ir_value *tile, unsigned arg, bool transposed)
+{
+	if (s->nby == MOST_PRODUCTS) return false;
+	s->by[s->nby++] = (consumer){.op = o, .tile = tile, .arg = arg, .transposed = transposed};
+	return true;
+}
+
+/* Products that take the tile, through permutations and conversions to a factor in registers.  False: others do. */
+static bool find_readers(site *s, const ir_value *v, bool transposed)
+{
+	for (const ir_use *u = v->uses; u; u = u->next) {
+		ir_op *o = u->user;
+		if (o->kind == IR_PERMUTE) {
+			bool swaps = ir_unpack(ir_get_order(o), 0) == 1;
+			if (!find_readers(s, o->results[0], transposed ^ swaps)) return false;
+		} else if (o->kind == IR_CONVERT_LAYOUT) {
+			for (const ir_use *w = o->results[0]->uses; w; w = w->next)
+				if (w->user->kind != IR_WGMMA || w->user->args[0] != w) return false;
+			if (!find_readers(s, o->results[0], transposed)) return false;
+		} else if (o->kind == IR_WGMMA && (o->args[0] == u || o->args[1] == u)) {
+			if (!add_reader(s, o, v, o->args[1] == u, transposed)) return false;
+		} else
+			return false;
+	}
+	return s->nby != 0;
+}
+
+/* Both factors of a product may not be the tile, and each has to read what the copy writes. */
+static bool can_read(const channels *c, const site *s)
+{
+	ir_type t = s->load->results[0]->type;
+	bulk_shape shape;
+	if (!bulk_shape_of(t, &shape) || t.rank != 2) return false;
+	if (t.elem == SCALAR_F32 && !bulk_rounds(s->load)) return false;
+	for (unsigned i = 0; i < s->nby; i++) {
+		const consumer *r = &s->by[i];
+		wgmma_shape sum;
+		wgmma_tile tile;
+		if (ir_arg(r->op, 1 - r->arg) == r->tile) return false;
+		if (!wgmma_shape_of(r->op->results[0]->type, c->func->num_warps, &sum)) return false;
+		unsigned k = (r->arg ? 0 : 1) ^ r->transposed;
+		if (!wgmma_tile_make(t, 1, k, r->arg ? sum.n : 64, &tile) || tile.swizzle != shape.swizzle) return false;
+	}
+	return true;
+}
+
+/* ---- until when ---- */
+
+/* Behind it the product has been done; null: it may run on behind its block. */
+static ir_op *wait_that_covers(const ir_op *product)
+{
+	unsigned since = 0;
+	for (ir_op *o = product->next; o; o = o->next) {
+		if (o->kind == IR_WGMMA_WAIT && ir_get_pending(o) <= since) return o;
+		since += o->kind == IR_WGMMA;
+	}
+	return NULL;
+}
+
+/* From the first use to the last; a tile that is read as it lies has been read where it is. */
+static bool find_life(site *s)
+{
+	const ir_block *b = s->load->block;
+	for (unsigned i = 0; i < s->nby; i++) {
+		ir_op *first = in_block(b, s->by[i].op), *wait = wait_that_covers(s->by[i].op);
+		ir_op *last = wait ? in_block(b, wait) : NULL;
+		if (!first || !last) return false;
+		if (!s->first_use || precedes(first, s->first_use)) s->first_use = first;
+		if (!s->last_use || precedes(s->last_use, last)) s->last_use = last;
+	}
+	return true;
+}
+
+/* Loads of the same map in whose life this one is made. */
+static unsigned nesting_of(const channels *c, const site *s)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < c->nsites; i++) {
+		const site *other = &c->sites[i];
+		if (other == s || ir_arg(other->load, 0) != ir_arg(s->load, 0)) continue;
+		const ir_op *here = in_block(other->load->block, s->load);
+		if (!here || here == other->load || !precedes(other->load, here) || !other->last_use) continue;
+		n += precedes(here, other->last_use);
+	}
+	return n;
+}
+
+/* ---- which loads ---- */
+
+static bool is_seen(const ir_op *wait)
+{
+	for (const ir_use *u = wait->results[0]->uses; u; u = u->next)
+		if (u->user->kind != IR_WGMMA && u->user->kind != IR_YIELD) return true;
+	return false;
+}
+
+static void find_work(ir_op *o, void *context)
+{
+	bool *found = context;
+	if (o->kind == IR_WGMMA_WAIT && o->nargs && ir_loop_around(o)) *found |= is_seen(o);
+}
+
+/* A loop computes with its products' sums. */
+static bool works_beside_products(const ir_func *f)
+{
+	bool found = false;
+	ir_walk(f->body, find_work, &found);
+	return found;
+}
+
+static void find_site(ir_op *o, void *context)
+{
+	channels *c = context;
+	site s = {.load = o};
+	if (o->kind != IR_BULK_LOAD || c->nsites == MOST_SITES || ir_get_shares(o) > 1) return;
+	if (partition_refusal(c->context, c->func, o)) return;
+	if (!find_readers(&s, o->results[0], false) || !can_read(c, &s) || !find_life(&s)) return;
+	c->sites[c->nsites++] = s;
+}
+
+static const char *refusal(const channels *c)
+{
+	const ir_func *f = c->func;
+	if (!target_can(c->context->target, TARGET_SETMAXNREG)) return "only sm_90a hands registers over";
+	if (f->num_warps != 4 && f->num_warps != 8) return "it goes with 4 or 8 warps";
+	if (f->maxnreg) return "maxnreg is given";
+	if (f->num_ctas > 1) return "programs of a cluster are in step";
+	return NULL;
+}
+
+/* ---- which channels, and how many slots ---- */
+
+static bool spans_loop(const site *s)
+{
+	for (const ir_op *o = s->load; o && o != s->last_use; o = o->next)
+		if (ir_is_loop(o)) return true;
+	return s->last_use && (ir_is_loop(s->last_use) || s->last_use->nregions);
+}
+
+static void find_channels(channels *c)
+{
+	for (unsigned i = 0; i < c->nsites; i++) {
+		site *s = &c->sites[i];
+		ir_type t = s->load->results[0]->type;
+		unsigned k = 0;
+		while (k < c->n && !(ir_arg(c->at[k].like->load, 0) == ir_arg(s->load, 0) &&
+					   c->at[k].like->nesting == s->nesting))
+			k++;
+		s->channel = k;
+		if (k == c->n) {
+			uint32_t bytes = (uint32_t)ir_elements(t) * ir_element_bytes(t);
+			c->at[c->n++] = (channel){.like = s,
+				.expected = bytes,
+				.bytes = (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN};
+		}
+		c->at[k].loops |= ir_loop_around(s->load) != NULL;
+		c->at[k].spanned |= spans_loop(s);
+	}
+}
+
+typedef struct rest {
+	const channels *c;
+	uint32_t most;
+	unsigned several;
+} rest;
+
+/* Scratch of what stays: factors in channels need none, nor do the conversions that bring them to registers. */
+static void add_scratch(ir_op *o, void *context)
+{
+	rest *r = context;
+	uint32_t bytes = scratch_bytes(r->c->func, o), taken = 0;
+	for (unsigned i = 0; i < r->c->nsites; i++) {
+		const site *s = &r->c->sites[i];
+		if (s->load == o) bytes = 0;
+		for (unsigned k = 0; k < s->nby; k++) {
+			if (s->by[k].op == o) taken += r->c->at[s->channel].bytes;
+			if (s->by[k].tile->def == o) bytes = 0;
+		}
+	}
+	bytes = bytes > taken ? bytes - taken : 0;
+	if (bytes > r->most) r->most = bytes;
+	r->several += bytes > 0;
+}
+
+static unsigned wanted_stages(const channels *c, const channel *ch)
+{
+	const ir_op *loop = ir_loop_around(ch->like->load);
+	unsigned n = c->func->num_stages;
+	for (unsigned i = 0; i < c->nsites; i++) {
+		const site *s = &c->sites[i];
+		loop = ir_loop_around(s->load);
+		if (&c->at[s->channel] == ch && loop && loop->kind == IR_FOR && ir_get_num_stages(loop))
+			n = ir_get_num_stages(loop);
+	}
+	if (!ch->loops) return 1;
+	if (n > MOST_STAGES) n = MOST_STAGES;
+	return n < 2 ? 2 : ch->spanned ? 2 : n;
+}
+
+/* Takes slots away where they are most, of a tile that lives round a loop the second one first; false: two each do not
+ * fit. */
+static bool choose_stages(channels *c)
+{
+	rest r = {.c = c};
+	ir_walk(c->func->body, add_scratch, &r);
+	uint32_t most = c->context->target->shared_bytes;
+	if (c->func->max_shared < most) most = c->func->max_shared;
+	uint64_t bytes = r.most + (r.several > 1 ? SLACK : 0) + BULK_ALIGN;
+	for (unsigned i = 0; i < c->n; i++) {
+		c->at[i].stages = wanted_stages(c, &c->at[i]);
+		bytes += (uint64_t)c->at[i].stages * c->at[i].bytes + 2 * MOST_STAGES * 8;
+	}
+	while (bytes > most) {
+		channel *least = NULL;
+		for (unsigned i = 0; i < c->n; i++) {
+			channel *ch = &c->at[i];
+			if (ch->stages <= (ch->spanned || !ch->loops ? 1u : 2u)) continue;
+			if (!least || (ch->spanned && !least->spanned) ||
+				(ch->spanned == least->spanned && ch->stages > least->stages))
+				least = ch;
+		}
+		if (!least) return false;
+		least->stages--;
+		bytes -= least->bytes;
+	}
+	return true;
+}
+
+/* ---- what a load becomes ---- */
+
+static void make_channel(channels *c, channel *ch, ir_builder *b)
+{
+	const ir_op *load = ch->like->load;
+	const ir_value *tile = load->results[0];
+	bulk_shape shape;
+	bulk_shape_of(tile->type, &shape);
+	b->at = load->at;
+	ch->multibuffer = ir_build1(b, IR_MULTIBUFFER, tile->type, 0, NULL);
+	ch->multibuffer->layout = tile->layout;
+	ir_set_stages(ch->multibuffer->def, ch->stages);
+	ir_set_swizzle(ch->multibuffer->def, shape.swizzle);
+	ir_set_fast(ch->multibuffer->def, tile->type.rank - 1u);
+	for (unsigned i = 0; i < 2; i++) {
+		if (i && !ch->loops) break;
+		ir_value *v = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
+		ir_set_count(v->def, ch->stages);
+		ir_set_arrivals(v->def, i ? c->func->num_warps : 1);
+		*(i ? &ch->empty : &ch->full) = v;
+	}
+	for (uint32_t i = 0; i < c->context->windows.n; i++)
+		if (c->context->windows.at[i].op == load) c->context->windows.at[i].op = ch->multibuffer->def;
+}
+
+static ir_op *producers(ir_op *o)
+{
+	ir_set_partition(o, IR_PARTITION_PRODUCER);
+	return o;
+}
+
+static void build_copy(const channel *ch, ir_builder *b, const ir_op *load, cursor at)
+{
+	ir_value *args[5 + IR_MAX_RANK] = {ch->multibuffer, at.slot, ch->full};
+	unsigned n = 3;
+	if (ch->empty) {
+		ir_value *other = ir_binary(b, IR_XOR, at.parity, ir_constant_int(b, SCALAR_I32, 1));
+		ir_value *free[] = {ch->empty, at.slot, other};
+		producers(ir_build(b, IR_MBARRIER_WAIT, 3, free, 0, NULL, 0));
+	}
+	ir_value *come[] = {ch->full, at.slot};
+	ir_set_bytes(producers(ir_build(b, IR_MBARRIER_EXPECT, 2, come, 0, NULL, 0)), ch->expected);
+	for (unsigned k = 0; k < load->nargs; k++) args[n++] = ir_arg(load, k);
+	ir_set_shares(producers(ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0)), ir_get_shares(load));
+}
+
+static cursor advance(const channel *ch, ir_builder *b, cursor at)
+{
+	ir_value *one = ir_constant_int(b, SCALAR_I32, 1), *flipped = ir_binary(b, IR_XOR, at.parity, one);
+	if (!ch->loops) return at;
+	if (ch->stages == 1) return (cursor){at.slot, flipped};
+	ir_value *last = ir_binary(b, IR_EQ, at.slot, ir_constant_int(b, SCALAR_I32, ch->stages - 1));
+	ir_value *slot[] = {last, ir_constant_int(b, SCALAR_I32, 0), ir_binary(b, IR_ADD, at.slot, one)};
+	ir_value *parity[] = {last, flipped, at.parity};
+	return (cursor){ir_build1(b, IR_SELECT, one->type, 3, slot), ir_build1(b, IR_SELECT, one->type, 3, parity)};
+}
+
+/* The product again, with the multibuffer and its slot in place of the tile. */
+static void read_from(channels *c, const channel *ch, const consumer *r, ir_value *slot)
+{
+	ir_op *old = r->op;
+	ir_builder b = {.func = c->func, .block = old->block, .before = old, .at = old->at};
+	ir_value *args[8];
+	wgmma_plan plan;
+	unsigned n = 0;
+	wgmma_parts(old, &plan);
+	for (unsigned i = 0; i < old->nargs; i++) {
+		bool this = i == plan.operand[r->arg].arg;
+		args[n++] = this ? ch->multibuffer : ir_arg(old, i);
+		if (this) args[n++] = slot;
+	}
+	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
+	result->layout = old->results[0]->layout;
+	unsigned transposed = r->transposed ? r->arg ? WGMMA_TRANSPOSED_B : WGMMA_TRANSPOSED_A : 0;
+	ir_set_transposed(result->def, ir_get_transposed(old) | transposed);
+	ir_replace(old->results[0], result);
+	ir_erase(old);
+	for (unsigned i = 0; i < c->nsites; i++) {
+		site *s = &c->sites[i];
+		if (s->first_use == old) s->first_use = result->def;
+		for (unsigned k = 0; k < s->nby; k++)
+			if (s->by[k].op == old) s->by[k].op = result->def;
+	}
+}
+
+static void erase_unused(ir_op *o)
+{
+	for (const ir_use *u = o->results[0]->uses, *next; u; u = next) {
+		next = u->next;
+		erase_unused(u->user);
+	}
+	if (!o->results[0]->uses) ir_erase(o);
+}
+
+static cursor open_site(channels *c, site *s, cursor at)
+{
+	const channel *ch = &c->at[s->channel];
+	ir_block *block = s->load->block;
+	ir_builder b = {.func = c->func, .block = block, .before = s->load, .at = s->load->at};
+	build_copy(ch, &b, s->load, at);
+	cursor next = advance(ch, &b, at);
+	b.before = (ir_op *)s->first_use;
+	ir_value *come[] = {ch->full, at.slot, at.parity};
+	ir_build(&b, IR_MBARRIER_WAIT, 3, come, 0, NULL, 0);
+	for (unsigned k = 0; k < s->nby; k++) read_from(c, ch, &s->by[k], at.slot);
+	b.before = s->last_use->next;
+	ir_value *left[] = {ch->empty, at.slot};
+	if (ch->empty) ir_build(&b, IR_MBARRIER_ARRIVE, 2, left, 0, NULL, 0);
+	return next;
+}
+
+/* ---- the cursor's way ---- */
+
+static site *site_of(channels *c, const channel *ch, const ir_op *load)
+{
+	for (unsigned i = 0; i < c->nsites; i++)
+		if (c->sites[i].load == load && &c->at[c->sites[i].channel] == ch) return &c->sites[i];
+	return NULL;
+}
+
+static bool holds_site(channels *c, const channel *ch, const ir_op *o)
+{
+	for (unsigned i = 0; i < c->nsites; i++)
+		if (&c->at[c->sites[i].channel] == ch && c->sites[i].load != o && ir_encloses(o, c->sites[i].load))
+			return true;
+	return false;
+}
+
+static cursor as_arguments(ir_block *b)
+{
+	ir_type t = ir_scalar_type(SCALAR_I32);
+	ir_value *slot = ir_block_arg(b, t, NULL);
+	return (cursor){slot, ir_block_arg(b, t, NULL)};
+}
+
+static void pass_on(const channels *c, ir_op *o, cursor at)
+{
+	ir_add_arg(c->func, o, at.slot);
+	ir_add_arg(c->func, o, at.parity);
+}
+
+static cursor as_results(const channels *c, ir_op *o)
+{
+	ir_value *slot = ir_add_result(c->func, o, ir_scalar_type(SCALAR_I32));
+	return (cursor){slot, ir_add_result(c->func, o, ir_scalar_type(SCALAR_I32))};
+}
+
+static cursor thread_block(channels *c, const channel *ch, ir_block *b, cursor at);
+
+/* The cursor through the regions of an if or a loop, as they run. */
+static cursor thread_regions(channels *c, const channel *ch, ir_op *o, cursor at)
+{
+	if (o->kind == IR_IF) {
+		for (unsigned r = 0; r < 2; r++) {
+			cursor end = thread_block(c, ch, o->regions[r], at);
+			pass_on(c, o->regions[r]->last, end);
+		}
+		return as_results(c, o);
+	}
+	pass_on(c, o, at);
+	for (unsigned r = 0; r < o->nregions; r++) {
+		cursor end = thread_block(c, ch, o->regions[r], as_arguments(o->regions[r]));
+		pass_on(c, o->regions[r]->last, end);
+	}
+	return as_results(c, o);
+}
+
+static cursor thread_block(channels *c, const channel *ch, ir_block *b, cursor at)
+{
+	for (ir_op *o = b->first, *next; o; o = next) {
+		next = o->next;
+		site *s = o->kind == IR_BULK_LOAD ? site_of(c, ch, o) : NULL;
+		if (s)
+			at = open_site(c, s, at);
+		else if (o->nregions && holds_site(c, ch, o))
+			at = thread_regions(c, ch, o, at);
+	}
+	return at;
+}
+
+static ir_op *first_of(const channels *c)
+{
+	ir_op *first = NULL;
+	for (unsigned i = 0; i < c->nsites; i++) {
+		ir_op *o = in_block(c->func->body, c->sites[i].load);
+		if (!first || precedes(o, first)) first = o;
+	}
+	return first;
+}
+
+bool pass_channels(pass_context *context, ir_func *f)
+{
+	channels *c = ARENA_NEW(context->arena, channels);
+	*c = (channels){.context = context, .func = f};
+	if (refusal(c) || !works_beside_products(f)) return true;
+	ir_walk(f->body, find_site, c);
+	bool loops = false;
+	for (unsigned i = 0; i < c->nsites; i++) {
+		c->sites[i].nesting = nesting_of(c, &c->sites[i]);
+		loops |= ir_loop_around(c->sites[i].load) != NULL;
+	}
+	if (!loops) return true;
+	find_channels(c);
+	if (!choose_stages(c)) return true;
+	ir_builder head = {.func = f, .block = f->body, .before = first_of(c), .at = f->at};
+	for (unsigned i = 0; i < c->n; i++) make_channel(c, &c->at[i], &head);
+	for (unsigned i = 0; i < c->n; i++) {
+		ir_value *zero = ir_constant_int(&head, SCALAR_I32, 0);
+		thread_block(c, &c->at[i], f->body, (cursor){zero, zero});
+	}
+	for (unsigned i = 0; i < c->nsites; i++) erase_unused(c->sites[i].load);
+	return true;
+}
