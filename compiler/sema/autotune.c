@@ -4,16 +4,31 @@
  *       restore x scratch y tolerance 0.01                                                       (all on one line)
  *
  * The configurations that this makes follow, a line each (configurations.c).
- * The line is for tuners; a compile with the bindings at hand uses them and nothing of this block. */
+ * The line is for tuners; a compile with the bindings at hand uses them and nothing of this block.  A const name among
+ * the keys is what a define gives, or the default: libblk looks for it among the arguments, finds none, and tells
+ * records apart by their defines. */
 #include "internal.h"
 
 #include <string.h>
 
+static const ast *find_key(const ast *block, const char *name)
+{
+	const ast *key = block->nkids ? block->kids[0] : NULL;
+	for (uint32_t i = 0; key && i < key->nkids; i++)
+		if (key->kids[i] && key->kids[i]->text && strcmp(key->kids[i]->text, name) == 0) return key->kids[i];
+	return NULL;
+}
+
 /* Names that an axis or a configuration may bind: const parameters and options. */
-static bool check_tunable(sema_program *p, const ast *kernel, const char *name, span at)
+static bool check_tunable(sema_program *p, const ast *kernel, const ast *block, const char *name, span at)
 {
 	if (!name) return false;
-	const ast *k = find_parameter(kernel, name);
+	const ast *k = find_parameter(kernel, name), *key = find_key(block, name);
+	if (key && k && k->flag) {
+		diag *e = diag_error(p->diags, 612, at, "'%s' is a key and cannot be tuned", name);
+		diag_add_label(p->diags, e, key->at, "whoever launches says what it is");
+		return false;
+	}
 	if ((k && k->flag) || (!k && kernel_option_find(name))) return true;
 	diag *d = diag_error(p->diags, 612, at,
 		k ? "'%s' is a run-time parameter and cannot be tuned"
@@ -30,14 +45,19 @@ static bool check_tunable(sema_program *p, const ast *kernel, const char *name, 
 	return false;
 }
 
-static void check_runtime(sema_program *p, const ast *kernel, const ast *n, bool pointer)
+static void check_key(sema_program *p, const ast *kernel, const ast *n)
+{
+	if (n && n->text && !find_parameter(kernel, n->text))
+		diag_error(p->diags, 613, n->at, "'%s' is not a parameter of the kernel", n->text);
+}
+
+static void check_pointer(sema_program *p, const ast *kernel, const ast *n)
 {
 	if (!n || !n->text) return;
 	const ast *k = find_parameter(kernel, n->text);
-	const char *what = pointer ? "a pointer parameter" : "a run-time parameter";
 	bool is_pointer = k && k->nkids && k->kids[0] && k->kids[0]->kind == AST_POINTER;
-	if (k && !k->flag && (!pointer || is_pointer)) return;
-	diag_error(p->diags, 613, n->at, "'%s' is not %s of the kernel", n->text, what);
+	if (is_pointer && !k->flag) return;
+	diag_error(p->diags, 613, n->at, "'%s' is not a pointer parameter of the kernel", n->text);
 }
 
 static void check_twice(sema_program *p, name_table *seen, const ast *n)
@@ -50,13 +70,13 @@ static void check_twice(sema_program *p, name_table *seen, const ast *n)
 	if (n->text) name_table_set(p->arena, seen, n->text, (void *)n);
 }
 
-static void check_item(
-	sema_program *p, const ast *kernel, const ast *n, name_table *axes, uint64_t *product, uint64_t *configs)
+static void check_item(sema_program *p, const ast *kernel, const ast *block, const ast *n, name_table *axes,
+	uint64_t *product, uint64_t *configs)
 {
 	name_table seen = {0};
 	switch (n->kind) {
 	case AST_AXIS:
-		check_tunable(p, kernel, n->text, mark_of(n));
+		check_tunable(p, kernel, block, n->text, mark_of(n));
 		check_twice(p, axes, n);
 		*product = (*product ? *product : 1) * (n->nkids ? n->nkids : 1);
 		if (*product > SEMA_MAX_CONFIGS) *product = SEMA_MAX_CONFIGS + 1;
@@ -67,14 +87,14 @@ static void check_item(
 			if (!n->kids[i]) continue;
 			if (!n->kids[i]->text)
 				diag_error(p->diags, 612, n->kids[i]->at, "a configuration names its values: BM = 128");
-			else if (check_tunable(p, kernel, n->kids[i]->text, mark_of(n->kids[i])))
+			else if (check_tunable(p, kernel, block, n->kids[i]->text, mark_of(n->kids[i])))
 				check_twice(p, &seen, n->kids[i]);
 		}
 		break;
 	case AST_RESET:
 	case AST_RESTORE:
 	case AST_SCRATCH:
-		for (uint32_t i = 0; i < n->nkids; i++) check_runtime(p, kernel, n->kids[i], true);
+		for (uint32_t i = 0; i < n->nkids; i++) check_pointer(p, kernel, n->kids[i]);
 		break;
 	default: break;
 	}
@@ -99,11 +119,11 @@ void autotune_check(sema_program *p, const ast *n)
 	kernel->autotune = n;
 	if (kernel->node->nkids == 0) return;
 	const ast *key = n->nkids ? n->kids[0] : NULL;
-	for (uint32_t i = 0; key && i < key->nkids; i++) check_runtime(p, kernel->node, key->kids[i], false);
+	for (uint32_t i = 0; key && i < key->nkids; i++) check_key(p, kernel->node, key->kids[i]);
 	uint64_t product = 0, configs = 0;
 	name_table axes = {0};
 	for (uint32_t i = 1; i < n->nkids; i++)
-		if (n->kids[i]) check_item(p, kernel->node, n->kids[i], &axes, &product, &configs);
+		if (n->kids[i]) check_item(p, kernel->node, n, n->kids[i], &axes, &product, &configs);
 	if (product + configs > SEMA_MAX_CONFIGS)
 		diag_error(p->diags, 709, mark_of(n), "more than 10,000 configurations");
 }

@@ -69,17 +69,21 @@ static double tell_time(const char *configuration)
 }
 
 static const char *job_source = SOURCE;
-static void open_job(void)
+static void open_job_with(const char *source, const blk_define *defines, size_t n)
 {
 	const device_seams seams = {.cuda = &fake_api, .compiler = &fake_compiler, .files = &quick};
 	blk_module *m;
 	assert_int_equal(device_open_with("cuda", &seams, &device), BLK_OK);
 	device->tune_clock = tell_time;
-	assert_int_equal(blk_module_source(device, "add.blk", job_source, NULL, 0, &m), BLK_OK);
+	assert_int_equal(blk_module_source(device, "add.blk", source, defines, n, &m), BLK_OK);
 	assert_int_equal(blk_kernel_find(m, "add", &kernel), BLK_OK);
 	assert_int_equal(blk_buffer_create(device, 4 * N, &buffer), BLK_OK);
 	assert_int_equal(blk_buffer_fill(buffer, 0, 0, 4 * N), BLK_OK);
 	memset(timings, 0, sizeof timings);
+}
+static void open_job(void)
+{
+	open_job_with(job_source, NULL, 0);
 }
 static void close_job(void)
 {
@@ -330,6 +334,26 @@ static void test_short_and_long_heads(void **state)
 	slurp(path, text);
 	assert_non_null(strstr(text, "\ndefine ODD 1 2 good 1 T=40\npromises "));
 	close_job();
+}
+
+/* A const parameter among the keys: each value that a define gives it has a record of its own. */
+static void test_const_keys(void **state)
+{
+	(void)state;
+	static const blk_define of[] = {{"H", "64"}, {"H", "128"}, {"H", "64"}};
+	static const uint32_t timed[] = {2, 2, 0};
+	remove_all(tune_folder);
+	for (int i = 0; i < 3; i++) {
+		open_job_with(
+			"kernel add\nsymbol add\nparam z *f32\nparam x *const f32\nparam y *const f32\nparam n i32\n"
+			"const H i32 64\nconst T i32 128\nwritten 0\ngrid 0 p3 64 cdiv\nthreads $T\nshared 0\n"
+			"source 0123456789abcdef0123456789abcdef\nautotune key n,H\nconfiguration T=32\n"
+			"configuration T=40\n",
+			&of[i], 1);
+		assert_int_equal(kernel->tuner->nkeys, 1);
+		assert_int_equal(tune(), timed[i]);
+		close_job();
+	}
 }
 
 /* ---- The nearest ---- */
@@ -806,6 +830,7 @@ int main(void)
 		T(test_lines),
 		T(test_other_records),
 		T(test_short_and_long_heads),
+		T(test_const_keys),
 		T(test_nearest),
 		T(test_nearest_of_types),
 		T(test_marks_in_time),

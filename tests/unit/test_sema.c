@@ -173,13 +173,14 @@ static void autotune_lines(void **state)
 	(void)state;
 	compiled c;
 	compile_text(&c,
-		"kernel mm(c: *f32, a: *f32, M: i32, N: i32, const BM: i32 = 64, const T: type = f32) { }\n"
-		"autotune mm key(M, N) { BM: [64, 128], T: [f16, f32]; num_warps: [4, 8]; config(BM = 32, "
+		"kernel mm(c: *f32, a: *f32, M: i32, N: i32, const BM: i32 = 64, const T: type = f32, "
+		"const H: i32 = 64) { }\n"
+		"autotune mm key(M, H, N) { BM: [64, 128], T: [f16, f32]; num_warps: [4, 8]; config(BM = 32, "
 		"num_warps = 1);\n"
 		"where BM   * 2 <= 256 && num_warps\n>= 1; reset c; restore a; scratch c, a; tolerance 1e-2; }");
 	assert_non_null(c.func);
 	contains(c.signature.at,
-		"autotune key M,N axis BM 64 128 axis T f16 f32 axis num_warps 4 8 config BM=32,num_warps=1"
+		"autotune key M,H,N axis BM 64 128 axis T f16 f32 axis num_warps 4 8 config BM=32,num_warps=1"
 		" reset c restore a scratch c,a tolerance 0.01 where {BM * 2 <= 256 && num_warps >= 1}\n");
 	contains(c.signature.at, "const BM i32 64\n");
 	contains(c.signature.at, "\nconfiguration BM=64,T=f16,num_warps=4\nconfiguration BM=64,T=f16,num_warps=8\n"
