@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../lib.sh"
 enter_scratch "${1:-build}"
 PATH=$PATH:/usr/local/cuda/bin
-CHECKS=9
+CHECKS=10
 if ! command -v ptxas >/dev/null; then
 	skip $CHECKS
 	finish
@@ -123,6 +123,27 @@ compile persistent.blk --kernel=shared --specialize=a%16,b%16,c%16,m%16,n%16,k%1
 sed 's/mbarrier\.arrive\.shared::cluster/mbarrier.arrive.release.cluster.shared::cluster/' with.ptx >without.ptx
 trouble() { grep -q '^@.*MEMBAR.*\.GPU' "$1.sass"; }
 check "an arrival without .release.cluster" "the shorter form in target/nvptx/tma.c" sass
+
+cat >rows.blk <<'B'
+kernel rows(o: *f16, q: *const f16, k: *const f16, v: *const f16, n: i32) grid(cdiv(n, 256)) options(num_warps = 8)
+{
+    let Q = tensor(q, [n, 64]); let K = tensor(k, [n, 64]); let V = tensor(v, [n, 64]); let O = tensor(o, [n, 64]);
+    let a = Q.load([program_id(0) * 256, 0], [256, 64]);
+    var sum = zeros([256, 64], f32);
+    var most = full([256], -inf, f32);
+    for j in range(0, n, 64) {
+        let s = dot(a, trans(K.load([j, 0], [64, 64])));
+        let m = maximum(most, max(s, 1));
+        sum = dot(exp2(s - m[:, None]).to(f16), V.load([j, 0], [64, 64]), sum * exp2(most - m)[:, None]);
+        most = m;
+    }
+    O.store([program_id(0) * 256, 0], sum.to(f16));
+}
+B
+compile rows.blk --specialize=o%16,q%16,k%16,v%16,n%16
+grep -v minnctapersm with.ptx >without.ptx
+trouble() { grep -q '(C7508)' "$1.log"; }
+check ".minnctapersm beside setmaxnreg" "the attribute in target/nvptx/nvptx.c"
 
 cat >abs.blk <<'B'
 kernel k(y: *i16, x: *const i16) { let i = arange(0, 128); store(y + i, abs(load(x + i)) >> 1); }

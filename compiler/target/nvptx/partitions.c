@@ -5,11 +5,26 @@
  * The one idea: threads are numbered as if there were only those that compute; the others come behind them.  Barriers
  * of the computing ones are named and counted (lower_barrier), so nobody waits for those who copy but at mbarriers.
  *
- * Where there is a warpgroup of others, it hands registers over: a CTA of 384 threads begins with 168 a thread, of
- * which the producer keeps 40, so that those who compute have 232. */
+ * Where there is a warpgroup of others, it hands registers over.  All of the SM's are the CTA's, in equal parts: of 384
+ * threads each begins with 168.  The producer keeps 24 of them, so that those who compute have 240.  One that brings
+ * parts of blocks to all programs of a cluster has more addresses, and keeps 40. */
 #include "lower.h"
 
-enum { KEPT = 40, TAKEN = 232 };
+enum { KEPT = 24, KEPT_IN_CLUSTER = 40, UNIT = 8, MOST = 240 };
+
+typedef struct split {
+	unsigned kept, taken;
+} split;
+
+static split split_registers(const ir_func *f)
+{
+	unsigned groups = f->num_warps / 4, least = f->cluster ? KEPT_IN_CLUSTER : KEPT;
+	unsigned begin = TARGET_SM_REGISTERS / (128 * (groups + 1)) / UNIT * UNIT; /* a thread, of all warpgroups */
+	if (begin > MOST) begin = MOST;
+	unsigned all = begin * (groups + 1), taken = (all - least) / groups / UNIT * UNIT;
+	if (taken > MOST) taken = MOST;
+	return (split){all - groups * taken < begin ? all - groups * taken : begin, taken};
+}
 
 static void set_registers(lower *l, const char *how, unsigned n)
 {
@@ -31,14 +46,15 @@ void lower_partitions(lower *l, ir_op *o)
 		LLVMBuildICmp(l->builder, LLVMIntULT, lower_warp(l), lower_i32(l, l->func->num_warps), "");
 	LLVMBuildCondBr(l->builder, computes, block[COMPUTE], block[OTHERS]);
 
+	split registers = split_registers(l->func);
 	LLVMPositionBuilderAtEnd(l->builder, block[COMPUTE]);
-	set_registers(l, "inc", TAKEN);
+	set_registers(l, "inc", registers.taken);
 	l->partition = CONSUMERS;
 	lower_block(l, o->regions[0]);
 	LLVMBuildBr(l->builder, block[AFTER]);
 
 	LLVMPositionBuilderAtEnd(l->builder, block[OTHERS]);
-	set_registers(l, "dec", KEPT);
+	set_registers(l, "dec", registers.kept);
 	LLVMValueRef one = LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 32 * l->func->num_warps), "");
 	LLVMBuildCondBr(l->builder, one, block[COPY], block[AFTER]);
 
