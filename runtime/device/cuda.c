@@ -295,18 +295,36 @@ static void cuda_event_free(blk_device *d, blk_event *e)
 
 /* ---- Code ---- */
 
-/* PTX to a cubin by the driver's compiler; the log says what was wrong with the PTX. */
+enum { LOG = 8192, LOG_OPTIONS = 3 };
+static const CUjit_option log_options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_BYTES, CUDA_JIT_LINE_INFO};
+
+/* What the driver's compiler is asked, with its log in values[0], which says what was wrong with the PTX; null: there is
+ * no memory. */
+static char *open_log(void *values[LOG_OPTIONS])
+{
+	values[0] = calloc(1, LOG);
+	values[1] = (void *)(uintptr_t)(LOG - 1);
+	values[2] = (void *)(uintptr_t)1;
+	return values[0];
+}
+
+static blk_status refused(const blk_device *d, CUresult r, const char *call, const char *name, const char *log)
+{
+	if (r != CUDA_OK && log[0])
+		return error_set(BLK_ERROR_DRIVER, "the driver refuses the PTX of %s: %s", name, log);
+	return answer(d->cuda, r, call);
+}
+
+/* PTX to a cubin, which can be kept. */
 static blk_status link_ptx(blk_device *d, const char *name, const void *ptx, size_t bytes, void **cubin, size_t *n)
 {
-	enum { LOG = 8192 };
-	char *log = calloc(1, LOG);
+	void *values[LOG_OPTIONS];
+	char *log = open_log(values);
 	if (!log) return error_memory();
-	CUjit_option options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_BYTES, CUDA_JIT_LINE_INFO};
-	void *values[] = {log, (void *)(uintptr_t)(LOG - 1), (void *)(uintptr_t)1};
 	CUlinkState state = NULL;
 	void *image = NULL;
 	const char *call = "cuLinkCreate_v2";
-	CUresult r = d->cuda->cuLinkCreate_v2(3, options, values, &state);
+	CUresult r = d->cuda->cuLinkCreate_v2(LOG_OPTIONS, (CUjit_option *)log_options, values, &state);
 	bool created = r == CUDA_OK;
 	if (r == CUDA_OK) {
 		call = "cuLinkAddData_v2";
@@ -316,11 +334,7 @@ static blk_status link_ptx(blk_device *d, const char *name, const void *ptx, siz
 		call = "cuLinkComplete";
 		r = d->cuda->cuLinkComplete(state, &image, n);
 	}
-	blk_status status = BLK_OK;
-	if (r != CUDA_OK && log[0])
-		status = error_set(BLK_ERROR_DRIVER, "the driver refuses the PTX of %s: %s", name, log);
-	else
-		status = answer(d->cuda, r, call);
+	blk_status status = refused(d, r, call, name, log);
 	if (!status) {
 		*cubin = malloc(*n ? *n : 1);
 		if (*cubin)
@@ -329,6 +343,26 @@ static blk_status link_ptx(blk_device *d, const char *name, const void *ptx, siz
 			status = error_memory();
 	}
 	if (created) d->cuda->cuLinkDestroy(state);
+	free(log);
+	return status;
+}
+
+/* The linker's compiler makes code that others may be linked to, for which it ignores setmaxnreg (C7504): a kernel that
+ * hands registers over spills then, and its products wait for each other.  The loader's own compiler sees the whole.
+ * It gives no cubin to keep; the driver has a cache of its own for that. */
+static bool hands_registers_over(const void *ptx, size_t bytes)
+{
+	static const char word[] = "setmaxnreg";
+	return memmem(ptx, bytes, word, sizeof word - 1) != NULL;
+}
+
+static blk_status load_ptx(blk_device *d, const char *name, const void *ptx, CUmodule *module)
+{
+	void *values[LOG_OPTIONS];
+	char *log = open_log(values);
+	if (!log) return error_memory();
+	CUresult r = d->cuda->cuModuleLoadDataEx(module, ptx, LOG_OPTIONS, (CUjit_option *)log_options, values);
+	blk_status status = refused(d, r, "cuModuleLoadDataEx", name, log);
 	free(log);
 	return status;
 }
@@ -373,7 +407,9 @@ static blk_status load_inside(
 {
 	CUmodule module = NULL;
 	blk_status status = BLK_OK;
-	if (kind == BLKC_EMIT_PTX) {
+	if (kind == BLKC_EMIT_PTX && hands_registers_over(code, bytes)) {
+		status = load_ptx(d, v->sig->kernel, code, &module);
+	} else if (kind == BLKC_EMIT_PTX) {
 		status = link_ptx(d, v->sig->kernel, code, bytes, linked, nlinked);
 		/* The loader's own compiler may take what the linker refuses; then there is no cubin to keep. */
 		if (status == BLK_ERROR_DRIVER && d->cuda->cuModuleLoadDataEx(&module, code, 0, NULL, NULL) == CUDA_OK)

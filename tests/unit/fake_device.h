@@ -359,8 +359,12 @@ static CUresult fake_cuLinkDestroy(CUlinkState s)
 }
 static CUresult fake_cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, CUjit_option *o, void **v)
 {
-	(void)n, (void)o, (void)v;
 	INSIDE_STEP();
+	for (unsigned i = 0; i < n; i++)
+		if (o[i] == CUDA_JIT_ERROR_LOG && strstr(image, "bad ptx")) {
+			strcpy(v[i], "ptxas fatal: line 2");
+			return CUDA_INVALID_PTX;
+		}
 	if (strncmp(image, "CUBIN", 5) != 0 && !fake.loads_ptx) return 200;
 	const char *local = strstr(image, "// LOCAL ");
 	*m = (CUmodule)(uintptr_t)((local ? atoi(local + 9) << 16 : 0) + 0x400 + fake.modules++);

@@ -696,6 +696,40 @@ static void test_loader_after_linker(void **state)
 	assert_int_equal(links, 3);
 }
 
+/* The linker's compiler ignores setmaxnreg: such PTX is the loader's, whose log is told. */
+static void test_registers_handed_over(void **state)
+{
+	(void)state;
+	static const char head[] =
+		"// blk: kernel k\n// blk: symbol k\n// blk: target sm_90a\n"
+		"// blk: param a i32\n// blk: param b i32\n// blk: param c i32\n// blk: param d i32\n"
+		"// blk: grid 0 1\n// blk: threads 384\n// blk: shared 0\n.version 8.0\n";
+	static const struct {
+		const char *code;
+		int linked;
+		blk_status status;
+	} row[] = {{"ret;\n", 1, BLK_OK}, {"setmaxnreg.inc.sync.aligned.u32 240;\n", 0, BLK_OK},
+		{"setmaxnreg.inc.sync.aligned.u32 240; // bad ptx\n", 0, BLK_ERROR_DRIVER}};
+	for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+		fake_reset();
+		fake.loads_ptx = true;
+		blk_device *d = open_fake();
+		blk_module *m;
+		blk_kernel *k;
+		char text[512];
+		snprintf(text, sizeof text, "%s%s", head, row[i].code);
+		OK(blk_module_source(d, "k.ptx", text, NULL, 0, &m));
+		OK(blk_kernel_find(m, "k", &k));
+		if (row[i].status)
+			FAILS(row[i].status, "ptxas fatal: line 2",
+				blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(1), blk_i32(2), blk_i32(3), blk_i32(4))));
+		else
+			OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(1), blk_i32(2), blk_i32(3), blk_i32(4))));
+		assert_int_equal(fake.links_made, row[i].linked);
+		close_fake(d);
+	}
+}
+
 /* Every driver call fails once, with each kind of error: a status, a sentence, no leak, and the device goes on. */
 static blk_status whole_life(void)
 {
@@ -861,6 +895,7 @@ int main(void)
 		T(test_info_and_bench),
 		T(test_streams_and_events),
 		T(test_loader_after_linker),
+		T(test_registers_handed_over),
 		T(test_driver_faults),
 		T(test_threads),
 		T(test_errors_are_per_thread),
