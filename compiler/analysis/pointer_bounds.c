@@ -19,7 +19,7 @@ bool window_of_host(const window *w, const affine *s)
 	return true;
 }
 
-static uint64_t divisor(const pass_context *p, const affine_term *t)
+uint64_t window_divisor(const pass_context *p, const affine_term *t)
 {
 	assert(t->factor != 0);
 	uint64_t f = (uint64_t)t->factor, d = f & (0 - f);
@@ -52,7 +52,7 @@ static bool never_cut(window *w, ir_value *end, const window_side *s)
 	if (!affine_of(&c, end, &apart) || !affine_of(&c, ir_arg(w->loop, 0), &lo) || !affine_add(&apart, &lo, -1))
 		return false;
 	for (unsigned i = 0; i < apart.n; i++)
-		if (divisor(w->range.context.pass, &apart.term[i]) % (uint64_t)step) return false;
+		if (window_divisor(w->range.context.pass, &apart.term[i]) % (uint64_t)step) return false;
 	return true;
 }
 

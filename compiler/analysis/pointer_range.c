@@ -65,7 +65,9 @@ const char *window_range(window *w)
 		const window_side *s = &w->side[i];
 		if (!fits_i32(w, s)) return "an index may not fit 32 bits";
 		if (!s->from_zero && !int_range_sum_never_negative(&w->range, &s->at))
-			return "an index may be below 0 for all that is known, and the mask lets it";
+			return w->load->kind == IR_LOAD
+				       ? "an index may be below 0 for all that is known, and the mask lets it"
+				       : "its base may move backwards for all that is known";
 	}
 	return NULL;
 }

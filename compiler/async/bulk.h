@@ -62,8 +62,8 @@ uint32_t tensor_thin(const ir_op *, ir_type block);
 ir_value *tensor_reshape(ir_builder *, ir_value *, ir_type shape); /* to a shape with other dimensions of extent 1 */
 
 /* tensor_maps.c: an access of a tensor becomes one by a map, where the target can and the host can make the map. False:
- * nothing was changed. */
-bool bulk_access_make(pass_context *, ir_func *, ir_op *);
+ * it is still there; half a sentence says why if it is for its base. */
+bool bulk_access_make(pass_context *, ir_func *, ir_op *, const char **why);
 /* The same of any load or store whose block is known to be that one; pass_axis() has seen its values. */
 bool bulk_make(pass_context *, ir_func *, ir_op *, bulk_access *);
 bool bulk_possible(const pass_context *);

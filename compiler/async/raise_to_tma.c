@@ -20,47 +20,8 @@
 #include <string.h>
 
 enum { MOST_STEPS = 8 }; /* operations between a load and a product that are looked at */
-#define NO_END (INT64_C(1) << 31)
 
 /* ---- what the pointers say ---- */
-
-static void split(const window *w, const affine_term *t, affine_term *host, affine_term *device)
-{
-	*host = (affine_term){.factor = t->factor, .place = -1};
-	*device = (affine_term){.factor = 1, .place = -1};
-	for (unsigned i = 0; i < t->natoms; i++)
-		affine_atom(affine_of_host(&w->range.context, t->atom[i]) ? host : device, t->atom[i]);
-}
-
-static bool along(const window_side *s, const affine_term *host)
-{
-	return s->stride.natoms == host->natoms && host->factor % s->stride.factor == 0 &&
-	       memcmp(s->stride.atom, host->atom, host->natoms * sizeof host->atom[0]) == 0;
-}
-
-/* The side with the longest stride that goes into the term. */
-static window_side *side_along(window *w, const affine_term *host)
-{
-	window_side *best = NULL;
-	for (unsigned i = 0; i < w->n; i++) {
-		window_side *s = &w->side[i];
-		if (along(s, host) && (!best || s->stride.factor > best->stride.factor)) best = s;
-	}
-	return best;
-}
-
-static window_side *new_side(window *w, const affine_term *stride, int place)
-{
-	if (w->n == IR_MAX_RANK) return NULL;
-	window_side *s = &w->side[w->n++];
-	*s = (window_side){.stride = *stride, .place = place};
-	if (s->stride.factor < 0) s->stride.factor = -s->stride.factor;
-	assert(s->stride.factor > 0);
-	return s;
-}
-
-static const char *const NO_STRIDE = "a stride is not the host's to know";
-static const char *const TOO_MANY = "its addresses have too many dimensions";
 
 static const char *tile_sides(window *w, const affine *pointer)
 {
@@ -69,55 +30,17 @@ static const char *tile_sides(window *w, const affine *pointer)
 	for (unsigned i = 0; i < pointer->n; i++) {
 		affine_term host, device;
 		if (pointer->term[i].place < 0) continue;
-		split(w, &pointer->term[i], &host, &device);
-		if (device.natoms) return NO_STRIDE;
+		window_split(w, &pointer->term[i], &host, &device);
+		if (device.natoms) return "a stride is not the host's to know";
 		if (host.factor <= 0) return "it runs backwards";
 		for (unsigned k = 0; k < w->n; k++)
 			if (w->side[k].place == pointer->term[i].place)
 				return "its addresses are no sum of one index times a stride for each dimension";
-		if (!new_side(w, &host, pointer->term[i].place)) return TOO_MANY;
+		if (!window_new_side(w, &host, pointer->term[i].place)) return WINDOW_TOO_MANY;
 		inner += host.factor == 1 && host.natoms == 0;
 	}
 	if (w->n != t.rank) return "its addresses do not depend on all of its dimensions";
 	return inner == 1 ? NULL : "no dimension of its is known to have stride 1";
-}
-
-static const char *other_terms(window *w, const affine *pointer)
-{
-	for (unsigned i = 0; i < pointer->n; i++) {
-		affine_term host, device;
-		if (pointer->term[i].place >= 0) continue;
-		split(w, &pointer->term[i], &host, &device);
-		window_side *s = side_along(w, &host);
-		if (!s && !device.natoms) {
-			if (!affine_add_term(&w->offset, &host, 1)) return TOO_MANY;
-			continue;
-		}
-		if (!s && !(s = new_side(w, &host, -1))) return TOO_MANY;
-		if (!affine_add_term(&s->at, &device, host.factor / s->stride.factor)) return TOO_MANY;
-	}
-	return NULL;
-}
-
-/* A product in i32 that wrapped around would lead elsewhere: the bounded part of the array has to be smaller. */
-static bool guard_size(window *w)
-{
-	affine left = {0};
-	for (unsigned i = 0; i < w->range.context.nproducts; i++) {
-		affine room = {0};
-		if (!affine_add_number(&room, INT32_MAX) || !affine_add(&room, &w->range.context.product[i], -1) ||
-			!int_range_guard(&w->range, &room))
-			return false;
-	}
-	if (!w->narrow) return true;
-	for (unsigned i = 0; i < w->n; i++) {
-		affine reach = w->side[i].extent, stride = {0};
-		if (!w->side[i].bounded) continue;
-		if (!affine_add_term(&stride, &w->side[i].stride, 1) || !affine_multiply(&reach, &stride) ||
-			!affine_add(&left, &reach, -1))
-			return false;
-	}
-	return !left.n || (affine_add_number(&left, INT32_MAX) && int_range_guard(&w->range, &left));
 }
 
 static const char *look(window *w)
@@ -130,10 +53,10 @@ static const char *look(window *w)
 	w->narrow = pointer.narrow;
 	if (!pointer.root || pointer.root->def || pointer.root->block != w->range.context.func->body)
 		return "its addresses begin at no pointer that is a parameter";
-	if ((why = tile_sides(w, &pointer)) || (why = other_terms(w, &pointer)) || (why = window_bounds(w)) ||
+	if ((why = tile_sides(w, &pointer)) || (why = window_terms(w, &pointer)) || (why = window_bounds(w)) ||
 		(why = window_range(w)))
 		return why;
-	return guard_size(w) ? NULL : TOO_MANY;
+	return window_guard_size(w) ? NULL : WINDOW_TOO_MANY;
 }
 
 /* Scalars as they come: what the user has named is mostly a coordinate.  First with i32 products as one value, which is
@@ -161,11 +84,8 @@ static bool is_inner(const window_side *s)
 
 static void add_side(ir_builder *b, const window *w, const window_side *s, bulk_access *t)
 {
-	affine stride = {.n = 1, .term = {s->stride}};
 	unsigned i = t->rank++;
-	t->index[i] = affine_build(b, &s->at, SCALAR_I32);
-	t->stride[i] = affine_build(b, &stride, SCALAR_I64);
-	t->shape[i] = s->bounded ? affine_build(b, &s->extent, SCALAR_I64) : ir_constant_int(b, SCALAR_I64, NO_END);
+	window_build_side(b, s, &t->index[i], &t->shape[i], &t->stride[i]);
 	if (i == 0) t->shape[0] = int_range_extent(b, &w->range, t->shape[0]);
 	if (s->place < 0) return;
 	ir_type full = w->load->results[0]->type;
@@ -180,11 +100,7 @@ static void describe(const window *w, bulk_access *t)
 	ir_builder b = {.func = w->range.context.func, .block = w->load->block, .before = w->load, .at = w->load->at};
 	memset(t, 0, sizeof *t);
 	t->block = ir_element(w->load->results[0]->type);
-	t->base = w->root;
-	if (w->offset.n) {
-		ir_value *args[] = {w->root, affine_build(&b, &w->offset, SCALAR_I64)};
-		t->base = ir_build1(&b, IR_PTR_ADD, w->root->type, 2, args);
-	}
+	t->base = window_build_base(&b, w);
 	for (unsigned i = 0; i < w->n; i++)
 		if (w->side[i].place < 0) add_side(&b, w, &w->side[i], t);
 	for (int place = 0; place < IR_MAX_RANK; place++)

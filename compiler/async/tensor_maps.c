@@ -7,7 +7,8 @@
  *     other strides are known to be multiples of 16 bytes, and the array's address too, and where in a line the block
  *     begins (the hardware calls anything else an illegal instruction);
  *   - a store begins nowhere in front of the array (also an illegal instruction; loads may);
- *   - address, extents and strides are made of parameters and constants by arithmetic that the host can repeat;
+ *   - address, extents and strides are made of parameters and constants by arithmetic that the host can repeat; what
+ *     the program adds to the address is a multiple of such a stride (pointer_base.c);
  *   - indices are i32; the block fits a few copies (bulk.h).
  * The one idea: the map is named by text, the line of the launch signature from which the host makes it:
  *     f16 128 64 64 ; p1 ; p4 ; p3 ; p4 2 *
@@ -19,7 +20,7 @@
 #include "ir/tensor_map.h"
 #include "bulk.h"
 #include "analysis/host_value.h"
-#include "analysis/int_range.h"
+#include "analysis/pointer_analysis.h"
 
 #include <string.h>
 
@@ -242,13 +243,36 @@ static bool begins_inside(pass_context *p, ir_func *f, const ir_op *o, bulk_acce
 	return true;
 }
 
-bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o)
+/* A base that only the device knows: dimensions in front, in which the block is 1 wide.  Null, or why it cannot be. */
+static const char *split_base(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
+{
+	window w = {.range = {.context = {.pass = p, .func = f}, .at = o}, .load = o, .loop = o->block->parent};
+	const char *expression, *why;
+	if (host_value_address(&(host_values){p->arena, f}, t->base, &expression)) return NULL;
+	if ((why = window_of_base(&w, t->base))) return why;
+	if (t->rank + w.n > IR_MAX_RANK) return WINDOW_TOO_MANY;
+	ir_builder b = {.func = f, .block = o->block, .before = o, .at = o->at};
+	for (unsigned i = t->rank; i-- > 0;) {
+		t->index[i + w.n] = t->index[i];
+		t->shape[i + w.n] = t->shape[i];
+		t->stride[i + w.n] = t->stride[i];
+	}
+	t->rank += w.n;
+	for (unsigned i = 0; i < w.n; i++) window_build_side(&b, &w.side[i], &t->index[i], &t->shape[i], &t->stride[i]);
+	t->shape[0] = int_range_extent(&b, &w.range, t->shape[0]);
+	t->base = window_build_base(&b, &w);
+	return pass_axis(p, f) ? NULL : "internal: no facts about its base";
+}
+
+bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o, const char **why)
 {
 	bulk_access t;
+	*why = NULL;
 	if (!bulk_possible(p)) return false;
 	if (o->kind == IR_TENSOR_LOAD ? ir_arg(o, 0)->type.pointer != IR_CONST_POINTER : o->kind != IR_TENSOR_STORE)
 		return false;
 	if (o->kind == IR_TENSOR_LOAD && !bulk_runs_ahead(f, o)) return false;
-	if (!read_access(o, &t) || (o->kind == IR_TENSOR_STORE && !begins_inside(p, f, o, &t))) return false;
+	if (!read_access(o, &t) || (*why = split_base(p, f, o, &t))) return false;
+	if (o->kind == IR_TENSOR_STORE && !begins_inside(p, f, o, &t)) return false;
 	return bulk_make(p, f, o, &t);
 }

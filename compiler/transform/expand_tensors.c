@@ -170,7 +170,8 @@ static ir_value *bounds(block *b)
 	return all ? stretch(b, all) : NULL;
 }
 
-static void replace(ir_func *f, ir_op *o)
+/* The load, store or atomic that it has become. */
+static ir_op *replace(ir_func *f, ir_op *o)
 {
 	bool loads = o->kind == IR_TENSOR_LOAD;
 	ir_value *value = loads ? NULL : ir_arg(o, 1);
@@ -188,6 +189,7 @@ static void replace(ir_func *f, ir_op *o)
 	b.shape = b.operands + rank;
 	b.stride = b.operands + 2 * rank;
 	ir_value *args[3];
+	ir_op *access;
 	unsigned n = 0;
 	args[n++] = pointers(&b);
 	if (value) args[n++] = value = tensor_reshape(&b.build, value, b.tile);
@@ -196,16 +198,18 @@ static void replace(ir_func *f, ir_op *o)
 		ir_type whole = o->results[0]->type;
 		ir_value *v = ir_build1(&b.build, IR_LOAD, ir_with_shape(whole, b.tile), n, args);
 		v->name = o->results[0]->name;
+		access = v->def;
 		ir_replace(o->results[0], tensor_reshape(&b.build, v, whole));
 	} else if (o->kind == IR_TENSOR_STORE) {
-		ir_build(&b.build, IR_STORE, n, args, 0, NULL, 0);
+		access = ir_build(&b.build, IR_STORE, n, args, 0, NULL, 0);
 	} else { /* returns nothing, so its order is nobody's business */
-		ir_op *add = ir_build(&b.build, IR_ATOMIC_RMW, n, args, 1, &value->type, 0);
-		ir_set_rmw(add, IR_ATOMIC_ADD);
-		ir_set_sem(add, IR_RELAXED);
-		ir_set_scope(add, IR_SCOPE_GPU);
+		access = ir_build(&b.build, IR_ATOMIC_RMW, n, args, 1, &value->type, 0);
+		ir_set_rmw(access, IR_ATOMIC_ADD);
+		ir_set_sem(access, IR_RELAXED);
+		ir_set_scope(access, IR_SCOPE_GPU);
 	}
 	ir_erase(o);
+	return access;
 }
 
 typedef struct expansion {
@@ -217,7 +221,10 @@ static void visit(ir_op *o, void *context)
 {
 	expansion *e = context;
 	if (o->kind != IR_TENSOR_LOAD && o->kind != IR_TENSOR_STORE && o->kind != IR_TENSOR_ATOMIC_ADD) return;
-	if (!bulk_access_make(e->pass, e->func, o)) replace(e->func, o);
+	const char *why;
+	if (bulk_access_make(e->pass, e->func, o, &why)) return;
+	ir_op *access = replace(e->func, o);
+	if (why) vec_push(e->pass->arena, &e->pass->windows, ((pass_note){.op = access, .why = why}));
 }
 
 bool pass_expand_tensors(pass_context *p, ir_func *f)

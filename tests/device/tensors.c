@@ -1,7 +1,7 @@
 /* Blocks of tensors on any device: every size of element, blocks of rank 2 to 4 that reach over all edges, rows of any
  * length; products whose operands are tensors in each order of memory, in multibuffers and alone.  Sizes that are
  * multiples of 16 take tensor maps where the target has them, odd ones never do; copies must be the same bytes,
- * products are compared with sums in double precision. */
+ * products are compared with sums in double precision.  Heads: arrays of which the program computes the beginning. */
 #include "device_test.h"
 
 /* ---- copies: C[i, j] = A[i - 3, j + SHIFT] where that lies in both, 0 where it lies in C only ---- */
@@ -204,6 +204,90 @@ static void run_product(suite *s, const product_case *c, int m, int n, int k)
 	free(z);
 }
 
+/* ---- heads: arrays that begin where the program says ---- */
+
+enum { HEADS = 6, WIDE = 32 }; /* columns of a head */
+
+/* O = (Q K^T) V of one head after the other; keys are shared by three.  Numbers are so small that sums are exact. */
+typedef struct heads_case {
+	const char *name, *base; /* of the head's rows: elements, of which there are S a head */
+	const char *strides;     /* of rows; null: WIDE, else heads lie side by side */
+	bool reversed, walks;
+} heads_case;
+
+static const heads_case heads[] = {
+	{"wide", "h.to(i64) * S"},
+	{"narrow", "h * S"},
+	{"two_strides", "(h / 3).to(i64) * (3 * S) + (h % 3).to(i64) * S"},
+	{"one_number", "(h / 3 * 3 + h % 3).to(i64) * S"},
+	{"behind", "(h + 2).to(i64) * S - 2 * S"},
+	{"side_by_side", "h * 32", "192, 1"},
+	{"reversed", "(5 - h).to(i64) * S", NULL, true},
+	{"walk", "h.to(i64) * S", NULL, false, true},
+};
+
+/* Where an element lies that the head h has at row i and column d. */
+static size_t head_place(const heads_case *c, int h, int i, int d, int n)
+{
+	return c->strides ? (size_t)i * HEADS * WIDE + (size_t)h * WIDE + d : ((size_t)h * n + i) * WIDE + d;
+}
+
+static void run_heads(suite *s, const heads_case *c, int warps, int n)
+{
+	char name[96], text[2048];
+	const char *strides = c->strides ? c->strides : "32, 1";
+	snprintf(name, sizeof name, "heads.%s.%dwarps.n%d", c->name, warps, n);
+	if (!suite_wants(s, name)) return;
+	snprintf(text, sizeof text,
+		"kernel k(z: *f32, x: *const f16, y: *const f16, n: i32) grid(%s) options(num_warps = %d) {\n"
+		"let S = n * 32; let tiles = cdiv(n, 64);\n%s\n"
+		"let base = %s;\n"
+		"let Q = tensor(x + base, [n, 32], [%s]); let O = tensor(z + base, [n, 32], [%s]);\n"
+		"let K = tensor(y + (h / 3).to(i64) * S, [n, 32]); let V = tensor(y + (h / 3 + 2).to(i64) * S, [n, "
+		"32]);\n"
+		"let q = Q.load([i, 0], [64, 32]);\nvar o = zeros([64, 32], f32);\n"
+		"for j in range(0, n, 32) {\n"
+		"let p = dot(q, trans(K.load([j, 0], [32, 32])));\n"
+		"o = dot(p.to(f16), V.load([j, 0], [32, 32]), o * (n > 0 ? 1.0 : 2.0));\n}\n"
+		"O.store([i, 0], o);\n%s}\n",
+		c->walks ? "4" : "cdiv(n, 64), 6", warps,
+		c->walks ? "for u in range(program_id(0), tiles * 6, num_programs(0)) { let h = u / tiles; let i = u % "
+			   "tiles * 64;"
+			 : "let h = program_id(1); let i = program_id(0) * 64;",
+		c->base, strides, strides, c->walks ? "}\n" : "");
+	size_t nx = (size_t)HEADS * n * WIDE, ny = (size_t)4 * n * WIDE;
+	uint16_t *x = suite_alloc(2 * nx), *y = suite_alloc(2 * ny);
+	float *z = suite_alloc(4 * nx);
+	uint64_t state = (uint64_t)n;
+	for (size_t i = 0; i < nx; i++)
+		x[i] = (uint16_t)scalar_from_double(SCALAR_F16, (double)(int)(suite_random(&state) % 3) - 1);
+	for (size_t i = 0; i < ny; i++)
+		y[i] = (uint16_t)scalar_from_double(SCALAR_F16, (double)(int)(suite_random(&state) % 3) - 1);
+	const void *in[] = {x, y};
+	const size_t bytes[] = {2 * nx, 2 * ny};
+	bool good = suite_run(s, name, text, NULL, 0, SCALAR_F32, z, nx, in, bytes, 2, n);
+	double *dx = suite_doubles(SCALAR_F16, x, nx), *dy = suite_doubles(SCALAR_F16, y, ny);
+	int wrong = 0;
+	for (int h = 0; good && h < HEADS; h++)
+		for (int i = 0; i < n; i++) {
+			double o[WIDE] = {0};
+			int of = c->reversed ? 5 - h : h;
+			for (int j = 0; j < n; j++) {
+				double p = 0;
+				for (int d = 0; d < WIDE; d++)
+					p += dx[head_place(c, of, i, d, n)] * dy[((size_t)(h / 3) * n + j) * WIDE + d];
+				for (int d = 0; d < WIDE; d++) o[d] += p * dy[((size_t)(h / 3 + 2) * n + j) * WIDE + d];
+			}
+			for (int d = 0; d < WIDE; d++) wrong += z[head_place(c, of, i, d, n)] != o[d];
+		}
+	suite_verdict(s, good, wrong, text);
+	free(dx);
+	free(dy);
+	free(x);
+	free(y);
+	free(z);
+}
+
 int main(int argc, char **argv)
 {
 	suite s;
@@ -215,6 +299,11 @@ int main(int argc, char **argv)
 		run_product(&s, &products[i], 144, 80, 112);
 		run_product(&s, &products[i], 80, 144, 32); /* fewer iterations than stages */
 		run_product(&s, &products[i], 75, 91, 50);
+	}
+	for (unsigned i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+		run_heads(&s, &heads[i], 4, 100);
+		run_heads(&s, &heads[i], 8, 67);
+		run_heads(&s, &heads[i], 4, 3);
 	}
 	return suite_close(&s);
 }
