@@ -44,7 +44,7 @@ static const char *read_column(void *context, const mask_bound *b)
 	affine column = {.n = 1, .term = {p->stride}}, same;
 	unsigned places = 0;
 	assert(p->inner >= 0 && p->stride.factor > 0);
-	if (!b || b->low.narrow || b->high.narrow) return NULL;
+	if (!b || b->if_not_negative || b->low.narrow || b->high.narrow) return NULL;
 	affine_add_number(&column, -1);
 	if (!affine_add(&column, &b->high, -1) || !affine_add(&column, &b->low, 1)) return NULL;
 	for (unsigned i = 0; i < column.n; i++) {

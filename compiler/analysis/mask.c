@@ -19,22 +19,29 @@ static ir_value *without_copies(ir_value *v)
 static ir_value *as_signed(ir_value *v)
 {
 	v = without_copies(v);
-	return v->def && v->def->kind == IR_BITCAST ? without_copies(ir_arg(v->def, 0)) : v;
+	const ir_op *o = v->def;
+	if (!o || (o->kind != IR_BITCAST && o->kind != IR_CONVERT)) return v;
+	scalar from = (scalar)ir_arg(o, 0)->type.elem;
+	bool same_bits = scalar_is_integer(from) && scalar_bytes(from) == scalar_bytes((scalar)v->type.elem);
+	return same_bits ? without_copies(ir_arg(o, 0)) : v;
 }
 
-/* As a signed sum, which is not below 0; or where what is compared is below max(sum, 0), a sum that may be. */
-static bool unsigned_end(affine_context *c, ir_value *v, bool strict, affine *sum)
+/* As a signed sum: one that is not below 0; or where what is compared is below max(sum, 0), a sum that may be; or any,
+ * which is a bound only where it is not. */
+static bool unsigned_end(affine_context *c, ir_value *v, bool strict, mask_bound *b)
 {
 	assert(!scalar_is_signed((scalar)v->type.elem));
 	int64_t n, least, most = scalar_bytes((scalar)v->type.elem) > 4 ? INT64_MAX : INT32_MAX;
 	v = as_signed(v);
 	if (ir_is_const_int(v, &n)) {
-		affine_add_number(sum, n);
+		affine_add_number(&b->high, n);
 		return n >= 0 && n <= most;
 	}
 	const ir_op *o = v->def;
-	if (!strict || !o || o->kind != IR_MAX || !ir_is_const_int(ir_arg(o, 1), &least) || least != 0) return false;
-	return affine_of(c, ir_arg(o, 0), sum); /* where it is below 0, nothing is let through */
+	if (strict && o && o->kind == IR_MAX && ir_is_const_int(ir_arg(o, 1), &least) && least == 0)
+		return affine_of(c, ir_arg(o, 0), &b->high); /* where it is below 0, nothing is let through */
+	b->if_not_negative = true;
+	return affine_of(c, v, &b->high);
 }
 
 static bool compare(affine_context *c, const ir_op *o, mask_bound *b)
@@ -44,7 +51,7 @@ static bool compare(affine_context *c, const ir_op *o, mask_bound *b)
 	*b = (mask_bound){.from_zero = !scalar_is_signed((scalar)small->type.elem),
 		.wide = scalar_bytes((scalar)small->type.elem) > 4};
 	if (small->type.pointer || scalar_is_float((scalar)small->type.elem)) return false;
-	bool good = b->from_zero ? unsigned_end(c, large, strict, &b->high) && affine_of(c, as_signed(small), &b->low)
+	bool good = b->from_zero ? unsigned_end(c, large, strict, b) && affine_of(c, as_signed(small), &b->low)
 				 : affine_of(c, large, &b->high) && affine_of(c, small, &b->low);
 	return good && affine_add_number(&b->high, strict ? -1 : 0);
 }

@@ -4,12 +4,14 @@
  * what the mask leaves out: the mask has to be a conjunction of comparisons, each of which says that the coordinate
  * along one side is below a number that the host knows, or that it is not below 0.
  *     l < K - k,   the coordinate along that side being k + l   ->   k + l < K
+ * An unsigned comparison says both at once; where its end is below 0 it says less, so the host looks at that.
  * The one idea: the sum `what is left until the bound` + `where the window begins` is the extent, and all that only
  * the device knows must cancel in it. */
 #include "mask.h"
 #include "pointer_analysis.h"
 
 static const char *const NO_BOUNDS = "its mask says more than where its indices end";
+static const char *const NOT_OF_HOST = "its mask's bound is not the host's to know";
 
 bool window_of_host(const window *w, const affine *s)
 {
@@ -110,17 +112,21 @@ static const char *relation(window *w, const affine *difference, bool in_i32)
 			return NULL;
 		}
 	}
-	return sign < 0 ? "its mask's bound is not the host's to know" : NO_BOUNDS;
+	return sign < 0 ? NOT_OF_HOST : NO_BOUNDS;
 }
 
-static const char *read_bound(void *w, const mask_bound *b)
+static const char *read_bound(void *context, const mask_bound *b)
 {
+	window *w = context;
 	affine difference;
 	assert(!b || (!b->low.root && !b->high.root));
-	if (!b || b->from_zero) return NO_BOUNDS;
+	if (!b) return NO_BOUNDS;
+	if (b->if_not_negative && !(window_of_host(w, &b->high) && int_range_guard(&w->range, &b->high)))
+		return NOT_OF_HOST;
 	difference = b->high;
 	if (!affine_add(&difference, &b->low, -1)) return NO_BOUNDS;
-	return relation(w, &difference, !b->wide && !difference.narrow);
+	const char *why = relation(w, &difference, !b->wide && !difference.narrow);
+	return why || !b->from_zero ? why : relation(w, &b->low, false);
 }
 
 const char *window_bounds(window *w)

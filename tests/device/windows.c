@@ -128,6 +128,23 @@ static const window_case cases[] = {
 	{"compared", "*const f16", "*const f16", PA PB, "0, n, 32",
 		"let a = load(pa, mask = (72 > i)[:, None] & (l + k <= n - 1)[None, :]); " LOAD_B, BOTH, a_plain,
 		b_plain, NULL},
+	{"unsigned", "*const f16", "*const f16", "", "0, n, 32",
+		NEW_A("i - 3", "k + l",
+			"((i - 3).to(u32) < 72)[:, None] & ((k + l).to(u32) < n.to(u32))[None, :]") "let b = load(y + "
+												    "(k + l)[:, None] "
+												    "* n + j[None, :], "
+												    "mask = (n.to(u32) "
+												    "> (k + "
+												    "l).to(u32))[:, "
+												    "None] & "
+												    "(j.to(u32) < "
+												    "maximum(n, "
+												    "0).to(u32))[None, "
+												    ":]);",
+		"", a_from_zero, b_plain, NULL},
+	{"unsigned_rest", "*const f16", "*const f16", PA PB, "0, n, 32",
+		"let a = load(pa, mask = (i < 72)[:, None] & (l.to(u32) < (n - k).to(u32))[None, :]); " LOAD_B, BOTH,
+		a_plain, b_plain, NULL},
 	{"one_less", "*const f16", "*const f16", PA PB, "0, n, 32",
 		"let a = load(pa, mask = (i < 72)[:, None] & (l < n - 1 - k)[None, :]); " LOAD_B, BOTH, a_one_less,
 		b_plain, NULL},
