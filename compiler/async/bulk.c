@@ -13,10 +13,10 @@ bool bulk_shape_of(ir_type t, bulk_shape *s)
 {
 	unsigned bytes = scalar_bytes(t.elem), last = t.rank - 1u;
 	memset(s, 0, sizeof *s);
-	if (t.rank < 2 || t.pointer || t.dim[last] * bytes < 16 || ir_elements(t) * bytes > BULK_BYTES) return false;
+	if (t.rank < 1 || t.pointer || t.dim[last] * bytes < 16 || ir_elements(t) * bytes > BULK_BYTES) return false;
 	uint32_t row = t.dim[last] * bytes, rows = (uint32_t)(ir_elements(t) / t.dim[last]);
 	/* A swizzle goes by address bits 7 to 9: a panel has to begin where these are 0. */
-	s->swizzle = row > 128 && rows % 8 ? 0 : swizzle_of(row);
+	s->swizzle = t.rank == 1 || (row > 128 && rows % 8) ? 0 : swizzle_of(row);
 	memcpy(s->box, t.dim, sizeof s->box);
 	if (s->swizzle)
 		s->box[last] = s->swizzle / bytes;

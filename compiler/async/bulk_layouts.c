@@ -1,7 +1,7 @@
 /* Blocks are read from shared memory in the layout that is wanted.
  *
- * In: a mapped function.  Out: a bulk_load whose tile is only converted (and permuted on the way there) has the layout
- * that the conversion gave, and the conversion is gone.  The one idea: the copy puts a block into shared memory anyway,
+ * In: a mapped function.  Out: a bulk_load whose tile is only converted (and permuted or given another shape on the way
+ * there) has the layout that the conversion gave, and the conversion is gone.  The one idea: the copy puts a block into shared memory anyway,
  * from where any layout is one read away; a conversion would go through shared memory again. */
 #include "bulk.h"
 
@@ -10,17 +10,27 @@ static void order_of(const ir_op *permute, uint8_t order[IR_MAX_RANK])
 	for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(permute), i);
 }
 
-/* Gives v, a permutation of a load or the load itself, the layout l. */
+static bool moves(const ir_op *o)
+{
+	return o->kind == IR_PERMUTE || o->kind == IR_EXPAND_DIMS || o->kind == IR_RESHAPE;
+}
+
+/* Gives v, a load or what only moves its elements, the layout l. */
 static void set_layout(arena *a, ir_value *v, const layout *l)
 {
 	for (;;) {
-		assert(v->def->kind == IR_PERMUTE || v->def->kind == IR_BULK_LOAD);
+		assert(moves(v->def) || v->def->kind == IR_BULK_LOAD);
 		v->layout = l;
-		if (v->def->kind != IR_PERMUTE) return;
-		uint8_t order[IR_MAX_RANK];
+		if (!moves(v->def)) return;
 		layout *before = ARENA_NEW(a, layout);
-		order_of(v->def, order);
-		*before = layout_unpermute(l, order);
+		if (v->def->kind == IR_PERMUTE) {
+			uint8_t order[IR_MAX_RANK];
+			order_of(v->def, order);
+			*before = layout_unpermute(l, order);
+		} else if (v->def->kind == IR_RESHAPE)
+			*before = layout_reshape(l, ir_arg(v->def, 0)->type);
+		else
+			layout_unexpand(l, ir_get_axis(v->def), before); /* of extent 1, so there is one */
 		l = before;
 		v = ir_arg(v->def, 0);
 	}
@@ -40,7 +50,7 @@ static void collect(ir_op *o, void *context)
 static void read_as_wanted(arena *a, ir_op *o)
 {
 	ir_op *user = ir_only_user(o->results[0]);
-	while (user && user->kind == IR_PERMUTE) user = ir_only_user(user->results[0]);
+	while (user && moves(user)) user = ir_only_user(user->results[0]);
 	if (!user || user->kind != IR_CONVERT_LAYOUT) return;
 	set_layout(a, ir_arg(user, 0), user->results[0]->layout);
 	ir_replace(user->results[0], ir_arg(user, 0));

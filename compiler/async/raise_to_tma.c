@@ -13,7 +13,9 @@
  * Where pointers and map could differ: an element that the mask leaves out has to lie outside of the map's extents and
  * the other way round (pointer_bounds.c); no coordinate is below 0 (pointer_range.c); products in i32, in which the
  * pointers of a larger array would wrap around, make the host look at the array's size.  A dimension without a bound
- * has no end.  Loads that no product takes stay: for them a copy through shared memory is a detour. */
+ * has no end.  Loads that no product takes stay: for them a copy through shared memory is a detour.  But rows of numbers
+ * that stand beside products, an element a row or a column of theirs, come with the products' blocks: then one thread
+ * makes all copies of an iteration, and it may be a producer. */
 #include "bulk.h"
 #include "analysis/pointer_analysis.h"
 
@@ -138,6 +140,27 @@ static void collect(ir_op *o, void *context)
 		vec_push(f->pass->arena, &f->loads, o);
 }
 
+/* Blocks of products come by maps in its loop, and all of them do. */
+static bool beside_blocks(const ir_op *load)
+{
+	bool blocks = false;
+	for (const ir_op *o = load->block->first; o; o = o->next) {
+		bool is_load = o->kind == IR_LOAD && o->results[0]->type.rank >= 2, bulk = o->kind == IR_BULK_LOAD;
+		if ((!is_load && !bulk) || !ir_leads_to_product(o->block, o->results[0], MOST_STEPS)) continue;
+		if (is_load) return false;
+		blocks = true;
+	}
+	return blocks;
+}
+
+static void collect_rows(ir_op *o, void *context)
+{
+	found *f = context;
+	if (o->kind == IR_LOAD && o->results[0]->type.rank == 1 && o->block->parent && bulk_runs_ahead(f->func, o) &&
+		beside_blocks(o))
+		vec_push(f->pass->arena, &f->loads, o);
+}
+
 static const char *rewrite(found *f, ir_op *load)
 {
 	window w = {.range = {.context = {.pass = f->pass, .func = f->func}, .at = load},
@@ -153,16 +176,24 @@ static const char *rewrite(found *f, ir_op *load)
 						       "multiples of 16 bytes, or no map has its shape";
 }
 
-bool pass_raise_to_tma(pass_context *p, ir_func *f)
+static bool rewrite_all(found *all)
 {
-	found all = {.pass = p, .func = f};
-	if (!bulk_possible(p)) return true;
-	ir_walk(f->body, collect, &all);
-	if (all.loads.n && !pass_axis(p, f)) return false;
-	for (uint32_t i = 0; i < all.loads.n; i++) {
-		ir_op *load = all.loads.at[i];
-		const char *why = rewrite(&all, load);
+	pass_context *p = all->pass;
+	if (all->loads.n && !pass_axis(p, all->func)) return false;
+	for (uint32_t i = 0; i < all->loads.n; i++) {
+		ir_op *load = all->loads.at[i];
+		const char *why = rewrite(all, load);
 		if (why) vec_push(p->arena, &p->windows, ((pass_note){.op = load, .why = why}));
 	}
 	return true;
+}
+
+bool pass_raise_to_tma(pass_context *p, ir_func *f)
+{
+	found blocks = {.pass = p, .func = f}, rows = blocks;
+	if (!bulk_possible(p)) return true;
+	ir_walk(f->body, collect, &blocks);
+	if (!rewrite_all(&blocks)) return false;
+	ir_walk(f->body, collect_rows, &rows);
+	return rewrite_all(&rows);
 }

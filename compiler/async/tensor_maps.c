@@ -9,7 +9,7 @@
  *   - a store begins nowhere in front of the array (also an illegal instruction; loads may);
  *   - address, extents and strides are made of parameters and constants by arithmetic that the host can repeat; what
  *     the program adds to the address is a multiple of such a stride (pointer_base.c);
- *   - indices are i32; the block fits a few copies (bulk.h).
+ *   - indices are i32; the block fits a few copies (bulk.h); it has two dimensions or more (rows: raise_to_tma.c).
  * The one idea: the map is named by text, the line of the launch signature from which the host makes it:
  *     f16 128 64 64 ; p1 ; p4 ; p3 ; p4 2 *
  * element, swizzle, box (last dimension first); address; extents; strides in bytes of all but the last dimension.  So
@@ -272,7 +272,7 @@ bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o, const char **why)
 	if (o->kind == IR_TENSOR_LOAD ? ir_arg(o, 0)->type.pointer != IR_CONST_POINTER : o->kind != IR_TENSOR_STORE)
 		return false;
 	if (o->kind == IR_TENSOR_LOAD && !bulk_runs_ahead(f, o)) return false;
-	if (!read_access(o, &t) || (*why = split_base(p, f, o, &t))) return false;
+	if (!read_access(o, &t) || t.block.rank < 2 || (*why = split_base(p, f, o, &t))) return false;
 	if (o->kind == IR_TENSOR_STORE && !begins_inside(p, f, o, &t)) return false;
 	return bulk_make(p, f, o, &t);
 }

@@ -102,6 +102,22 @@ static double b_half(const double *x, int k, int j, int n)
 	return k < n && j < n ? x[(long)k * n + j] * 0.5 : 0;
 }
 
+/* Times a row: the array's first one, that of the block of rows, as it goes on behind the array's columns. */
+static double a_by_first(const double *x, int i, int k, int n)
+{
+	return a_plain(x, i, k, n) * x[k];
+}
+
+static double a_by_own(const double *x, int i, int k, int n)
+{
+	return a_plain(x, i, k, n) * x[(long)(i / BLOCK) * n + k];
+}
+
+static double a_by_window(const double *x, int i, int k, int n)
+{
+	return i < ROWS && k < n ? x[(long)i * n + k] + x[8L + k] : x[8L + k];
+}
+
 #define PA "var pa = x + i[:, None] * n + l[None, :]; "
 #define PB "var pb = y + l[:, None] * n + j[None, :];"
 #define MASK_A "mask = (i < 72)[:, None] & (l < n - k)[None, :]"
@@ -191,6 +207,25 @@ static const window_case cases[] = {
 		"let a = load(pa, mask = (i < 72)[:, None] & (l < last - o)[None, :]);\n"
 		"let b = load(pb, mask = (l < last - o)[:, None] & (j < n)[None, :]);",
 		"s = dot(a, b, s);\npa += 32; pb += 32 * n; }", a_plain, b_plain, NULL},
+	{"row", "*const f16", "*const f16", PA PB, "0, n, 32",
+		"let a = load(pa, " MASK_A ") * load(x + k + l, mask = k + l < n)[None, :]; " LOAD_B, BOTH, a_by_first,
+		b_plain, NULL},
+	{"row_of_block", "*const f16", "*const f16", PA PB, "0, n, 32",
+		"let a = load(pa, " MASK_A ") * load(x + program_id(0) * n + k + l)[None, :]; " LOAD_B, BOTH, a_by_own,
+		b_plain, NULL},
+	{"row_of_tensor", "*const f16", "*const f16", PA PB, "0, n, 32",
+		"let t = tensor(x + 0, [n]); let a = load(pa, " MASK_A ") * t.load([k], [32])[None, :]; " LOAD_B, BOTH,
+		a_by_first, b_plain, NULL},
+	{"row_of_matrix", "*const f16", "*const f16", PA PB, "0, n, 32",
+		"let t = tensor(x + 0, [2, n]); let a = load(pa, " MASK_A
+		") * t.load([program_id(0), k], [1, 32]); " LOAD_B,
+		BOTH, a_by_own, b_plain, NULL},
+	{"row_further", "*const f16", "*const f16", PA PB, "0, n, 32",
+		"let a = load(pa, " MASK_A ") + load(x + 8 + k + l)[None, :]; " LOAD_B, BOTH, a_by_window, b_plain,
+		NULL},
+	{"row_shifted", "*const f16", "*const f16", PA PB, "0, n, 32",
+		"let a = load(pa, " MASK_A ") + load(x + 7 + k + l + 1)[None, :]; " LOAD_B, BOTH, a_by_window, b_plain,
+		NULL},
 	{"may_change", "*f16", "*const f16", PA PB, "0, n, 32", LOAD_A LOAD_B " store(pa, a * 0.0 + 7.0, " MASK_A ");",
 		BOTH, a_first_block, b_plain, "1"},
 	{"computed", "*const f16", "*const f16", PA PB, "0, n, 32", LOAD_A "let b = load(pb, " MASK_B ") * 0.5;", BOTH,
@@ -230,6 +265,7 @@ static void run(suite *s, const window_case *c, int warps, int n)
 		y[i] = (uint16_t)scalar_from_double(SCALAR_F16, (double)(int)(suite_random(&state) % 17) - 8);
 	for (char *at = text; (at = strstr(at, "= x + ")); at++) at[2] = 'X'; /* what is passed begins in a buffer */
 	for (char *at = text; (at = strstr(at, "load(x + ")); at++) at[5] = 'X';
+	for (char *at = text; (at = strstr(at, "tensor(x + ")); at++) at[7] = 'X';
 	char whole[4200], *body = strstr(text, "{\nlet i");
 	snprintf(whole, sizeof whole, "%.*s{\nlet X = x + %d * n;\n%s", (int)(body - text), text, AROUND, body + 2);
 	const void *in[] = {x, y};
