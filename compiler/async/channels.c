@@ -34,9 +34,9 @@ typedef struct site {
 	ir_op *load;
 	consumer by[MOST_PRODUCTS]; /* products that read the slot; none: the tile is read as it lies */
 	unsigned nby;
-	const ir_op *first_use; /* in the load's block */
-	ir_op *last_use;        /* there: behind it nobody reads the slot any more */
-	unsigned nesting;       /* loads of the same map whose tile lives while this one is made */
+	ir_op *first_use; /* in the load's block */
+	ir_op *last_use;  /* there: behind it nobody reads the slot any more; of a tile without products: the same */
+	unsigned nesting; /* loads of the same map whose tile lives while this one is made */
 	unsigned channel;
 } site;
 
@@ -45,8 +45,8 @@ typedef struct channel {
 	unsigned stages;
 	uint32_t bytes; /* of a slot */
 	uint32_t expected;
-	bool loops;   /* slots are filled again */
-	bool spanned; /* its tile lives round a loop: one or two are enough */
+	bool loops;                           /* slots are filled again */
+	bool spanned;                         /* its tile lives round a loop: one or two are enough */
 	ir_value *multibuffer, *full, *empty; /* empty null: each slot is filled once */
 } channel;
 
@@ -120,7 +120,8 @@ static bool can_read(const channels *c, const site *s)
 		if (ir_arg(r->op, 1 - r->arg) == r->tile) return false;
 		if (!wgmma_shape_of(r->op->results[0]->type, c->func->num_warps, &sum)) return false;
 		unsigned k = (r->arg ? 0 : 1) ^ r->transposed;
-		if (!wgmma_tile_make(t, 1, k, r->arg ? sum.n : 64, &tile) || tile.swizzle != shape.swizzle) return false;
+		if (!wgmma_tile_make(t, 1, k, r->arg ? sum.n : 64, &tile) || tile.swizzle != shape.swizzle)
+			return false;
 	}
 	return true;
 }
@@ -138,7 +139,36 @@ static ir_op *wait_that_covers(const ir_op *product)
 	return NULL;
 }
 
-/* From the first use to the last; a tile that is read as it lies has been read where it is. */
+/* What only spreads the tile over a shape stands in front of what computes with it. */
+static void sink_shapes(ir_op *o)
+{
+	for (const ir_use *u = o->results[0]->uses, *next; u; u = next) {
+		ir_op *user = u->user, *first = NULL;
+		next = u->next;
+		if (user->block != o->block || user->nresults != 1 || !ir_has(user, IR_SHAPE)) continue;
+		sink_shapes(user);
+		for (const ir_use *w = user->results[0]->uses; w; w = w->next) {
+			ir_op *by = in_block(user->block, w->user);
+			if (by && (!first || precedes(by, first))) first = by;
+		}
+		if (first) ir_move_before(user, user->block, first);
+	}
+}
+
+/* A tile that anybody takes is read in front of the first that does. */
+static bool find_first_use(site *s)
+{
+	const ir_block *b = s->load->block;
+	sink_shapes(s->load);
+	for (const ir_use *u = s->load->results[0]->uses; u; u = u->next) {
+		ir_op *o = in_block(b, u->user);
+		if (!s->first_use || precedes(o, s->first_use)) s->first_use = o;
+	}
+	s->last_use = s->first_use;
+	return s->first_use != NULL;
+}
+
+/* From the first product that reads it to the wait that covers the last one. */
 static bool find_life(site *s)
 {
 	const ir_block *b = s->load->block;
@@ -195,7 +225,11 @@ static void find_site(ir_op *o, void *context)
 	site s = {.load = o};
 	if (o->kind != IR_BULK_LOAD || c->nsites == MOST_SITES || ir_get_shares(o) > 1) return;
 	if (partition_refusal(c->context, c->func, o)) return;
-	if (!find_readers(&s, o->results[0], false) || !can_read(c, &s) || !find_life(&s)) return;
+	if (!find_readers(&s, o->results[0], false) || !can_read(c, &s) || !find_life(&s)) {
+		bulk_shape shape;
+		s = (site){.load = o}; /* others take it, or products that read it otherwise */
+		if (!ir_loop_around(o) || !bulk_shape_of(o->results[0]->type, &shape) || !find_first_use(&s)) return;
+	}
 	c->sites[c->nsites++] = s;
 }
 
@@ -224,8 +258,8 @@ static void find_channels(channels *c)
 		site *s = &c->sites[i];
 		ir_type t = s->load->results[0]->type;
 		unsigned k = 0;
-		while (k < c->n && !(ir_arg(c->at[k].like->load, 0) == ir_arg(s->load, 0) &&
-					   c->at[k].like->nesting == s->nesting))
+		while (k < c->n &&
+			!(ir_arg(c->at[k].like->load, 0) == ir_arg(s->load, 0) && c->at[k].like->nesting == s->nesting))
 			k++;
 		s->channel = k;
 		if (k == c->n) {
@@ -319,7 +353,7 @@ static void make_channel(channels *c, channel *ch, ir_builder *b)
 	ch->multibuffer = ir_build1(b, IR_MULTIBUFFER, tile->type, 0, NULL);
 	ch->multibuffer->layout = tile->layout;
 	ir_set_stages(ch->multibuffer->def, ch->stages);
-	ir_set_swizzle(ch->multibuffer->def, shape.swizzle);
+	ir_set_swizzle(ch->multibuffer->def, tile->type.rank == 2 ? shape.swizzle : 0);
 	ir_set_fast(ch->multibuffer->def, tile->type.rank - 1u);
 	for (unsigned i = 0; i < 2; i++) {
 		if (i && !ch->loops) break;
@@ -401,6 +435,17 @@ static void erase_unused(ir_op *o)
 	if (!o->results[0]->uses) ir_erase(o);
 }
 
+/* The tile, in the layout in which the load would have given it; all lanes have read it then. */
+static void read_tile(const channel *ch, site *s, ir_builder *b, ir_value *slot)
+{
+	ir_value *tile = s->load->results[0], *args[] = {ch->multibuffer, slot};
+	ir_value *read = ir_build1(b, IR_MULTIBUFFER_READ, tile->type, 2, args);
+	read->name = tile->name;
+	read->layout = tile->layout;
+	ir_replace(tile, read);
+	s->last_use = read->def;
+}
+
 static cursor open_site(channels *c, site *s, cursor at)
 {
 	const channel *ch = &c->at[s->channel];
@@ -408,9 +453,10 @@ static cursor open_site(channels *c, site *s, cursor at)
 	ir_builder b = {.func = c->func, .block = block, .before = s->load, .at = s->load->at};
 	build_copy(ch, &b, s->load, at);
 	cursor next = advance(ch, &b, at);
-	b.before = (ir_op *)s->first_use;
+	b.before = s->first_use;
 	ir_value *come[] = {ch->full, at.slot, at.parity};
 	ir_build(&b, IR_MBARRIER_WAIT, 3, come, 0, NULL, 0);
+	if (!s->nby) read_tile(ch, s, &b, at.slot);
 	for (unsigned k = 0; k < s->nby; k++) read_from(c, ch, &s->by[k], at.slot);
 	b.before = s->last_use->next;
 	ir_value *left[] = {ch->empty, at.slot};

@@ -12,10 +12,11 @@
  *     p' = softmax(s); p' = convert p'          acc = wgmma_wait acc {pending=0}
  *                                               p' = convert p'
  *
- * Two things need a wait beside what takes its sum.  A factor in registers (p) is read until then, so what the loop
- * carries in its place (the conversion) stands behind, and needs no registers of its own.  And operations with effects
- * keep their order among themselves, but for products and waits, which have their own: the hardware's, in which they
- * are begun.
+ * Three things need a wait beside what takes its sum.  A factor in registers (p) is read until then, so what the loop
+ * carries in its place (the conversion) stands behind, and needs no registers of its own.  A product whose factor in
+ * registers has been computed in the block stands behind the waits that it stood behind: the factor would be held
+ * beside all that is computed of the wait's sum.  And operations with effects keep their order among themselves, but
+ * for products and waits, which have their own: the hardware's, in which they are begun.
  *
  * Blocks in which only products take sums are left: pipeline.c lets those run on from iteration to iteration. */
 #include "passes/passes.h"
@@ -62,6 +63,14 @@ static void mark(sinker *s, const ir_op *o)
 	for (unsigned i = 0; i < o->nresults; i++) s->needs[o->results[i]->id] = true;
 }
 
+/* It reads a factor from registers that the block has computed. */
+static bool holds_factor(const ir_op *o)
+{
+	const ir_value *v = o->kind == IR_WGMMA ? ir_arg(o, 0) : NULL;
+	return v && v->def && v->def->block == o->block && v->def->kind != IR_BULK_LOAD &&
+	       v->def->kind != IR_MULTIBUFFER;
+}
+
 /* What the loop carries in place of the factor that the product reads from registers. */
 static void mark_next_factor(sinker *s, const ir_op *wgmma)
 {
@@ -84,7 +93,7 @@ static void sink(sinker *s, ir_op *wait)
 	VEC(ir_op *) behind = {0};
 	vec_push(s->context->arena, &behind, wait);
 	for (ir_op *o = wait->next; o != b->last; o = o->next) {
-		bool moves = is_free_to_move(o), needs = takes_needed(s, o) || (!moves && acts);
+		bool moves = is_free_to_move(o), needs = takes_needed(s, o) || (!moves && acts) || holds_factor(o);
 		for (unsigned i = 0; i < o->nresults; i++) needs |= s->needs[o->results[i]->id];
 		if (!needs) continue;
 		acts |= !moves;

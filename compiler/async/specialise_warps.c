@@ -84,7 +84,8 @@ static void drop_others(splitter *s, ir_block *b)
 {
 	for (ir_op *o = b->last, *prev; o; o = prev) {
 		prev = o->prev;
-		if (!ir_has(o, IR_CONTROL | IR_TERMINATOR) && ir_touches(o, IR_EFFECTS | IR_READS_SHARED) && !is_producers(o)) {
+		if (!ir_has(o, IR_CONTROL | IR_TERMINATOR) && ir_touches(o, IR_EFFECTS | IR_READS_SHARED) &&
+			!is_producers(o)) {
 			ir_builder at = {.func = s->func, .block = b, .before = o, .at = o->at};
 			for (unsigned i = 0; i < o->nresults; i++) {
 				ir_value *v = ir_constant(&at, o->results[i]->type, 0);
