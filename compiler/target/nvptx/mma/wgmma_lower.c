@@ -168,9 +168,48 @@ static uint32_t by_warps(const layout *y, unsigned dim)
 	return bits;
 }
 
-static void open_registers(product *p, uint32_t rows)
+/* ---- a factor that stays in registers round a loop ---- */
+
+typedef struct fragments {
+	const ir_value *stays;
+	bool others;
+} fragments;
+
+static void find_fragments(ir_op *o, void *context)
+{
+	fragments *f = context;
+	const ir_value *v = o->kind == IR_WGMMA ? ir_arg(o, 0) : NULL;
+	f->others |= v && v != f->stays && v->def && v->def->kind != IR_MULTIBUFFER;
+}
+
+/* The loop round which the factor stays the same while other products take theirs from registers too; null: none. */
+static const ir_op *stays_round(const ir_op *o, const ir_value *factor)
+{
+	const ir_op *loop = ir_loop_around(o);
+	while (loop && loop->kind != IR_FOR) loop = ir_loop_around(loop);
+	if (!loop || !ir_defined_outside(factor, loop)) return NULL;
+	fragments f = {.stays = factor};
+	ir_walk(loop->regions[0], find_fragments, &f);
+	return f.others ? loop : NULL;
+}
+
+/* ptxas 13.0 gives the factors of two products the same registers, though one of them is needed again in the next
+ * iteration.  So each iteration has a copy of its own, that ptxas cannot know to be one: a number of 32 bits never has
+ * more than 32 of them set. */
+static LLVMValueRef nothing_of(lower *l, const ir_op *loop)
+{
+	static const char *const code = "{\n\t.reg .b32 bits;\n\t.reg .pred never;\n\tpopc.b32 bits, $1;\n\t"
+					"setp.gt.u32 never, bits, 32;\n\tselp.b32 $0, 1, 0, never;\n\t}";
+	LLVMValueRef i = lower_value(l, loop->regions[0]->args[0]).at[0];
+	i = LLVMBuildIntCast2(l->builder, i, l->i32, false, "");
+	return lower_asm(l, code, "=r,r", l->i32, 1, &i, LOWER_ASM_EFFECT);
+}
+
+static void open_registers(product *p, const ir_op *o, uint32_t rows)
 {
 	source *s = &p->a;
+	const ir_op *loop = stays_round(o, s->o->value);
+	LLVMValueRef nothing = loop ? nothing_of(p->l, loop) : NULL;
 	s->registers = lower_value(p->l, s->o->value);
 	lower_index_registers(s->o->value->layout, s->register_of);
 	for (uint32_t row = 0; row < rows; row += 64)
@@ -178,6 +217,12 @@ static void open_registers(product *p, uint32_t rows)
 			LLVMValueRef word[4];
 			fragment(p, row, k, word);
 			for (unsigned i = 0; i < 4; i++) {
+				LLVMValueRef copy[] = {word[i], nothing};
+				if (nothing) {
+					copy[0] = LLVMBuildBitCast(p->l->builder, word[i], p->l->i32, "");
+					word[i] = lower_asm(p->l, "xor.b32 $0, $1, $2;", "=r,r,r", p->l->i32, 2, copy,
+						LOWER_ASM_EFFECT);
+				}
 				unsigned at = add_input(p, word[i]);
 				if (!row && !k && !i) s->input = at;
 			}
@@ -364,7 +409,7 @@ void lower_wgmma(lower *l, ir_op *o)
 	for (unsigned i = 0; i < 2; i++) {
 		s[i]->o = &p->plan.operand[i];
 		if (s[i]->o->place == WGMMA_SCRATCH) store_operand(p, s[i], o);
-		if (s[i]->o->place == WGMMA_REGISTERS) open_registers(p, result->type.dim[0]);
+		if (s[i]->o->place == WGMMA_REGISTERS) open_registers(p, o, result->type.dim[0]);
 	}
 	if (p->plan.scratch_bytes) barrier_of_proxies(l);
 	for (unsigned i = 0; i < 2; i++)
