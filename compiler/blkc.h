@@ -114,6 +114,7 @@ typedef struct blkc_kernel {
 	 *   max_registers N                      budgets; absent: none
 	 *   max_spills N
 	 *   max_shared N
+	 *   strict 1                             no liberties with floats; absent: the language's
 	 *   threads N                            of a program; GPUs only
 	 *   shared N                             bytes of dynamic shared memory of a program; GPUs only
 	 *   scratch N                            bytes of scratch memory of a thread; cpu only

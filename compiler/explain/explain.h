@@ -23,6 +23,7 @@ typedef enum explain_kind {
 	EXPLAIN_BULK,     /* a block by a tensor map */
 	EXPLAIN_PRODUCT,  /* a dot */
 	EXPLAIN_EXCHANGE, /* any other operation that needs shared memory */
+	EXPLAIN_LIBERTY,  /* with floats; how: which */
 	EXPLAIN_KINDS
 } explain_kind;
 extern const char *const explain_kind_names[]; /* ORDER explain_kind */

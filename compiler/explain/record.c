@@ -22,6 +22,7 @@ const char *const explain_kind_names[] = {
 	[EXPLAIN_BULK] = "tensor copy",
 	[EXPLAIN_PRODUCT] = "product",
 	[EXPLAIN_EXCHANGE] = "exchange",
+	[EXPLAIN_LIBERTY] = "liberty",
 };
 
 typedef struct recorder {
@@ -387,6 +388,24 @@ static void record_block(recorder *r, const ir_block *b, uint32_t loops)
 	}
 }
 
+/* One row a line and liberty. */
+static void record_liberties(recorder *r)
+{
+	for (uint32_t i = 0; i < r->pass->liberties.n; i++) {
+		const pass_liberty *l = &r->pass->liberties.at[i];
+		source_position at = source_locate(r->arena, l->at);
+		explain_row row = {.kind = EXPLAIN_LIBERTY, .at = l->at, .how = l->what, .line = at.line};
+		row.column = at.column;
+		bool known = false;
+		for (uint32_t k = 0; k < r->kernel->rows.n; k++) {
+			const explain_row *o = &r->kernel->rows.at[k];
+			known |= o->kind == EXPLAIN_LIBERTY && o->at.file == l->at.file && o->line == row.line &&
+				 o->how == row.how;
+		}
+		if (!known) vec_push(r->arena, &r->kernel->rows, row);
+	}
+}
+
 /* Rows by file and line; within a line the program's order, which the row's place in memory still tells. */
 static int by_line(const void *x, const void *y)
 {
@@ -431,6 +450,7 @@ explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *co
 		.registers = code->registers,
 		.spill_bytes = code->spill_bytes};
 	record_block(&r, f->body, 0);
+	record_liberties(&r);
 	sort_rows(&r);
 	k->pressure = pressure_estimate(p->arena, f);
 	if (k->pressure.lines.n) k->live_registers = k->pressure.lines.at[0].registers;

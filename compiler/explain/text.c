@@ -183,6 +183,7 @@ static void put_row(writer *w, const explain_row *row)
 		text_puts(w->out, ": between threads");
 		put_barriers(w, row);
 		break;
+	case EXPLAIN_LIBERTY: text_printf(w->out, ": %s", row->how); break;
 	default: text_puts(w->out, ": "); put_access(w, row);
 	}
 	if (row->no_window) text_printf(w->out, "\n            no tensor copy: %s", row->no_window);

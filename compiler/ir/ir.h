@@ -286,6 +286,7 @@ struct ir_func {
 	uint32_t num_warps, num_stages, num_ctas, maxnreg; /* maxnreg 0: not given */
 	bool stages_given;                                 /* by the user: fewer will not do */
 	uint32_t max_registers, max_spills, max_shared;    /* UINT32_MAX: not given */
+	uint32_t strict;                                   /* 1: no liberties with floats (language.md, section 5) */
 	uint32_t shared_bytes;                             /* static shared memory, after allocate_shared */
 	uint32_t producer_warps; /* beside num_warps: of the second partition, and what the hardware wants with it */
 	uint32_t cluster;        /* neighbours along x that the code wants to be a cluster; 0: none */

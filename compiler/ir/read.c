@@ -573,6 +573,7 @@ static bool take_option(reader *r, word name)
 		{"max_registers", &f->max_registers},
 		{"max_spills", &f->max_spills},
 		{"max_shared", &f->max_shared},
+		{"strict", &f->strict},
 		{"shared_bytes", &f->shared_bytes},
 		{"producer_warps", &f->producer_warps},
 		{"cluster", &f->cluster},

@@ -14,6 +14,12 @@ typedef struct pass_note {
 	const char *why;
 } pass_note;
 
+/* What was done with floats that they cannot be told from, but for the bounds of language.md: for reports. */
+typedef struct pass_liberty {
+	span at;
+	const char *what;
+} pass_liberty;
+
 typedef struct pass_context {
 	arena *arena;
 	diags *diags;
@@ -25,6 +31,7 @@ typedef struct pass_context {
 	VEC(pass_note) windows; /* loads of a product, or their multibuffers, that are no windows of an array */
 	VEC(pass_note) alone;   /* multibuffers that each program of a cluster fills for itself */
 	VEC(pass_note) whole;   /* consumers of long tiles that did not become loops over parts */
+	VEC(pass_liberty) liberties;
 } pass_context;
 
 /* What each does and where it stands: pipelines.def. */

@@ -244,8 +244,7 @@ bool autotune_signature(sema *s, const ast *n, const ast *kernel, text *out)
 	scope_mark m = scope_open(s);
 	for (const kernel_option *o = kernel_options; o->name; o++) {
 		const char *name = names_intern(s->private->program->names, o->name, strlen(o->name));
-		scope_bind(s, name, n->at, BINDING_PARAMETER,
-			sval_typed_int(SCALAR_I32, kernel_option_value(s, o), n->at));
+		scope_bind(s, name, n->at, BINDING_PARAMETER, kernel_option_constant(s, o, n->at));
 	}
 	scope_mark axes = scope_open(s);
 	text_puts(out, "autotune");

@@ -89,7 +89,7 @@ static sval option_value(expansion *e, const kernel_option *o)
 		if (a && a->text && a->nkids && strcmp(a->text, o->name) == 0)
 			return sema_constant_expression(s, a->kids[0], arena_printf(s->arena, "option '%s'", o->name));
 	}
-	return sval_typed_int(SCALAR_I32, kernel_option_value(s, o), e->block->at);
+	return kernel_option_constant(s, o, e->block->at);
 }
 
 /* Whether all conditions hold for what is chosen; *ok turns false after an error. */

@@ -285,7 +285,8 @@ void overflow_check(sema *, const int64_t grid[3]); /* overflow.c; an extent of 
 const ast *find_parameter(const ast *kernel, const char *name);
 extern const kernel_option kernel_options[]; /* ends with a null name */
 const kernel_option *kernel_option_find(const char *name);
-uint32_t kernel_option_value(sema *, const kernel_option *); /* of this kernel; the largest when it has none */
+uint32_t kernel_option_value(sema *, const kernel_option *);      /* of this kernel; the largest when it has none */
+sval kernel_option_constant(sema *, const kernel_option *, span); /* the same as a condition sees it */
 bool kernel_option_check(sema *, const kernel_option *, sval, uint32_t *out, span);
 /* A const parameter's value of the parameter's type, which is evaluated in the current scope. */
 sval sema_const_argument(sema *, const ast *parameter, sval value);

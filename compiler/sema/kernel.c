@@ -11,6 +11,7 @@ const kernel_option kernel_options[] = {
 	{"max_registers", "0 to 65536", 0, 65536, false},
 	{"max_spills", "0 to 1000000", 0, 1000000, false},
 	{"max_shared", "0 to 1000000", 0, 1000000, false},
+	{"strict", "true or false", 0, 1, false},
 	{0},
 };
 
@@ -24,7 +25,7 @@ const kernel_option *kernel_option_find(const char *name)
 static uint32_t *option_field(ir_func *f, const kernel_option *o)
 {
 	uint32_t *fields[] = {&f->num_warps, &f->num_stages, &f->num_ctas, &f->maxnreg, &f->max_registers,
-		&f->max_spills, &f->max_shared}; /* ORDER kernel_options */
+		&f->max_spills, &f->max_shared, &f->strict}; /* ORDER kernel_options */
 	return fields[o - kernel_options];
 }
 
@@ -34,10 +35,23 @@ uint32_t kernel_option_value(sema *s, const kernel_option *o)
 	return v >= o->minimum && v <= o->maximum ? v : o->maximum;
 }
 
+sval kernel_option_constant(sema *s, const kernel_option *o, span at)
+{
+	uint32_t v = kernel_option_value(s, o);
+	return o->maximum == 1 ? sval_bool(v, at) : sval_typed_int(SCALAR_I32, v, at);
+}
+
 bool kernel_option_check(sema *s, const kernel_option *o, sval v, uint32_t *out, span at)
 {
 	int64_t n;
-	if (!sema_as_const_int(s, v, &n, arena_printf(s->arena, "option '%s'", o->name))) return false;
+	bool flag;
+	const char *what = arena_printf(s->arena, "option '%s'", o->name);
+	if (o->maximum == 1) {
+		if (!sema_as_const_bool(s, v, &flag, what)) return false;
+		*out = flag;
+		return true;
+	}
+	if (!sema_as_const_int(s, v, &n, what)) return false;
 	bool fine = n >= o->minimum && n <= o->maximum && (!o->power_of_two || (n & (n - 1)) == 0);
 	if (!fine) {
 		sema_error(s, 607, at, "%s must be %s, found %lld", o->name, o->allowed, (long long)n);
@@ -275,7 +289,7 @@ static void read_options(sema *s, const declaration *d)
 			diag *e = sema_diag(s, 607, mark_of(a), "there is no option '%s'", a->text);
 			diag_set_hint(s->diags, e,
 				"options: num_warps, num_stages, num_ctas, maxnreg, max_registers, max_spills, "
-				"max_shared");
+				"max_shared, strict");
 			continue;
 		}
 		if (seen[o - kernel_options]) sema_error(s, 607, mark_of(a), "option '%s' is given twice", a->text);
@@ -336,6 +350,7 @@ static void write_options(const ir_func *f, text *out)
 	if (f->max_registers != UINT32_MAX) text_printf(out, "max_registers %u\n", f->max_registers);
 	if (f->max_spills != UINT32_MAX) text_printf(out, "max_spills %u\n", f->max_spills);
 	if (f->max_shared != UINT32_MAX) text_printf(out, "max_shared %u\n", f->max_shared);
+	if (f->strict) text_puts(out, "strict 1\n");
 }
 
 /* ---- the whole ---- */

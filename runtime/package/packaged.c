@@ -94,6 +94,7 @@ static bool has_option(const signature *s, const blk_define *d)
 	char number[16];
 	if (!o) return false;
 	snprintf(number, sizeof number, "%u", *o);
+	if (strcmp(d->value, "true") == 0 || strcmp(d->value, "false") == 0) return *o == (d->value[0] == 't');
 	return same_value(number, d->value);
 }
 

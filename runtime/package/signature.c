@@ -376,7 +376,7 @@ static bool read_line(reader *r, char *line)
 	} numbers[] = {{"num_warps", &s->num_warps}, {"num_stages", &s->num_stages}, {"num_ctas", &s->num_ctas},
 		{"threads", &s->threads}, {"shared", &s->shared}, {"maxnreg", &s->maxnreg}, {"scratch", &s->scratch},
 		{"max_registers", &s->max_registers}, {"max_spills", &s->max_spills}, {"max_shared", &s->max_shared},
-		{"cluster", &s->cluster}};
+		{"cluster", &s->cluster}, {"strict", &s->strict}};
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		if (strcmp(fact, numbers[i].name) == 0)
 			return read_unsigned(next_word(&line), numbers[i].to) ||

@@ -81,6 +81,7 @@ typedef struct signature {
 	bool uses_addresses;   /* it may read or write at addresses that it loads, or gets as integers */
 	uint32_t cluster;      /* programs along x that the code wants in one cluster; 0: each alone */
 	uint32_t max_registers, max_spills, max_shared; /* budgets; UINT32_MAX: none */
+	uint32_t strict;                                /* 1: no liberties with floats */
 } signature;
 
 /* Reads one kernel's facts.  Unknown facts are skipped, so that newer code still runs; a malformed one is an error. */

@@ -187,6 +187,14 @@ static void autotune_lines(void **state)
 				 "configuration BM=64,T=f32,num_warps=4\n");
 	contains(c.signature.at, "configuration BM=128,T=f32,num_warps=8\nconfiguration BM=32,num_warps=1\n");
 	compiled_free(&c);
+	compile_text(&c, "kernel k(n: i32, const B: i32 = 8) options(strict = B == 8) { }\n"
+			 "autotune k { B: [4, 8], strict: [true, false]; where !strict || B == 8; }");
+	assert_non_null(c.func);
+	assert_int_equal(c.func->strict, 1);
+	contains(c.signature.at, "\nstrict 1\n");
+	contains(c.signature.at, "\nconfiguration B=4,strict=false\nconfiguration B=8,strict=true\n"
+				 "configuration B=8,strict=false\n");
+	compiled_free(&c);
 }
 
 /* What a condition sees: the choice, defaults and options that follow from it, what a define has bound. */

@@ -5,8 +5,8 @@
  * hold the same operands (splats, broadcasts) are computed once.
  *
  * Accuracy: f32 div, sqrt, rsqrt, exp2 and log2 are the device's fast forms (2 ulp for div; denormals are kept: no .ftz
- * form is used), f64 is correctly rounded; 16-bit floats add, multiply and fuse natively (one rounding) and do the rest
- * in f32 with one rounding at the end. */
+ * form but of exp2 where flush_exp2.c says so), f64 is correctly rounded; 16-bit floats add, multiply and fuse natively
+ * (one rounding) and do the rest in f32 with one rounding at the end. */
 #include "lower.h"
 
 static LLVMValueRef unary_intrinsic(lower *l, const char *name, LLVMValueRef a)
@@ -147,11 +147,13 @@ static LLVMValueRef float_binary(lower *l, ir_kind kind, scalar s, LLVMValueRef 
 	}
 }
 
-static LLVMValueRef f32_math(lower *l, ir_kind kind, LLVMValueRef a)
+static LLVMValueRef f32_math(lower *l, const ir_op *o, LLVMValueRef a)
 {
 	LLVMTypeRef f32 = l->f32;
-	switch (kind) {
-	case IR_EXP2: return unary_intrinsic(l, "llvm.nvvm.ex2.approx.f32", a);
+	switch (o->kind) {
+	case IR_EXP2:
+		return unary_intrinsic(
+			l, ir_get_flush(o) ? "llvm.nvvm.ex2.approx.ftz.f32" : "llvm.nvvm.ex2.approx.f32", a);
 	case IR_LOG2: return unary_intrinsic(l, "llvm.nvvm.lg2.approx.f", a);
 	case IR_SQRT: return unary_intrinsic(l, "llvm.nvvm.sqrt.approx.f", a);
 	case IR_SQRT_RN: return unary_intrinsic(l, "llvm.sqrt.f32", a);
@@ -185,8 +187,9 @@ static LLVMValueRef rounding(lower *l, ir_kind kind, scalar s, LLVMValueRef a)
 	return unary_intrinsic(l, mangled(l, name, s), a);
 }
 
-static LLVMValueRef float_unary(lower *l, ir_kind kind, scalar s, LLVMValueRef a)
+static LLVMValueRef float_unary(lower *l, const ir_op *o, scalar s, LLVMValueRef a)
 {
+	ir_kind kind = o->kind;
 	switch (kind) {
 	case IR_NEG: return LLVMBuildFNeg(l->builder, a, "");
 	case IR_ABS: return unary_intrinsic(l, mangled(l, "llvm.fabs", s), a);
@@ -196,8 +199,8 @@ static LLVMValueRef float_unary(lower *l, ir_kind kind, scalar s, LLVMValueRef a
 	default: break;
 	}
 	if (s == SCALAR_F64) return f64_math(l, kind, a);
-	if (s == SCALAR_F32) return f32_math(l, kind, a);
-	LLVMValueRef v = f32_math(l, kind, lower_to_f32(l, s, a));
+	if (s == SCALAR_F32) return f32_math(l, o, a);
+	LLVMValueRef v = f32_math(l, o, lower_to_f32(l, s, a));
 	return v ? lower_from_f32(l, s, v) : NULL;
 }
 
@@ -331,7 +334,7 @@ static LLVMValueRef one_element(lower *l, const ir_op *o, LLVMValueRef *v)
 	}
 	if (t.pointer || scalar_is_fp8(s)) return NULL;
 	if (o->nargs == 2) return lower_binary(l, o->kind, s, v[0], v[1]);
-	return scalar_is_float(s) ? float_unary(l, o->kind, s, v[0]) : integer_unary(l, o->kind, s, v[0]);
+	return scalar_is_float(s) ? float_unary(l, o, s, v[0]) : integer_unary(l, o->kind, s, v[0]);
 }
 
 void lower_elementwise(lower *l, ir_op *o)
