@@ -153,7 +153,7 @@ static inline float *example_normal(example *e, size_t n, uint64_t seed)
 	return v;
 }
 
-/* ---- f16 on the host ---- */
+/* ---- f16 and bf16 on the host ---- */
 
 static inline double example_from_f16(uint16_t h)
 {
@@ -163,14 +163,32 @@ static inline double example_from_f16(uint16_t h)
 	return h >> 15 ? -v : v;
 }
 
-/* To the nearest, ties to even; for numbers that f16 can hold. */
+/* To the nearest, ties to even; for numbers that f16 can hold, infinities and nan. */
 static inline uint16_t example_to_f16(double v)
 {
+	if (!isfinite(v)) return isnan(v) ? 0x7e00 : v > 0 ? 0x7c00 : 0xfc00;
 	int exponent;
 	frexp(v, &exponent);
 	if (exponent < -13) exponent = -13;
 	int units = (int)nearbyint(ldexp(fabs(v), 11 - exponent)); /* 0 to 2048: carries into the exponent by itself */
 	return (uint16_t)((signbit(v) ? 0x8000 : 0) + ((exponent + 13) << 10) + units);
+}
+
+/* bf16 is the upper half of f32. */
+static inline double example_from_bf16(uint16_t h)
+{
+	uint32_t bits = (uint32_t)h << 16;
+	float v;
+	memcpy(&v, &bits, sizeof v);
+	return (double)v;
+}
+
+static inline uint16_t example_to_bf16(float v)
+{
+	uint32_t bits;
+	if (isnan(v)) return 0x7fc0;
+	memcpy(&bits, &v, sizeof bits);
+	return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 /* ---- Buffers ---- */
@@ -192,14 +210,15 @@ static inline blk_buffer *example_buffer_of(example *e, blk_type type, const voi
 	return e->buffers[e->nbuffers++] = b;
 }
 
-/* n floats; as f16 they are rounded first, in place, so that the reference sees what the kernel sees. */
+/* n floats; as f16 or bf16 they are rounded first, in place, so that the reference sees what the kernel sees. */
 static inline blk_buffer *example_input(example *e, blk_type type, float *values, size_t n)
 {
-	if (type != BLK_TYPE_F16) return example_buffer_of(e, BLK_TYPE_F32, values, n);
+	if (type != BLK_TYPE_F16 && type != BLK_TYPE_BF16) return example_buffer_of(e, BLK_TYPE_F32, values, n);
 	uint16_t *halves = example_alloc(e, n * sizeof *halves);
 	for (size_t i = 0; i < n; i++) {
-		halves[i] = example_to_f16(values[i]);
-		values[i] = (float)example_from_f16(halves[i]);
+		bool half = type == BLK_TYPE_F16;
+		halves[i] = half ? example_to_f16(values[i]) : example_to_bf16(values[i]);
+		values[i] = (float)(half ? example_from_f16(halves[i]) : example_from_bf16(halves[i]));
 	}
 	return example_buffer_of(e, type, halves, n);
 }
@@ -273,6 +292,7 @@ static inline double example_value(blk_type type, const void *elements, size_t i
 	switch (type) {
 	case BLK_TYPE_I32: return ((const int32_t *)elements)[i];
 	case BLK_TYPE_F16: return example_from_f16(((const uint16_t *)elements)[i]);
+	case BLK_TYPE_BF16: return example_from_bf16(((const uint16_t *)elements)[i]);
 	default: return (double)((const float *)elements)[i];
 	}
 }

@@ -24,7 +24,7 @@ rotate() { # file kernel configuration
 	turn=$((turn % 6 + 1))
 	target=$(echo "$targets" | cut -d' ' -f$turn)
 	echo "$1 $2 $target $3"
-	case $1-$target in *matmul*-sm_90a) ;; *matmul*) [ $((turn % 2)) = 1 ] && echo "$1 $2 sm_90a $3" ;; esac
+	case $1-$target in *matmul*-sm_90a | *attention*-sm_90a) ;; *matmul* | *attention*) [ $((turn % 2)) = 1 ] && echo "$1 $2 sm_90a $3" ;; esac
 }
 # "autotune key n axis A 1 2 axis B 3 config C=4" -> one line a configuration
 configurations() {
@@ -33,9 +33,10 @@ configurations() {
 		for (i = 2; i <= NF; i++) {
 			if ($i == "config") { print $(++i); continue }
 			if ($i ~ /^(reset|restore|scratch|tolerance|key)$/) { i++; continue }
+			if ($i == "where") { while (i < NF && $i !~ /}$/) i++; continue }
 			if ($i != "axis") continue
 			name = $(++i); m = 0; more = 1
-			while (i < NF && $(i + 1) !~ /^(axis|config|reset|restore|scratch|tolerance|key)$/) {
+			while (i < NF && $(i + 1) !~ /^(axis|config|where|reset|restore|scratch|tolerance|key)$/) {
 				i++
 				for (k = 1; k <= n; k++) next_made[++m] = made[k] (made[k] == "" ? "" : ",") name "=" $i
 			}
@@ -45,6 +46,14 @@ configurations() {
 		for (k = 1; more && k <= n; k++) print made[k]
 	}'
 }
+# KERNEL CONFIGURATION: whether it meets the `where` clauses in wheres, which the shell can compute; a kernel's own const values first.
+meets() (
+	eval "$(sed -n "/^\/\/ blk: kernel $1\$/,/^\/\/ blk: target/s/^\/\/ blk: const \([A-Za-z0-9_]*\) i32 \(.*\)/\1=\2/p" whole.ptx)"
+	eval "$(echo "$2" | tr ',' '\n' | grep '=[0-9]*$')"
+	while read -r clause; do
+		[ $(($clause)) != 0 ] || exit 1
+	done <wheres
+)
 
 # Products of two tiles, operands either way round, in a loop.
 for t in "f16 f32 32" "bf16 f32 32" "f8e4m3 f32 64" "f8e5m2 f32 64" "i8 i32 64" "f32 f32 64" "f64 f64 16"; do
@@ -70,8 +79,12 @@ for f in "$root"/examples/*/*.blk product_*.blk; do
 	while read -r kernel; do
 		rotate "$f" "$kernel" -
 		awk -v k="$kernel" '$2 == "blk:" && $3 == "kernel" { on = $4 == k } on && $2 == "blk:" && $3 == "autotune"' whole.ptx |
-			sed 's|^// blk: ||' | configurations >made
-		while read -r c; do rotate "$f" "$kernel" "$c"; done <made
+			sed 's|^// blk: ||' >clauses
+		configurations <clauses >made
+		grep -o 'where {[^}]*}' clauses | sed 's/^where {\(.*\)}$/\1/' >wheres
+		while read -r c; do
+			if meets "$kernel" "$c"; then rotate "$f" "$kernel" "$c"; fi
+		done <made
 	done <kernels
 done >jobs
 # Programs that form clusters.

@@ -7,7 +7,7 @@ for e in examples/${2:-*}/main.c; do
 	suite "$program" --device=cpu --quick
 	suite "$program" --device=sim --quick
 	case $program in
-	*/matmul*)
+	*/matmul* | */attention*)
 		suite "$program" --device=sim:sm_90a --quick
 		suite "$program" --device=sim --sim-seed=1 --quick
 		suite "$program" --device=sim:sm_90a --sim-seed=1 --quick

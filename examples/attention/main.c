@@ -1,0 +1,152 @@
+/* Attention forward on lengths that no tile divides: full and causal, with fewer and with more keys than queries, heads
+ * that share keys, head dims that fill a tile and that do not, sliding windows; rows that see nothing, infinities, nan. */
+#include "../attention.h"
+
+/* As words for a const list: "DK=64 DV=64 CAUSAL=true ..". */
+static void defines(const attention *a, const char *tile, char *text, size_t room)
+{
+	snprintf(text, room, "T=%s DK=%d DV=%d CAUSAL=%s WINDOW=%s %s", attention_type(a->type), a->dk, a->dv,
+		a->causal ? "true" : "false", a->window ? "true" : "false", tile);
+}
+
+static void name(const attention *a, char *text, size_t room)
+{
+	char heads[32] = "", window[32] = "";
+	if (a->group > 1) snprintf(heads, sizeof heads, ", %d heads a key head", a->group);
+	if (a->window) snprintf(window, sizeof window, ", window %d", a->window);
+	snprintf(text, room, "%s %d x %d, d %d", attention_type(a->type), a->nq, a->nk, a->dk);
+	if (a->dv != a->dk) snprintf(text + strlen(text), room - strlen(text), "/%d", a->dv);
+	snprintf(text + strlen(text), room - strlen(text), "%s%s%s", a->causal ? ", causal" : "", window, heads);
+}
+
+/* Launches a kernel of the forward pass, whose last arguments are `more`, and returns what it wrote. */
+static void launch(example *e, attention *a, const char *kernel, const char *tile, const blk_arg *more, size_t nmore,
+	blk_buffer **o, blk_buffer **lse)
+{
+	char words[256];
+	size_t nargs = 11;
+	blk_arg args[16];
+	*o = example_output_of(e, a->type, attention_queries(a) * (size_t)a->dv);
+	*lse = example_output(e, attention_queries(a));
+	blk_buffer *q = example_input(e, a->type, a->q, attention_queries(a) * (size_t)a->dk);
+	blk_buffer *k = example_input(e, a->type, a->k, attention_keys(a) * (size_t)a->dk);
+	blk_buffer *v = example_input(e, a->type, a->v, attention_keys(a) * (size_t)a->dv);
+	const blk_arg first[] = {blk_buf(*o), blk_buf(*lse), blk_buf(q), blk_buf(k), blk_buf(v),
+		blk_f32((float)a->scale), blk_i32(a->heads), blk_i32(a->group), blk_i32(a->nq), blk_i32(a->nk),
+		blk_i32(a->window)};
+	memcpy(args, first, sizeof first);
+	for (size_t i = 0; i < nmore; i++) args[nargs++] = more[i];
+	defines(a, tile, words, sizeof words);
+	TRY(blk_launch(example_kernel(e, kernel, "%s", words), NULL, NULL, args, nargs));
+}
+
+static void check(example *e, attention *a, blk_buffer *o, blk_buffer *lse, const char *form)
+{
+	char what[128], text[160];
+	name(a, what, sizeof what);
+	snprintf(text, sizeof text, "%s%s", form, what);
+	attention_reference(e, a);
+	example_compare(e, o, a->o, a->o_bound, attention_queries(a) * (size_t)a->dv, 0, text);
+	example_compare(e, lse, a->lse, a->lse_bound, attention_queries(a), 0, "  its logarithm of the sum");
+	example_end_case(e);
+}
+
+static void run(example *e, attention a, const char *tile)
+{
+	blk_buffer *o, *lse;
+	attention_inputs(e, &a);
+	launch(e, &a, "attention", tile, NULL, 0, &o, &lse);
+	check(e, &a, o, lse, "");
+}
+
+/* Nan where the reference has nan, written there: the poison of an output is nan with all bits set. */
+static void compare_special(example *e, blk_buffer *output, const double *want, size_t n, size_t size, const char *what)
+{
+	unsigned char *got = example_alloc(e, n * size);
+	static const unsigned char poison[4] = {0xff, 0xff, 0xff, 0xff};
+	int which = 0;
+	size_t wrong = 0, nans = 0;
+	while (e->buffers[which] != output) which++;
+	TRY(blk_buffer_read(output, 0, got, n * size));
+	for (size_t i = 0; i < n; i++) {
+		double v = example_value(e->types[which], got, i), w = want[i];
+		bool good = isnan(w) ? isnan(v) && memcmp(got + i * size, poison, size) != 0
+				     : v == w || fabs(v - w) <= 2e-3 + 2e-2 * fabs(w);
+		wrong += !good;
+		nans += isnan(w);
+		if (!good && wrong == 1) printf("    at %zu: %.9g, expected %.9g\n", i, v, w);
+	}
+	printf("  %-44s %zu of %zu are nan%s\n", what, nans, n, wrong ? "  WRONG" : "");
+	e->passed += !wrong;
+	e->failed += wrong != 0;
+}
+
+/* Infinities and nan in queries, keys and values go where IEEE 754 sends them, and to no other row. */
+static void special(example *e, blk_type type, bool causal, const char *tile)
+{
+	attention a = {type, .heads = 2, .group = 1, .nq = 70, .nk = 90, .dk = 32, .dv = 32, .causal = causal};
+	blk_buffer *o, *lse;
+	attention_inputs(e, &a);
+	size_t dk = (size_t)a.dk, dv = (size_t)a.dv;
+	a.q[3 * dk] = (float)INFINITY;     /* scores of row 3 are inf and -inf: nan */
+	a.q[5 * dk + 1] = (float)NAN;      /* row 5 */
+	a.v[7 * dv + 2] = (float)INFINITY; /* column 2 of every row that sees key 7, which all do */
+	a.v[8 * dv + 3] = -(float)INFINITY;
+	a.v[9 * dv + 3] = (float)INFINITY; /* -inf + inf */
+	a.v[10 * dv + 4] = (float)NAN;
+	for (size_t i = 0; i < dk; i++) a.k[(size_t)a.nk * dk + 11 * dk + i] = i ? 0 : (float)INFINITY;
+	for (int i = 0; i < a.nq; i++) { /* the second head: one score is inf or -inf; the latter has no weight */
+		float *q = a.q + ((size_t)a.nq + (size_t)i) * dk;
+		q[0] = fabsf(q[0]) + 1;
+		if (i % 2) q[0] = -q[0];
+		for (size_t j = 1; j < dk; j++) q[j] *= 0.25F;
+	}
+	launch(e, &a, "attention", tile, NULL, 0, &o, &lse);
+	attention_reference(e, &a);
+	char what[128];
+	snprintf(what, sizeof what, "%s, infinities and nan%s", attention_type(type), causal ? ", causal" : "");
+	compare_special(e, o, a.o, attention_queries(&a) * dv, 2, what);
+	compare_special(e, lse, a.lse, attention_queries(&a), 4, "  its logarithm of the sum");
+	example_end_case(e);
+}
+
+static void forward(example *e)
+{
+#define TILE "BM=64 BN=64 num_warps=4 num_stages=2"
+	static const int lengths[][2] = {{1, 1}, {63, 63}, {65, 257}, {257, 65}, {1, 100}, {128, 128}};
+	const blk_type f16 = BLK_TYPE_F16, bf16 = BLK_TYPE_BF16;
+	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+		for (int causal = 0; causal < 2; causal++)
+			run(e,
+				(attention){i % 2 ? bf16 : f16, .heads = 2, .group = 1, .nq = lengths[i][0],
+					.nk = lengths[i][1], .dk = 64, .dv = 64, .causal = causal},
+				TILE);
+	static const int dims[][2] = {{96, 96}, {128, 128}, {192, 128}, {256, 256}, {40, 24}};
+	for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++)
+		run(e,
+			(attention){i % 2 ? f16 : bf16, .heads = 1, .group = 1, .nq = 70, .nk = 131, .dk = dims[i][0],
+				.dv = dims[i][1], .causal = i % 2 == 0},
+			dims[i][0] > 128 ? "BM=64 BN=32 num_warps=4 num_stages=2" : TILE);
+	run(e, (attention){f16, .heads = 6, .group = 3, .nq = 33, .nk = 90, .dk = 64, .dv = 64, .causal = true}, TILE);
+	run(e, (attention){bf16, .heads = 8, .group = 8, .nq = 17, .nk = 63, .dk = 64, .dv = 64}, TILE);
+	run(e, (attention){f16, .heads = 2, .group = 1, .nq = 140, .nk = 200, .dk = 64, .dv = 64, .causal = true},
+		"BM=128 BN=128 num_warps=8 num_stages=2");
+	run(e, (attention){f16, .heads = 1, .group = 1, .nq = 200, .nk = 140, .dk = 128, .dv = 128, .causal = true},
+		"BM=128 BN=32 num_warps=8 num_stages=2");
+	run(e, (attention){f16, .heads = 2, .group = 2, .nq = 90, .nk = 90, .dk = 64, .dv = 64, .causal = true},
+		"BM=16 BN=16 num_warps=1 num_stages=3");
+	static const int windows[] = {1, 40, 64, 130, 1000};
+	for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++)
+		run(e,
+			(attention){i % 2 ? bf16 : f16, .heads = 1, .group = 1, .nq = 200, .nk = 230, .dk = 64,
+				.dv = 64, .causal = i != 1, .window = windows[i]},
+			TILE);
+	for (int causal = 0; causal < 2; causal++) special(e, causal ? bf16 : f16, causal, TILE);
+}
+
+int main(int argc, char **argv)
+{
+	example e = example_open(argc, argv, "attention");
+	forward(&e);
+	return example_close(&e);
+}
