@@ -2,8 +2,8 @@
  *
  * A score is a sum of DK products in f32, which misses the exact one by (DK + 8) 2^-24 sum |q k| at most, times the
  * scale; its difference to the maximum, in units of log2, is rounded as well.  That much a weight exp(s - lse) is off,
- * relative to itself, and by half a unit of the 16-bit type, to which it is rounded for the product with the values (below
- * 2^-14 an f16 is off by 2^-25 at most instead).  exp2 and the factors of a running maximum that grows have 2^-22 each,
+ * relative to itself, and by half a unit of the 16-bit type, to which it is rounded for the product with the values
+ * (below 2^-14 an f16 is off by 2^-25 at most instead).  exp2 and the factors of a running maximum have 2^-22 each,
  * sums of n terms (n + 8) 2^-24.  The bounds add these up for each element, with the exact weights. */
 #ifndef BLK_EXAMPLE_ATTENTION_H
 #define BLK_EXAMPLE_ATTENTION_H

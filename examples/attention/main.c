@@ -1,6 +1,9 @@
-/* Attention forward on lengths that no tile divides: full and causal, with fewer and with more keys than queries, heads
- * that share keys, head dims that fill a tile and that do not, sliding windows; rows that see nothing, infinities, nan. */
+/* Attention forward on lengths that no tile divides: full and causal, with fewer and with more keys than queries,
+ * heads that share keys, head dims that fill a tile and that do not, sliding windows, other scores; rows that see
+ * nothing, infinities and nan. */
 #include "../attention.h"
+
+#define TILE "BM=64 BN=64 num_warps=4 num_stages=2"
 
 /* As words for a const list: "DK=64 DV=64 CAUSAL=true ..". */
 static void defines(const attention *a, const char *tile, char *text, size_t room)
@@ -112,7 +115,6 @@ static void special(example *e, blk_type type, bool causal, const char *tile)
 
 static void forward(example *e)
 {
-#define TILE "BM=64 BN=64 num_warps=4 num_stages=2"
 	static const int lengths[][2] = {{1, 1}, {63, 63}, {65, 257}, {257, 65}, {1, 100}, {128, 128}};
 	const blk_type f16 = BLK_TYPE_F16, bf16 = BLK_TYPE_BF16;
 	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
@@ -144,9 +146,83 @@ static void forward(example *e)
 	for (int causal = 0; causal < 2; causal++) special(e, causal ? bf16 : f16, causal, TILE);
 }
 
+/* ---- Other scores ---- */
+
+static double capped(const attention *a, double s, int head, int row, int key)
+{
+	(void)head, (void)row, (void)key;
+	return a->with[0] * tanh(s / a->with[0]);
+}
+
+static void soft_cap(example *e, attention a)
+{
+	const float cap = 1.5F; /* normal scores reach beyond it */
+	blk_buffer *o, *lse;
+	attention_inputs(e, &a);
+	a.score = capped;
+	a.with = &cap;
+	launch(e, &a, "attention_soft_cap", TILE, BLK_ARGS(blk_f32(cap)), &o, &lse);
+	check(e, &a, o, lse, "soft cap, ");
+}
+
+static double sloped(const attention *a, double s, int head, int row, int key)
+{
+	return s + (double)a->with[head] * (key - row - (a->nk - a->nq));
+}
+
+static void alibi(example *e, attention a)
+{
+	blk_buffer *o, *lse;
+	float *slopes = example_alloc(e, (size_t)a.heads * sizeof *slopes);
+	attention_inputs(e, &a);
+	for (int h = 0; h < a.heads; h++) slopes[h] = (float)exp2(-8.0 * (h + 1) / a.heads);
+	a.score = sloped;
+	a.with = slopes;
+	launch(e, &a, "attention_alibi", TILE, BLK_ARGS(blk_buf(example_buffer(e, slopes, (size_t)a.heads))), &o, &lse);
+	check(e, &a, o, lse, "ALiBi, ");
+}
+
+/* The numbers of the queries' documents, then those of the keys'. */
+static double of_documents(const attention *a, double s, int head, int row, int key)
+{
+	(void)head;
+	return a->with[row] == a->with[a->nq + key] ? s : -(double)INFINITY;
+}
+
+static void documents(example *e, attention a)
+{
+	blk_buffer *o, *lse, *tables[2];
+	size_t n = (size_t)a.nq, all = n + (size_t)a.nk;
+	float *with = example_alloc(e, all * sizeof *with);
+	int32_t *numbers = example_alloc(e, all * sizeof *numbers);
+	attention_inputs(e, &a);
+	for (size_t i = 0; i < all; i++) {
+		numbers[i] = i < n ? (int)i / 30 : (int)(i - n) / 41; /* the last documents have no key, or no query */
+		with[i] = (float)numbers[i];
+	}
+	a.score = of_documents;
+	a.with = with;
+	tables[0] = example_buffer_of(e, BLK_TYPE_I32, numbers, n);
+	tables[1] = example_buffer_of(e, BLK_TYPE_I32, numbers + n, all - n);
+	launch(e, &a, "attention_documents", TILE, BLK_ARGS(blk_buf(tables[0]), blk_buf(tables[1])), &o, &lse);
+	check(e, &a, o, lse, "documents, ");
+}
+
+static void scores(example *e)
+{
+	for (int causal = 0; causal < 2; causal++) {
+		attention a = {causal ? BLK_TYPE_BF16 : BLK_TYPE_F16, .heads = 4, .group = 2, .nq = 70, .nk = 90,
+			.dk = 64, .dv = 64, .causal = causal};
+		soft_cap(e, a);
+		alibi(e, a);
+		documents(e, a);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	example e = example_open(argc, argv, "attention");
 	forward(&e);
+	scores(&e);
 	return example_close(&e);
 }
