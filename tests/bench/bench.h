@@ -240,7 +240,7 @@ typedef struct bench_launch {
 	blk_kernel *kernel;
 	blk_grid grid; /* x 0: the kernel's clause */
 	size_t nargs;
-	blk_arg args[10];
+	blk_arg args[16];
 	struct bench_launch *next; /* launched after it, or null */
 } bench_launch;
 
