@@ -63,6 +63,7 @@ static bool never_cut(window *w, ir_value *end, const window_side *s)
 static bool drop_whole_parts(window *w, affine *extent, const window_side *s)
 {
 	const affine_term *t = &extent->term[0];
+	if (!w->loop || w->loop->kind != IR_FOR) return false;
 	ir_value *last = ir_arg(w->loop, 1);
 	if (extent->n != 1 || t->natoms != 1 || t->atom[0] != last || t->factor != 1) return false;
 	if (!last->def || last->def->kind != IR_MIN) return false;

@@ -68,8 +68,9 @@ bool bulk_access_make(pass_context *, ir_func *, ir_op *, const char **why);
 /* The same of any load or store whose block is known to be that one; pass_axis() has seen its values. */
 bool bulk_make(pass_context *, ir_func *, ir_op *, bulk_access *);
 bool bulk_possible(const pass_context *);
-bool bulk_runs_ahead(const ir_func *, const ir_op *); /* in a loop: its copies would */
-enum { BULK_SHARES = 8 };                             /* most programs of a cluster that bring a block together */
+bool bulk_runs_ahead(const ir_func *, const ir_op *);       /* in a loop: its copies would */
+bool bulk_serves_loop(const pass_context *, const ir_op *); /* and a producer may make them anywhere (channels.c) */
+enum { BULK_SHARES = 8 };                                   /* most programs of a cluster that bring a block together */
 
 /* A bulk_load whose map makes tf32 of f32. */
 bool bulk_rounds(const ir_op *load);

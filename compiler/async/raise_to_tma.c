@@ -135,9 +135,10 @@ typedef struct found {
 static void collect(ir_op *o, void *context)
 {
 	found *f = context;
-	if (o->kind == IR_LOAD && o->results[0]->type.rank >= 2 && o->block->parent && bulk_runs_ahead(f->func, o) &&
-		ir_leads_to_product(o->block, o->results[0], MOST_STEPS))
-		vec_push(f->pass->arena, &f->loads, o);
+	if (o->kind != IR_LOAD || o->results[0]->type.rank < 2) return;
+	bool ahead = o->block->parent && bulk_runs_ahead(f->func, o) &&
+		     ir_leads_to_product(o->block, o->results[0], MOST_STEPS);
+	if (ahead || bulk_serves_loop(f->pass, o)) vec_push(f->pass->arena, &f->loads, o);
 }
 
 /* Blocks of products come by maps in its loop, and all of them do. */

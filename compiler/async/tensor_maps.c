@@ -190,6 +190,24 @@ static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map, u
 	ir_erase(o);
 }
 
+/* A tile that products take as it is, in a loop inside of the load's: what one copy brings, many iterations need. */
+static bool serves_loop(const ir_op *load, const ir_value *tile)
+{
+	for (const ir_use *u = tile->uses; u; u = u->next) {
+		const ir_op *o = u->user;
+		bool moves = o->kind == IR_PERMUTE || o->kind == IR_RESHAPE;
+		if (moves ? serves_loop(load, o->results[0])
+			  : o->kind == IR_DOT && ir_loop_around(o) != ir_loop_around(load))
+			return true;
+	}
+	return false;
+}
+
+bool bulk_serves_loop(const pass_context *p, const ir_op *load)
+{
+	return target_can(p->target, TARGET_SETMAXNREG) && serves_loop(load, load->results[0]);
+}
+
 /* Inside of a loop a copy that everybody waits for at once is worse than loads: it has to run ahead (latencies.c).
  */
 bool bulk_runs_ahead(const ir_func *f, const ir_op *o)
@@ -271,7 +289,7 @@ bool bulk_access_make(pass_context *p, ir_func *f, ir_op *o, const char **why)
 	if (!bulk_possible(p)) return false;
 	if (o->kind == IR_TENSOR_LOAD ? ir_arg(o, 0)->type.pointer != IR_CONST_POINTER : o->kind != IR_TENSOR_STORE)
 		return false;
-	if (o->kind == IR_TENSOR_LOAD && !bulk_runs_ahead(f, o)) return false;
+	if (o->kind == IR_TENSOR_LOAD && !bulk_runs_ahead(f, o) && !bulk_serves_loop(p, o)) return false;
 	if (!read_access(o, &t) || t.block.rank < 2 || (*why = split_base(p, f, o, &t))) return false;
 	if (o->kind == IR_TENSOR_STORE && !begins_inside(p, f, o, &t)) return false;
 	return bulk_make(p, f, o, &t);

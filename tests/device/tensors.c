@@ -212,7 +212,7 @@ enum { HEADS = 6, WIDE = 32 }; /* columns of a head */
 typedef struct heads_case {
 	const char *name, *base; /* of the head's rows: elements, of which there are S a head */
 	const char *strides;     /* of rows; null: WIDE, else heads lie side by side */
-	bool reversed, walks;
+	bool reversed, walks, by_pointers;
 } heads_case;
 
 static const heads_case heads[] = {
@@ -224,6 +224,8 @@ static const heads_case heads[] = {
 	{"side_by_side", "h * 32", "192, 1"},
 	{"reversed", "(5 - h).to(i64) * S", NULL, true},
 	{"walk", "h.to(i64) * S", NULL, false, true},
+	{"pointers", "h.to(i64) * S", NULL, false, false, true},
+	{"pointers_walk", "h * S", NULL, false, true, true},
 };
 
 /* Where an element lies that the head h has at row i and column d. */
@@ -240,21 +242,27 @@ static void run_heads(suite *s, const heads_case *c, int warps, int n)
 	if (!suite_wants(s, name)) return;
 	snprintf(text, sizeof text,
 		"kernel k(z: *f32, x: *const f16, y: *const f16, n: i32) grid(%s) options(num_warps = %d) {\n"
-		"let S = n * 32; let tiles = cdiv(n, 64);\n%s\n"
+		"let S = n * 32; let tiles = cdiv(n, 64); let r = arange(0, 64); let d = arange(0, 32);\n%s\n"
 		"let base = %s;\n"
 		"let Q = tensor(x + base, [n, 32], [%s]); let O = tensor(z + base, [n, 32], [%s]);\n"
-		"let K = tensor(y + (h / 3).to(i64) * S, [n, 32]); let V = tensor(y + (h / 3 + 2).to(i64) * S, [n, "
+		"let at = (h / 3).to(i64) * S; let K = tensor(y + at, [n, 32]); let V = tensor(y + at + 2 * S, [n, "
 		"32]);\n"
-		"let q = Q.load([i, 0], [64, 32]);\nvar o = zeros([64, 32], f32);\n"
+		"let q = %s;\nvar o = zeros([64, 32], f32);\n"
 		"for j in range(0, n, 32) {\n"
-		"let p = dot(q, trans(K.load([j, 0], [32, 32])));\n"
+		"let p = dot(q, trans(%s));\n"
 		"o = dot(p.to(f16), V.load([j, 0], [32, 32]), o * (n > 0 ? 1.0 : 2.0));\n}\n"
 		"O.store([i, 0], o);\n%s}\n",
 		c->walks ? "4" : "cdiv(n, 64), 6", warps,
 		c->walks ? "for u in range(program_id(0), tiles * 6, num_programs(0)) { let h = u / tiles; let i = u % "
 			   "tiles * 64;"
 			 : "let h = program_id(1); let i = program_id(0) * 64;",
-		c->base, strides, strides, c->walks ? "}\n" : "");
+		c->base, strides, strides,
+		c->by_pointers ? "load(x + base + (i + r)[:, None] * 32 + d[None, :], mask = (i + r < n)[:, None])"
+			       : "Q.load([i, 0], [64, 32])",
+		c->by_pointers ? "load(y + at + (j + d)[:, None] * 32 + d[None, :], mask = ((j + d).to(u32) < "
+				 "n.to(u32))[:, None])"
+			       : "K.load([j, 0], [32, 32])",
+		c->walks ? "}\n" : "");
 	size_t nx = (size_t)HEADS * n * WIDE, ny = (size_t)4 * n * WIDE;
 	uint16_t *x = suite_alloc(2 * nx), *y = suite_alloc(2 * ny);
 	float *z = suite_alloc(4 * nx);
