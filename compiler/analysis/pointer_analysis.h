@@ -28,7 +28,7 @@ typedef struct window {
 	bool narrow;
 	affine offset; /* of the array from the root; values that the host knows */
 	unsigned n;
-	window_side side[IR_MAX_RANK];
+	window_side side[IR_MAP_RANK];
 } window;
 
 /* An extent that no index reaches (runtime/device/tensor_map.c). */
@@ -37,6 +37,7 @@ typedef struct window {
 /* Functions that give text: half a sentence that says why it is no window; null: it is one. */
 extern const char WINDOW_TOO_MANY[];
 
+const char *window_no_sum(const ir_value *pointer); /* why affine_of() can say nothing of it */
 void window_split(const window *, const affine_term *, affine_term *host, affine_term *device);
 window_side *window_new_side(window *, const affine_term *stride, int place); /* null: there are too many */
 const char *window_terms(window *, const affine *pointer);                    /* those without a place */

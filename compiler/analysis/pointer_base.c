@@ -16,7 +16,7 @@ static const char *look(window *w, ir_value *base)
 	affine pointer;
 	const char *why = NULL;
 	unsigned bytes = scalar_bytes((scalar)base->type.elem);
-	if (!affine_of(&w->range.context, base, &pointer)) return "its base is no sum of indices times strides";
+	if (!affine_of(&w->range.context, base, &pointer)) return window_no_sum(base);
 	w->root = pointer.root;
 	w->narrow = pointer.narrow;
 	if (!pointer.root || pointer.root->def || pointer.root->block != w->range.context.func->body)

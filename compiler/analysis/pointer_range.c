@@ -60,7 +60,7 @@ static bool fits_i32(window *w, const window_side *s)
 
 const char *window_range(window *w)
 {
-	assert(w->n <= IR_MAX_RANK);
+	assert(w->n <= IR_MAP_RANK);
 	for (unsigned i = 0; i < w->n; i++) {
 		const window_side *s = &w->side[i];
 		if (!fits_i32(w, s)) return "an index may not fit 32 bits";

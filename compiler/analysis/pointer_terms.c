@@ -10,6 +10,16 @@
 
 const char WINDOW_TOO_MANY[] = "its addresses have too many dimensions";
 
+const char *window_no_sum(const ir_value *pointer)
+{
+	const ir_op *o = pointer->def;
+	while (o && (o->kind == IR_PTR_ADD || o->kind == IR_HINT || ir_has(o, IR_SHAPE)) && ir_arg(o, 0)->type.pointer)
+		o = ir_arg(o, 0)->def;
+	return o && o->kind == IR_BITCAST
+		       ? "it begins at an address that is a number: the host does not know of what array"
+		       : "its addresses are no sum of indices times strides";
+}
+
 void window_split(const window *w, const affine_term *t, affine_term *host, affine_term *device)
 {
 	*host = (affine_term){.factor = t->factor, .place = -1};
@@ -37,7 +47,7 @@ static window_side *side_along(window *w, const affine_term *host)
 
 window_side *window_new_side(window *w, const affine_term *stride, int place)
 {
-	if (w->n == IR_MAX_RANK) return NULL;
+	if (w->n == IR_MAP_RANK) return NULL;
 	window_side *s = &w->side[w->n++];
 	*s = (window_side){.stride = *stride, .place = place};
 	if (s->stride.factor < 0) s->stride.factor = -s->stride.factor;

@@ -50,7 +50,7 @@ bool bulk_parts_of(const ir_value *, bulk_parts *);
 typedef struct bulk_access {
 	ir_value *base;
 	unsigned rank;                                                           /* of the array */
-	ir_value *index[IR_MAX_RANK], *shape[IR_MAX_RANK], *stride[IR_MAX_RANK]; /* the last dimension has stride 1 */
+	ir_value *index[IR_MAP_RANK], *shape[IR_MAP_RANK], *stride[IR_MAP_RANK]; /* the last dimension has stride 1 */
 	ir_type block;
 	unsigned order[IR_MAX_RANK]; /* the block's dimension i is the access's order[i] */
 } bulk_access;

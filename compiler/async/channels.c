@@ -374,7 +374,7 @@ static ir_op *producers(ir_op *o)
 
 static void build_copy(const channel *ch, ir_builder *b, const ir_op *load, cursor at)
 {
-	ir_value *args[5 + IR_MAX_RANK] = {ch->multibuffer, at.slot, ch->full};
+	ir_value *args[5 + IR_MAP_RANK] = {ch->multibuffer, at.slot, ch->full};
 	unsigned n = 3;
 	if (ch->empty) {
 		ir_value *other = ir_binary(b, IR_XOR, at.parity, ir_constant_int(b, SCALAR_I32, 1));

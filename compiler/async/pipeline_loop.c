@@ -18,7 +18,7 @@ void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value *
 	ir_set_partition(o, whose);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
-		ir_value *args[5 + IR_MAX_RANK] = {s->multibuffer, slot, p->barriers};
+		ir_value *args[5 + IR_MAP_RANK] = {s->multibuffer, slot, p->barriers};
 		unsigned n = 3;
 		if (!s->bulk) continue;
 		unsigned shares = ir_get_shares(s->load);

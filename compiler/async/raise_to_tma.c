@@ -49,8 +49,7 @@ static const char *look(window *w)
 {
 	affine pointer;
 	const char *why = NULL;
-	if (!affine_of(&w->range.context, ir_arg(w->load, 0), &pointer))
-		return "its addresses are no sum of indices times strides";
+	if (!affine_of(&w->range.context, ir_arg(w->load, 0), &pointer)) return window_no_sum(ir_arg(w->load, 0));
 	w->root = pointer.root;
 	w->narrow = pointer.narrow;
 	if (!pointer.root || pointer.root->def || pointer.root->block != w->range.context.func->body)

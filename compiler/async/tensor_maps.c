@@ -108,7 +108,7 @@ static ir_value *describe(const host_values *h, const bulk_access *t, const bulk
 {
 	unsigned rank = t->rank, before = rank - t->block.rank;
 	text line = {.arena = h->arena};
-	assert(t->block.rank <= rank && rank <= IR_MAX_RANK);
+	assert(t->block.rank <= rank && rank <= IR_MAP_RANK);
 	*m = (ir_tensor_map){.elem = (scalar)t->block.elem, .swizzle = s->swizzle, .rank = rank};
 	ir_value *root = host_value_address(h, t->base, &m->address);
 	if (!root || h->func->params[root->index].divisible % 16 != 0) return NULL;
@@ -163,7 +163,7 @@ static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map, u
 {
 	bool loads = o->kind == IR_TENSOR_LOAD || o->kind == IR_LOAD;
 	ir_builder b = {.func = f, .block = o->block, .before = o, .at = o->at};
-	ir_value *args[2 + IR_MAX_RANK];
+	ir_value *args[2 + IR_MAP_RANK];
 	ir_type before = t->block; /* in the access's order */
 	unsigned n = 0, back[IR_MAX_RANK] = {0};
 	for (unsigned i = 0; i < t->block.rank; i++) {
@@ -268,7 +268,7 @@ static const char *split_base(pass_context *p, ir_func *f, ir_op *o, bulk_access
 	const char *expression, *why;
 	if (host_value_address(&(host_values){p->arena, f}, t->base, &expression)) return NULL;
 	if ((why = window_of_base(&w, t->base))) return why;
-	if (t->rank + w.n > IR_MAX_RANK) return WINDOW_TOO_MANY;
+	if (t->rank + w.n > IR_MAP_RANK) return WINDOW_TOO_MANY;
 	ir_builder b = {.func = f, .block = o->block, .before = o, .at = o->at};
 	for (unsigned i = t->rank; i-- > 0;) {
 		t->index[i + w.n] = t->index[i];

@@ -27,6 +27,7 @@
 #include "../support/scalar.h"
 
 enum { IR_MAX_RANK = 4, IR_MAX_ATTR = 4 };
+enum { IR_MAP_RANK = 5 }; /* of an array behind a tensor map; the block has IR_MAX_RANK at most */
 
 /* A scalar (rank 0) or tile type, of numbers or of pointers to global memory. */
 typedef struct ir_type {

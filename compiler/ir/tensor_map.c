@@ -9,7 +9,7 @@ static const char between[] = " ; ", tf32[] = "tf32";
 
 void ir_tensor_map_print(text *out, const ir_tensor_map *m)
 {
-	assert(m->rank && m->rank <= IR_MAX_RANK && m->address);
+	assert(m->rank && m->rank <= IR_MAP_RANK && m->address);
 	text_printf(out, "%s %u", m->rounds ? tf32 : scalar_name(m->elem), m->swizzle);
 	for (unsigned i = 0; i < m->rank; i++) text_printf(out, " %u", m->box[i]);
 	text_printf(out, "%s%s", between, m->address);
@@ -46,7 +46,7 @@ static bool read_box(const char *s, ir_tensor_map *m)
 	char *end;
 	unsigned long v = strtoul(s + n, &end, 10);
 	m->swizzle = (unsigned)v;
-	for (s = end; *s && m->rank < IR_MAX_RANK; s = end) {
+	for (s = end; *s && m->rank < IR_MAP_RANK; s = end) {
 		m->box[m->rank] = (uint32_t)strtoul(s, &end, 10);
 		if (end == s || m->box[m->rank++] == 0) return false;
 	}
@@ -80,7 +80,7 @@ bool ir_tensor_map_read(arena *a, const char *s, ir_tensor_map *m)
 
 bool ir_tensor_map_same_array(const ir_tensor_map *a, const ir_tensor_map *b)
 {
-	assert(a->rank && a->rank <= IR_MAX_RANK && b->rank && b->rank <= IR_MAX_RANK);
+	assert(a->rank && a->rank <= IR_MAP_RANK && b->rank && b->rank <= IR_MAP_RANK);
 	bool same = a->elem == b->elem && a->rank == b->rank && strcmp(a->address, b->address) == 0;
 	for (unsigned i = 0; same && i < a->rank; i++) same = strcmp(a->extent[i], b->extent[i]) == 0;
 	for (unsigned i = 0; same && i + 1 < a->rank; i++) same = strcmp(a->stride[i], b->stride[i]) == 0;

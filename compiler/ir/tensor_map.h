@@ -15,9 +15,9 @@ typedef struct ir_tensor_map {
 	scalar elem;
 	bool rounds; /* f32 becomes tf32 as it is copied */
 	unsigned swizzle, rank;
-	uint32_t box[IR_MAX_RANK];
+	uint32_t box[IR_MAP_RANK];
 	/* Host expressions in postfix, as in blkc.h: bytes; elements; elements, of all dimensions but the fastest. */
-	const char *address, *extent[IR_MAX_RANK], *stride[IR_MAX_RANK - 1];
+	const char *address, *extent[IR_MAP_RANK], *stride[IR_MAP_RANK - 1];
 } ir_tensor_map;
 
 void ir_tensor_map_print(text *, const ir_tensor_map *);

@@ -242,7 +242,7 @@ static bool rule_bulk_access(const ir_op *o, text *why)
 	if (first == 2 && type(o, 0).pointer == IR_CONST_POINTER)
 		return ir_verify_fail(why, "writes through %s", name(why, type(o, 0)));
 	if (block.pointer || block.elem != type(o, 0).elem || o->nargs < first + block.rank ||
-		o->nargs > first + IR_MAX_RANK || !block.rank)
+		o->nargs > first + IR_MAP_RANK || !block.rank)
 		return ir_verify_fail(why, "%u operands for a block of type %s", o->nargs, name(why, block));
 	for (unsigned i = first; i < o->nargs; i++)
 		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "index", why)) return false;
@@ -502,7 +502,7 @@ static bool rule_bulk_copy(const ir_op *o, text *why)
 	if (!multibuffer || multibuffer->kind != IR_MULTIBUFFER || !map || map->kind != IR_TENSOR_MAP)
 		return ir_verify_fail(why, "no multibuffer, or no tensor map");
 	ir_type block = type(o, 0);
-	if (block.elem != type(o, 3).elem || indices_end < 4u + block.rank || indices_end > 4u + IR_MAX_RANK)
+	if (block.elem != type(o, 3).elem || indices_end < 4u + block.rank || indices_end > 4u + IR_MAP_RANK)
 		return ir_verify_fail(why, "%u operands for a block of type %s", o->nargs, name(why, block));
 	for (unsigned i = 4; i < indices_end; i++)
 		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "index", why)) return false;

@@ -212,7 +212,8 @@ enum { HEADS = 6, WIDE = 32 }; /* columns of a head */
 typedef struct heads_case {
 	const char *name, *base; /* of the head's rows: elements, of which there are S a head */
 	const char *strides;     /* of rows; null: WIDE, else heads lie side by side */
-	bool reversed, walks, by_pointers;
+	bool reversed, walks, by_pointers,
+		cubes; /* cubes: of three dimensions, which with two in the base makes five */
 } heads_case;
 
 static const heads_case heads[] = {
@@ -226,6 +227,7 @@ static const heads_case heads[] = {
 	{"walk", "h.to(i64) * S", NULL, false, true},
 	{"pointers", "h.to(i64) * S", NULL, false, false, true},
 	{"pointers_walk", "h * S", NULL, false, true, true},
+	{"five_dimensions", "(h / 3).to(i64) * (3 * S) + (h % 3).to(i64) * S", NULL, false, false, false, true},
 };
 
 /* Where an element lies that the head h has at row i and column d. */
@@ -244,25 +246,27 @@ static void run_heads(suite *s, const heads_case *c, int warps, int n)
 		"kernel k(z: *f32, x: *const f16, y: *const f16, n: i32) grid(%s) options(num_warps = %d) {\n"
 		"let S = n * 32; let tiles = cdiv(n, 64); let r = arange(0, 64); let d = arange(0, 32);\n%s\n"
 		"let base = %s;\n"
-		"let Q = tensor(x + base, [n, 32], [%s]); let O = tensor(z + base, [n, 32], [%s]);\n"
+		"let Q = tensor(x + base, [%sn, 32], [%s%s]); let O = tensor(z + base, [%sn, 32], [%s%s]);\n"
 		"let at = (h / 3).to(i64) * S; let K = tensor(y + at, [n, 32]); let V = tensor(y + at + 2 * S, [n, "
 		"32]);\n"
 		"let q = %s;\nvar o = zeros([64, 32], f32);\n"
 		"for j in range(0, n, 32) {\n"
 		"let p = dot(q, trans(%s));\n"
 		"o = dot(p.to(f16), V.load([j, 0], [32, 32]), o * (n > 0 ? 1.0 : 2.0));\n}\n"
-		"O.store([i, 0], o);\n%s}\n",
+		"%s;\n%s}\n",
 		c->walks ? "4" : "cdiv(n, 64), 6", warps,
 		c->walks ? "for u in range(program_id(0), tiles * 6, num_programs(0)) { let h = u / tiles; let i = u % "
 			   "tiles * 64;"
 			 : "let h = program_id(1); let i = program_id(0) * 64;",
-		c->base, strides, strides,
+		c->base, c->cubes ? "1, " : "", c->cubes ? "S, " : "", strides, c->cubes ? "1, " : "",
+		c->cubes ? "S, " : "", strides,
 		c->by_pointers ? "load(x + base + (i + r)[:, None] * 32 + d[None, :], mask = (i + r < n)[:, None])"
+		: c->cubes     ? "Q.load([0, i, 0], [1, 64, 32]).reshape([64, 32])"
 			       : "Q.load([i, 0], [64, 32])",
 		c->by_pointers ? "load(y + at + (j + d)[:, None] * 32 + d[None, :], mask = ((j + d).to(u32) < "
 				 "n.to(u32))[:, None])"
 			       : "K.load([j, 0], [32, 32])",
-		c->walks ? "}\n" : "");
+		c->cubes ? "O.store([0, i, 0], o.reshape([1, 64, 32]))" : "O.store([i, 0], o)", c->walks ? "}\n" : "");
 	size_t nx = (size_t)HEADS * n * WIDE, ny = (size_t)4 * n * WIDE;
 	uint16_t *x = suite_alloc(2 * nx), *y = suite_alloc(2 * ny);
 	float *z = suite_alloc(4 * nx);

@@ -50,7 +50,7 @@ static void copy(lower *l, unsigned rank, LLVMValueRef base, LLVMValueRef map, c
 	LLVMValueRef barrier, LLVMValueRef programs)
 {
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
-	LLVMValueRef args[4 + IR_MAX_RANK];
+	LLVMValueRef args[4 + IR_MAP_RANK];
 	unsigned n = 0;
 	text_printf(&code, "cp.async.bulk.tensor.%ud.%s%s [$1, {", rank,
 		barrier ? "shared::cluster.global.tile.mbarrier::complete_tx::bytes"
@@ -104,7 +104,7 @@ static void copies(lower *l, const ir_op *o, const travel *t, LLVMValueRef from,
 {
 	LLVMBuilderRef m = l->builder;
 	for (unsigned k = 0; k < n; k++) {
-		LLVMValueRef number = LLVMBuildAdd(m, from, lower_i32(l, k), ""), index[IR_MAX_RANK];
+		LLVMValueRef number = LLVMBuildAdd(m, from, lower_i32(l, k), ""), index[IR_MAP_RANK];
 		LLVMValueRef panel = LLVMBuildUDiv(m, number, lower_i32(l, t->s.pieces), "");
 		LLVMValueRef piece = LLVMBuildURem(m, number, lower_i32(l, t->s.pieces), "");
 		LLVMValueRef before = LLVMBuildMul(m, number, lower_i32(l, t->s.copy_bytes), "");
@@ -226,7 +226,7 @@ static void store_by_warps(lower *l, ir_op *o)
 	ir_type box = v->type;
 	memcpy(box.dim, p.box, box.rank * sizeof box.dim[0]);
 	layout shared = layout_swizzled_shared(box, ir_element_bytes(box), p.swizzle);
-	LLVMValueRef index[IR_MAX_RANK];
+	LLVMValueRef index[IR_MAP_RANK];
 	for (unsigned d = 0; d < rank; d++) {
 		index[d] = lower_arg(l, o, 2 + d).at[0];
 		if (d >= front) index[d] = warp_index(l, y, d - front, index[d]);
@@ -251,7 +251,7 @@ static void store_by_warps(lower *l, ir_op *o)
 		lower_fence_of(l, ir_get_proxy(o));
 		lower_warp_barrier(l);
 		LLVMBasicBlockRef after = branch(l, first);
-		LLVMValueRef at[IR_MAX_RANK];
+		LLVMValueRef at[IR_MAP_RANK];
 		for (unsigned d = 0; d < rank; d++) {
 			uint32_t step = d < front ? 0 : layout_coordinate(y, layout_apply(y, outside, 0, 0), d - front);
 			at[d] = LLVMBuildAdd(l->builder, index[d], lower_i32(l, step), "");
