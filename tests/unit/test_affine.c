@@ -374,8 +374,8 @@ static const char *write_bound(void *out, const mask_bound *b)
 	text *t = out;
 	if (t->n) text_puts(t, "; ");
 	if (b)
-		text_printf(t, "%s%s <= %s%s", b->from_zero ? "0 <= " : "", show(&b->low), show(&b->high),
-			b->wide ? " wide" : "");
+		text_printf(t, "%s%s <= %s%s%s", b->from_zero ? "0 <= " : "", show(&b->low), show(&b->high),
+			b->if_not_negative ? " if it is not negative" : "", b->wide ? " wide" : "");
 	else
 		text_puts(t, "more");
 	return NULL;
@@ -417,12 +417,17 @@ static void masks(void **state)
 		/* unsigned ones of signed sums */
 		{U MAX("%n", "%zero") "%v = lt %ru, %e : bool[8]", "0 <= #0*1 + 5 <= -1 + n*1"},
 		{U MAX("%n", "%zero") "%v = gt %e, %ru : bool[8]", "0 <= #0*1 + 5 <= -1 + n*1"},
-		{U MAX("%n", "%zero") "%v = le %ru, %e : bool[8]", "more"}, /* n may be -1, and 0 <= 0 */
-		{U MAX("%n", "%one") "%v = lt %ru, %e : bool[8]", "more"},
-		{U MAX("%n", "%m") "%v = lt %ru, %e : bool[8]", "more"},
+		{U MAX("%n", "%zero") "%v = le %ru, %e : bool[8]", /* n may be -1, and 0 <= 0 */
+			"0 <= #0*1 + 5 <= t*1 if it is not negative"},
+		{U MAX("%n", "%one") "%v = lt %ru, %e : bool[8]", "0 <= #0*1 + 5 <= -1 + t*1 if it is not negative"},
+		{U MAX("%n", "%m") "%v = lt %ru, %e : bool[8]", "0 <= #0*1 + 5 <= -1 + t*1 if it is not negative"},
+		{U "%w = convert %n : u32 %e = splat %w : u32[8] %v = gt %e, %ru : bool[8]",
+			"0 <= #0*1 + 5 <= -1 + n*1 if it is not negative"},
+		{"%ru = convert %r : u64[8] %w = bitcast %l : u64 %e = splat %w : u64[8] %v = lt %ru, %e : bool[8]",
+			"more"}, /* i32 to u64: 5 is 5, -5 is not */
 		{U "%e = splat %u : u32[8] %v = lt %ru, %e : bool[8]", "more"},
 		{U "%t = min %n, %zero : i32 %w = bitcast %t : u32 %e = splat %w : u32[8] %v = lt %ru, %e : bool[8]",
-			"more"},
+			"0 <= #0*1 + 5 <= -1 + t*1 if it is not negative"},
 		{U "%e = const {value=7} : u32[8] %v = lt %ru, %e : bool[8]", "0 <= #0*1 + 5 <= 6"},
 		{U "%e = const {value=7} : u32[8] %v = le %ru, %e : bool[8]", "0 <= #0*1 + 5 <= 7"},
 		{U "%e = const {value=4294967295} : u32[8] %v = lt %ru, %e : bool[8]", "more"},

@@ -211,7 +211,8 @@ static void others(void **state)
 	is_none(PARAMETERS, "let n = load(c).to(i64) * 16;", ROUND,
 		LOAD("a + i[:, None].to(i64) * n + (k + l)[None, :]", BOUNDS), "a stride is not the host's to know");
 	is_none(PARAMETERS, "let p = load(c).to(i64).to(*const f16);", ROUND,
-		LOAD("p + i[:, None].to(i64) * K + (k + l)[None, :]", BOUNDS), "its addresses are no sum");
+		LOAD("p + i[:, None].to(i64) * K + (k + l)[None, :]", BOUNDS),
+		"it begins at an address that is a number");
 	is_none(PARAMETERS, "var p = a + i[:, None].to(i64) * K + l[None, :];", "0, K, 3",
 		LOAD("p", "(i < M)[:, None] & (l < K - k)[None, :]") " p += 32;", "its addresses are no sum");
 	/* 8 bytes off, and rows of 8 bytes */
