@@ -1,8 +1,9 @@
 /* Exponentials of which nobody sees whether the smallest are 0.
  *
- * In: the tile level, of a GPU.  Out: exp2 of f32 with flush=1, for which a result below 2^-126 may be 0, where its
- * value goes only through products and selections into sums (along an axis, round a loop, or with a number), products of
- * matrices and numbers of 16 bits or fewer; exp there, but for elementwise additions, is such an exp2 of one product.
+ * In: the tile level, of a GPU.  Out: exp2 with flush=1, for which a result below 2^-126 may be 0, where its value goes
+ * only through products and selections into sums (along an axis, round a loop, or with a number), products of matrices,
+ * f16 and 8 bits, which hold nothing as small; exp of f32 there, but for elementwise additions, is such an exp2 of one
+ * product.
  *     %e = exp %x                                   %y = mul %x, 1.442695
  *     %s = reduce %e {sum}                  ->      %e = exp2 %y {flush=1}
  *     %h = convert %e : f16                         ..
@@ -53,7 +54,8 @@ static bool unseen_by(follower *f, const ir_op *o, const ir_value *v)
 	case IR_REDUCE: return o->nargs == 1 && ir_get_combine(o) == IR_SUM;
 	case IR_CONVERT: {
 		scalar s = o->results[0]->type.elem;
-		return scalar_is_float(s) && scalar_bytes(s) <= 2;
+		if (s == SCALAR_BF16) return unseen(f, o->results[0]); /* it has denormals as small */
+		return s == SCALAR_F16 || scalar_is_fp8(s);
 	}
 	case IR_MUL:
 	case IR_NEG: return unseen(f, o->results[0]);
@@ -100,14 +102,14 @@ static void visit(ir_op *o, void *context)
 	follower *f = context;
 	if (o->kind != IR_EXP2 && o->kind != IR_EXP) return;
 	ir_value *v = o->results[0];
-	bool half = scalar_bytes(v->type.elem) == 2;
+	scalar s = v->type.elem;
 	if (o->kind == IR_EXP2) {
-		if (ir_get_flush(o) || !(half || (v->type.elem == SCALAR_F32 && search(f, v, true)))) return;
+		if (ir_get_flush(o) || s == SCALAR_F64 || !(s == SCALAR_F16 || search(f, v, true))) return;
 		ir_set_flush(o, true);
-		if (v->type.elem != SCALAR_F16) note(f, o->at, FLUSHED);
+		if (s != SCALAR_F16) note(f, o->at, FLUSHED);
 		return;
 	}
-	if (v->type.elem != SCALAR_F32 || !search(f, v, false)) return;
+	if (s != SCALAR_F32 || !search(f, v, false)) return;
 	ir_builder b = {.func = f->func, .block = o->block, .before = o, .at = o->at};
 	ir_value *log2e = ir_constant(&b, v->type, scalar_from_double(SCALAR_F32, 1.4426950408889634));
 	ir_value *e = ir_unary(&b, IR_EXP2, ir_binary(&b, IR_MUL, ir_arg(o, 0), log2e));

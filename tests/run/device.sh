@@ -17,7 +17,7 @@ hopper() { # suite: its words, nothing for all of it, - for none
 	elementwise) echo ".i16 umulhi" ;;
 	types) echo "bool.f8 bool.i16 constant.u meet" ;;
 	parts) echo "product reduce.sum place" ;;
-	clusters | tensors | tuning | windows | instructions) ;;
+	clusters | liberties | tensors | tuning | windows | instructions) ;;
 	*) echo "-" ;;
 	esac
 }
