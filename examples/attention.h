@@ -87,7 +87,7 @@ static inline void attention_scores(const attention *a, int head, int row, doubl
 		off[j] = (a->dk + 8) * 0x1p-24 * a->scale * size + 0x1p-22 * fabs(sum * a->scale);
 		if (isfinite(s[j]) && fabs(s[j]) > most) most = fabs(s[j]);
 	}
-	for (int j = 0; j < a->nk; j++) off[j] += 0x1p-21 * most;
+	for (int j = 0; j < a->nk; j++) off[j] += 0x1p-20 * most;
 }
 
 /* Scores to weights: the exact ones, and their logarithm of the sum. */
