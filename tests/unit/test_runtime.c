@@ -722,9 +722,9 @@ static void test_registers_handed_over(void **state)
 		OK(blk_kernel_find(m, "k", &k));
 		if (row[i].status)
 			FAILS(row[i].status, "ptxas fatal: line 2",
-				blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(1), blk_i32(2), blk_i32(3), blk_i32(4))));
+				blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(1), blk_i32(2), blk_i32(3), blk_i32(0))));
 		else
-			OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(1), blk_i32(2), blk_i32(3), blk_i32(4))));
+			OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(1), blk_i32(2), blk_i32(3), blk_i32(0))));
 		assert_int_equal(fake.links_made, row[i].linked);
 		close_fake(d);
 	}
