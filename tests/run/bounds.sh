@@ -90,4 +90,34 @@ G
 else
 	skip 4
 fi
+
+# It stops in each line, also where code that only runs when a check fails has the same one.
+if command -v gdb >/dev/null 2>&1; then
+	cat >sound.blk <<'K'
+kernel sound(y: *f32, x: *const f32, n: i32, const BLOCK: i32 = 1024)
+    grid(n)
+{
+    let i = arange(0, BLOCK);
+    let v = load(x + program_id(0) * BLOCK + i);
+    device_assert(v < 17.0, "v");
+    device_assert(n > 0, "n");
+    store(y + program_id(0) * BLOCK + i, v + 1.0);
+}
+K
+	{
+		printf 'set breakpoint pending on\nset debuginfod enabled off\n'
+		for line in 5 6 7 8; do echo "tbreak sound.blk:$line"; done
+		printf 'run\ncontinue\ncontinue\ncontinue\ncontinue\n'
+	} >commands
+	for mode in guarded checked; do
+		ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" BLK_CPU_THREADS=1 timeout 120 gdb -batch -nx -x commands --args "$build/bin/blkrun" --device=cpu:$mode sound.blk n=4 y=f32[4096] x=f32[4096] >out 2>err
+		name="gdb, each line, $mode"
+		if grep -q 'ptrace: Operation not permitted\|Cannot trace' out err; then skip 5; else
+			for line in 5 6 7 8; do says "breakpoint [0-9]*, .*sound.* at sound.blk:$line"; done
+			says 'exited normally'
+		fi
+	done
+else
+	skip 10
+fi
 finish

@@ -191,8 +191,7 @@ void cpu_bounds_end(cpu_emitter *e)
 		LLVMMetadataRef before = cpu_debug_line(e, a->op->at);
 		LLVMValueRef none = cpu_index(e, UINT64_MAX), found = LLVMBuildLoad2(b, e->i64, lowest(e, i), "");
 		LLVMBasicBlockRef failed = cpu_block(e, "outside"), fine = cpu_block(e, "inside");
-		LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, found, none, ""), fine, failed);
-		LLVMPositionBuilderAtEnd(b, failed);
+		cpu_fail_unless(e, LLVMBuildICmp(b, LLVMIntEQ, found, none, ""), fine, failed);
 		report(e, a, found);
 		LLVMPositionBuilderAtEnd(b, fine);
 		LLVMBuildStore(b, none, lowest(e, i)); /* as it is: the next loop begins with a constant */

@@ -157,6 +157,8 @@ LLVMValueRef cpu_index(const cpu_emitter *, uint64_t); /* i64 */
 LLVMValueRef cpu_constant(const cpu_emitter *, ir_type, uint64_t bits);
 LLVMValueRef cpu_linear(cpu_emitter *, ir_type, const LLVMValueRef *index);
 LLVMBasicBlockRef cpu_block(cpu_emitter *, const char *name); /* appended to the program function */
+/* Goes to `fine` or, hardly ever, to `failed`, where the builder is left. */
+void cpu_fail_unless(cpu_emitter *, LLVMValueRef holds, LLVMBasicBlockRef fine, LLVMBasicBlockRef failed);
 /* An alloca.  Its users' lives do not meet, or differ in type, name or number: one that thousands of statements share
  * is promoted to registers in one go, thousands of them one by one, each by a walk over the whole function. */
 LLVMValueRef cpu_local(cpu_emitter *, LLVMTypeRef, const char *name, unsigned number);

@@ -118,8 +118,7 @@ void cpu_lower_assert(cpu_emitter *e, ir_op *o)
 	LLVMBuildStore(b, LLVMBuildAnd(b, before, element, ""), holds);
 	cpu_nest_close(e, &n);
 	LLVMBasicBlockRef failed = cpu_block(e, "failed"), fine = cpu_block(e, "fine");
-	LLVMBuildCondBr(b, LLVMBuildLoad2(b, e->i1, holds, ""), fine, failed);
-	LLVMPositionBuilderAtEnd(b, failed);
+	cpu_fail_unless(e, LLVMBuildLoad2(b, e->i1, holds, ""), fine, failed);
 	LLVMValueRef program = cpu_local(e, LLVMArrayType2(e->i32, 3), "program", 0);
 	store_program(e, program);
 	uint32_t line = o->at.file ? source_locate(e->arena, o->at).line : 0;
