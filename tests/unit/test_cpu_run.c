@@ -247,6 +247,26 @@ static void many_loops(void **state)
 	}
 }
 
+/* So are those with as many checks of scalars: two thousand took the optimising code generator a minute. */
+static void many_checks(void **state)
+{
+	(void)state;
+	enum { MANY = 1300 };
+	for (int checked = 0; checked < 2; checked++) {
+		fixture t;
+		begin(&t);
+		if (setjmp(t.out_of_memory)) fail_msg("out of memory");
+		ir_value *x = parameter(&t, "x", SCALAR_F32, IR_POINTER), *sum = load(&t, x);
+		for (int i = 1; i < MANY; i++) sum = ir_binary(&t.b, IR_ADD, sum, load(&t, x));
+		store(&t, x, sum, NULL);
+		ir_build(&t.b, IR_RETURN, 0, NULL, 0, NULL, 0);
+		cpu_options options = {.want_object = true, .check_bounds = checked};
+		assert_true(cpu_emit(&t.arena, &t.diags, t.f, &options, &t.out));
+		assert_int_equal(t.out.quick, checked);
+		end(&t);
+	}
+}
+
 static void same_bytes(void **state)
 {
 	(void)state;
@@ -332,7 +352,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(prints), cmocka_unit_test(asserts),
 		cmocka_unit_test(every_program_once), cmocka_unit_test(shared_pool), cmocka_unit_test(large_tiles),
-		cmocka_unit_test(many_loops), cmocka_unit_test(same_bytes), cmocka_unit_test(compiling_threads),
-		cmocka_unit_test(out_of_memory)};
+		cmocka_unit_test(many_loops), cmocka_unit_test(many_checks), cmocka_unit_test(same_bytes),
+		cmocka_unit_test(compiling_threads), cmocka_unit_test(out_of_memory)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,6 +209,8 @@ static bool emit(cpu_emitter *e, cpu_output *out)
 {
 	e->plan = cpu_plan_make(e->arena, e->func);
 	out->scratch_bytes = e->plan->scratch_bytes;
+	/* The check of a scalar access is a branch to code that reports it: as much to LLVM as a loop. */
+	if (e->options->check_bounds) e->plan->loops += e->plan->scalar_accesses;
 	out->quick = e->plan->loops > TOO_MANY_LOOPS;
 	e->module = LLVMModuleCreateWithNameInContext(e->func->name, e->context);
 	e->builder = LLVMCreateBuilderInContext(e->context);

@@ -55,6 +55,7 @@ typedef struct cpu_plan {
 	VEC(cpu_buffer) buffers;
 	uint64_t scratch_bytes;
 	uint32_t loops; /* over tiles, that the code will have: about */
+	uint32_t scalar_accesses;
 } cpu_plan;
 
 cpu_plan *cpu_plan_make(arena *, ir_func *);

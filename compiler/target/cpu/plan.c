@@ -378,6 +378,8 @@ static void count_loops(cpu_plan *p, const ir_op *o)
 	} else {
 		p->loops += o->nargs && !ir_is_scalar(ir_arg(o, 0));
 	}
+	p->scalar_accesses +=
+		o->nargs && ir_is_scalar(ir_arg(o, 0)) && ir_touches(o, IR_READS_GLOBAL | IR_WRITES_GLOBAL);
 }
 
 /* Of operations that combine: the regions' arguments are scalars; further buffers. */
