@@ -319,7 +319,7 @@ bool affine_of(affine_context *c, ir_value *v, affine *s)
 
 /* ---- back to values ---- */
 
-static ir_value *widened(ir_builder *b, ir_value *v, scalar type)
+static ir_value *in_type(ir_builder *b, ir_value *v, scalar type)
 {
 	return v->type.elem == type ? v : ir_build1(b, IR_CONVERT, ir_scalar_type(type), 1, &v);
 }
@@ -333,7 +333,7 @@ ir_value *affine_build(ir_builder *b, const affine *s, scalar type)
 		assert(t->place < 0);
 		ir_value *v = NULL;
 		for (unsigned k = 0; k < t->natoms; k++) {
-			ir_value *x = widened(b, t->atom[k], type);
+			ir_value *x = in_type(b, t->atom[k], type);
 			v = v ? ir_binary(b, IR_MUL, v, x) : x;
 		}
 		if (!v || t->factor != 1) {

@@ -51,7 +51,7 @@ bool affine_atom(affine_term *, ir_value *); /* one factor more */
 affine affine_value(ir_value *);             /* the value alone, as it is */
 /* Whether the host can compute the scalar from the kernel's arguments. */
 bool affine_of_host(const affine_context *, const ir_value *);
-/* Before `b`, in the type: the sum, which has no root and no places.  Atoms of narrower types are widened. */
+/* Before `b`, in the type: the sum, which has no root and no places.  Atoms of other types are converted. */
 ir_value *affine_build(ir_builder *b, const affine *, scalar type);
 
 #endif

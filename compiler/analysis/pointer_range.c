@@ -37,6 +37,12 @@ static bool within(window *w, const affine_term *t, int64_t most, bool below_zer
 	return bound_fits(w, ir_arg(loop, 1), t->factor, most);
 }
 
+static bool is_i32(const ir_value *v)
+{
+	int_bounds b = int_range_of(v), all = int_range_of_type(SCALAR_I32);
+	return v->type.elem == SCALAR_I32 || (b.low >= all.low && b.high <= all.high);
+}
+
 /* The copy's coordinate has 32 bits, the pointers may have added and multiplied in 64. */
 static bool fits_i32(window *w, const window_side *s)
 {
@@ -46,7 +52,7 @@ static bool fits_i32(window *w, const window_side *s)
 		const affine_term *t = &s->at.term[i];
 		if (t->factor > MOST_INDEX || t->factor < -MOST_INDEX) return false;
 		for (unsigned k = 0; k < t->natoms; k++)
-			if (t->atom[k]->type.elem != SCALAR_I32) return false;
+			if (!is_i32(t->atom[k])) return false;
 		terms += t->natoms > 0;
 		plain &= t->natoms == 0 || (t->natoms == 1 && t->factor == 1);
 	}
