@@ -210,6 +210,13 @@ static void others(void **state)
 		"it runs backwards");
 	is_none(PARAMETERS, "let n = load(c).to(i64) * 16;", ROUND,
 		LOAD("a + i[:, None].to(i64) * n + (k + l)[None, :]", BOUNDS), "a stride is not the host's to know");
+	/* of tensors: what is wrong with a base */
+	is_none(PARAMETERS, "let x0 = tensor(a + (program_id(0) - 1) * K, [M, K]);", ROUND,
+		"let x = x0.load([0, k], [64, 32]);", "its base may move backwards");
+	is_none(PARAMETERS, "let x0 = tensor(a + program_id(0) * (K / 16), [M, K]);", ROUND,
+		"let x = x0.load([0, k], [64, 32]);", "its base is not known to move by multiples of 16 bytes");
+	is_none(PARAMETERS, "let x0 = tensor(load(c).to(i64).to(*const f16), [M, K]);", ROUND,
+		"let x = x0.load([0, k], [64, 32]);", "it begins at an address that is a number");
 	is_none(PARAMETERS, "let p = load(c).to(i64).to(*const f16);", ROUND,
 		LOAD("p + i[:, None].to(i64) * K + (k + l)[None, :]", BOUNDS),
 		"it begins at an address that is a number");
@@ -236,7 +243,8 @@ static void reaches(void **state)
 		"an index may not fit 32 bits");
 	is_none(PARAMETERS, "", "0, 128, 32", "let t = (program_id(0).to(i64) + k.to(i64)) * 64;" ROWS,
 		"an index may not fit 32 bits");
-	is_none(PARAMETERS, "let t = program_id(2).to(i64) * 64;", "0, 128, 32", ROWS, "an index may not fit 32 bits");
+	is_none(PARAMETERS, "let t = program_id(0).to(i64) * 64;", "0, 128, 32", ROWS, "an index may not fit 32 bits");
+	is_window("let t = program_id(2).to(i64) * 64;", "0, 128, 32", ROWS, OPEN); /* of 65535 programs at most */
 	/* a loop's counter, below 128, and below what the host sees to */
 	is_window("", "0, 128, 32", "let t = k.to(i64) * 64;" ROWS, OPEN);
 	is_none(PARAMETERS, "", "0, 128, 32", "let t = k.to(i64) * 16777216;" ROWS, "an index may not fit 32 bits");
