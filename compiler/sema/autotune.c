@@ -9,6 +9,7 @@
  * records apart by their defines. */
 #include "internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const ast *find_key(const ast *block, const char *name)
@@ -102,6 +103,7 @@ static void check_item(sema_program *p, const ast *kernel, const ast *block, con
 
 void autotune_check(sema_program *p, const ast *n)
 {
+	assert(n->kind == AST_AUTOTUNE);
 	declaration *kernel = n->text ? name_table_find(&p->user, n->text) : NULL;
 	if (!kernel || kernel->kind != DECLARES_KERNEL) {
 		diag *d = diag_error(p->diags, 611, mark_of(n), "there is no kernel '%s'", n->text ? n->text : "?");
@@ -128,35 +130,7 @@ void autotune_check(sema_program *p, const ast *n)
 		diag_error(p->diags, 709, mark_of(n), "more than 10,000 configurations");
 }
 
-/* ---- values and the line ---- */
-
-const char *autotune_value_text(sema *s, sval v)
-{
-	text out = {.arena = s->arena};
-	switch (v.kind) {
-	case SVAL_NUMBER: return number_text(s, v.number);
-	case SVAL_TYPE: return sema_stype_text(s, v.type);
-	case SVAL_TUPLE:
-		text_puts(&out, "[");
-		for (uint32_t i = 0; i < v.tuple.n; i++)
-			text_printf(&out, "%s%s", i ? "," : "", autotune_value_text(s, v.tuple.items[i]));
-		text_puts(&out, "]");
-		return out.at;
-	default: return "?";
-	}
-}
-
-/* The value in the type of what it is for. */
-sval autotune_value(sema *s, const ast *kernel, const char *name, const ast *value)
-{
-	const ast *parameter = find_parameter(kernel, name);
-	sval v = sema_constant_expression(s, value, "a tuned value");
-	if (sval_is_poison(v)) return v;
-	if (parameter) return sema_const_argument(s, parameter, v);
-	const kernel_option *o = kernel_option_find(name);
-	uint32_t number;
-	return o && kernel_option_check(s, o, v, &number, v.at) ? v : sval_poison(v.at);
-}
+/* ---- the line ---- */
 
 static void add_source(sema *s, text *out, span at)
 {
@@ -175,6 +149,7 @@ static void add_source(sema *s, text *out, span at)
 
 static bool add_axis(sema *s, const ast *kernel, const ast *n, text *out)
 {
+	assert(n->kind == AST_AXIS);
 	const ast *parameter = find_parameter(kernel, n->text);
 	binding *old = scope_find(s, n->text);
 	bool first = !old || old->scope != s->private->scope;
@@ -183,7 +158,7 @@ static bool add_axis(sema *s, const ast *kernel, const ast *n, text *out)
 	for (uint32_t i = 0; i < n->nkids; i++) {
 		sval v = autotune_value(s, kernel, n->text, n->kids[i]);
 		if (sval_is_poison(v)) return false;
-		text_printf(out, " %s", autotune_value_text(s, v));
+		text_printf(out, " %s", sema_constant_text(s, v));
 		if (i == 0 && first) scope_bind(s, n->text, n->mark, BINDING_PARAMETER, v);
 	}
 	return true;
@@ -191,18 +166,20 @@ static bool add_axis(sema *s, const ast *kernel, const ast *n, text *out)
 
 static bool add_config(sema *s, const ast *kernel, const ast *n, text *out)
 {
+	assert(n->kind == AST_CONFIG);
 	text_puts(out, " config ");
 	for (uint32_t i = 0; i < n->nkids; i++) {
 		const ast *a = n->kids[i];
 		sval v = a->nkids ? autotune_value(s, kernel, a->text, a->kids[0]) : sval_poison(a->at);
 		if (sval_is_poison(v)) return false;
-		text_printf(out, "%s%s=%s", i ? "," : "", a->text, autotune_value_text(s, v));
+		text_printf(out, "%s%s=%s", i ? "," : "", a->text, sema_constant_text(s, v));
 	}
 	return true;
 }
 
 static bool add_where(sema *s, const ast *n, text *out)
 {
+	assert(n->kind == AST_WHERE);
 	bool b;
 	sval v = sema_constant_expression(s, n->kids[0], "a 'where' clause");
 	if (!sema_as_const_bool(s, v, &b, "a 'where' clause")) return false;
@@ -240,6 +217,7 @@ static bool add_item(sema *s, const ast *kernel, const ast *n, text *out)
 
 bool autotune_signature(sema *s, const ast *n, const ast *kernel, text *out)
 {
+	assert(n->kind == AST_AUTOTUNE && n->nkids);
 	bool ok = true;
 	scope_mark m = scope_open(s);
 	for (const kernel_option *o = kernel_options; o->name; o++) {

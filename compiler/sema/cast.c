@@ -1,15 +1,6 @@
 /* Casts: x.to(T) and x.to(T, bitcast = true) on numbers, tiles and pointers. */
 #include "internal.h"
 
-ir_value *sema_convert(sema *s, ir_value *v, scalar to)
-{
-	uint64_t bits;
-	if (v->type.elem == to) return v;
-	ir_type t = ir_with_elem(v->type, to);
-	if (ir_is_const(v, &bits)) return ir_constant(&s->b, t, scalar_convert(to, (scalar)v->type.elem, bits));
-	return ir_build1(&s->b, IR_CONVERT, t, 1, &v);
-}
-
 static bool is_address(scalar t)
 {
 	return t == SCALAR_I64 || t == SCALAR_U64;

@@ -11,7 +11,20 @@
  * that depend on what is tuned are computed again. */
 #include "internal.h"
 
+#include <assert.h>
 #include <string.h>
+
+/* The value in the type of what it is for. */
+sval autotune_value(sema *s, const ast *kernel, const char *name, const ast *value)
+{
+	const ast *parameter = find_parameter(kernel, name);
+	sval v = sema_constant_expression(s, value, "a tuned value");
+	if (sval_is_poison(v)) return v;
+	if (parameter) return sema_const_argument(s, parameter, v);
+	const kernel_option *o = kernel_option_find(name);
+	uint32_t number;
+	return o && kernel_option_check(s, o, v, &number, v.at) ? v : sval_poison(v.at);
+}
 
 typedef struct choice {
 	const char *name;
@@ -127,7 +140,7 @@ static bool add_line(expansion *e, bool once)
 	if (!ok || (!passes && e->example)) return ok;
 	for (uint32_t i = 0; i < e->chosen.n; i++)
 		text_printf(&line, "%s%s=%s", i ? "," : "", e->chosen.at[i].name,
-			autotune_value_text(e->s, e->chosen.at[i].value));
+			sema_constant_text(e->s, e->chosen.at[i].value));
 	if (!passes) return e->example = line.at, true;
 	if (once) {
 		const char *name = names_intern(e->s->private->program->names, line.at, line.n);
@@ -169,11 +182,12 @@ static const char *given_text(expansion *e, const ast *a)
 	sema *s = e->s;
 	const kernel_option *o = find_parameter(e->kernel, a->text) ? NULL : kernel_option_find(a->text);
 	sval v = o ? sval_typed_int(SCALAR_I32, kernel_option_value(s, o), a->at) : scope_lookup(s, a->text, a->at);
-	return autotune_value_text(s, v);
+	return sema_constant_text(s, v);
 }
 
 static bool read_explicit(expansion *e, const ast *n, explicit_one *one)
 {
+	assert(n->kind == AST_CONFIG);
 	sema *s = e->s;
 	*one = (explicit_one){.agrees = true};
 	for (uint32_t i = 0; i < n->nkids; i++) {
@@ -184,7 +198,7 @@ static bool read_explicit(expansion *e, const ast *n, explicit_one *one)
 		choice c = {a->text, v};
 		if (!one->first.name) one->first = c;
 		if (defined(e, a->text))
-			one->agrees &= strcmp(given_text(e, a), autotune_value_text(s, v)) == 0;
+			one->agrees &= strcmp(given_text(e, a), sema_constant_text(s, v)) == 0;
 		else
 			vec_push(s->arena, &one->open, c);
 	}

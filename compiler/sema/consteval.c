@@ -1,81 +1,13 @@
-/* Compile-time numbers: how they are made, fitted to a type and folded by operators.
+/* Operators on compile-time numbers.
  *
  * Integers are computed in 128 bits.  Untyped results must fit i64 or u64; typed ones wrap as they do at run time.
  * Floats are computed in double and rounded once to their type, which for + - * / and f32 or narrower gives the same
  * bits as computing in the type. */
 #include "internal.h"
 
-#include <float.h>
+#include <assert.h>
 #include <math.h>
 #include <string.h>
-
-static sema_int lowest(scalar t)
-{
-	return scalar_is_signed(t) ? -((sema_int)1 << (scalar_bits(t) - 1)) : 0;
-}
-
-static sema_int highest(scalar t)
-{
-	return scalar_is_signed(t) ? ((sema_int)1 << (scalar_bits(t) - 1)) - 1 : ((sema_int)1 << scalar_bits(t)) - 1;
-}
-
-sema_number number_make_int(sema_int i, bool *fits)
-{
-	scalar t = i >= lowest(SCALAR_I32) && i <= highest(SCALAR_I32)   ? SCALAR_I32
-		   : i >= lowest(SCALAR_I64) && i <= highest(SCALAR_I64) ? SCALAR_I64
-									 : SCALAR_U64;
-	*fits = t != SCALAR_U64 || (i >= 0 && i <= highest(SCALAR_U64));
-	return (sema_number){.type = t, .untyped = true, .i = i};
-}
-
-sema_number number_from_bits(scalar t, uint64_t bits)
-{
-	sema_number n = {.type = t};
-	if (scalar_is_float(t))
-		n.f = scalar_to_double(t, bits);
-	else if (scalar_is_signed(t))
-		n.i = scalar_sign_extend(t, bits);
-	else
-		n.i = scalar_truncate(t, bits);
-	return n;
-}
-
-static uint64_t f64_bits(double d)
-{
-	uint64_t bits;
-	memcpy(&bits, &d, sizeof bits);
-	return bits;
-}
-
-uint64_t sema_number_bits(sema_number n, scalar to)
-{
-	if (scalar_is_float(n.type)) {
-		if (n.untyped) return scalar_convert(to, SCALAR_F64, f64_bits(n.f));
-		return scalar_convert(to, n.type, scalar_from_double(n.type, n.f));
-	}
-	return scalar_convert(to, n.type, scalar_truncate(n.type, (uint64_t)n.i));
-}
-
-/* Whether a finite number stays one.  The fp8 types turn what is too large into their largest value. */
-static bool float_holds(scalar t, double v)
-{
-	double largest = scalar_to_double(t, scalar_from_double(t, DBL_MAX));
-	if (!isfinite(v)) return true;
-	return isfinite(largest) ? fabs(v) <= largest : isfinite(scalar_to_double(t, scalar_from_double(t, v)));
-}
-
-bool number_fits(sema_number n, scalar t)
-{
-	if (n.type == SCALAR_BOOL || t == SCALAR_BOOL) return n.type == t;
-	if (scalar_is_float(t)) return float_holds(t, scalar_is_float(n.type) ? n.f : (double)n.i);
-	if (scalar_is_float(n.type)) return false;
-	return n.i >= lowest(t) && n.i <= highest(t);
-}
-
-sema_number number_adapt(sema_number n, scalar t)
-{
-	return number_from_bits(t, sema_number_bits(n, t));
-}
 
 static sval number(sema_number n, span at)
 {
@@ -84,6 +16,7 @@ static sval number(sema_number n, span at)
 
 static sval int_result(sema *s, scalar type, bool untyped, sema_int i, bool overflow, span at)
 {
+	assert(scalar_is_integer(type));
 	if (!untyped) return number(number_from_bits(type, scalar_truncate(type, (uint64_t)i)), at);
 	bool fits;
 	sema_number n = number_make_int(i, &fits);
@@ -93,6 +26,7 @@ static sval int_result(sema *s, scalar type, bool untyped, sema_int i, bool over
 
 static sval fold_shift(sema *s, ast_op op, sema_number a, sema_number b, span at)
 {
+	assert(op == AST_OP_SHL || op == AST_OP_SHR);
 	unsigned width = a.untyped ? 128 : scalar_bits(a.type);
 	bool huge = b.i < 0 || b.i >= (sema_int)width;
 	if (a.untyped && b.i < 0) return sema_error(s, 303, at, "a constant is shifted by a negative count");
@@ -107,6 +41,7 @@ static sval fold_shift(sema *s, ast_op op, sema_number a, sema_number b, span at
 
 static sval fold_division(sema *s, ast_op op, scalar type, bool untyped, sema_int x, sema_int y, span at, span mark)
 {
+	assert(op == AST_OP_DIV || op == AST_OP_REM);
 	if (y == 0) return sema_operator_diag(s, 302, at, mark, "a constant is divided by zero"), sval_poison(at);
 	sema_int q = x / y;
 	if (op == AST_OP_REM) return int_result(s, type, untyped, x % y, false, at);
@@ -120,6 +55,7 @@ static sval fold_division(sema *s, ast_op op, scalar type, bool untyped, sema_in
 
 static sval fold_ints(sema *s, ast_op op, scalar type, bool untyped, sema_int x, sema_int y, span at, span mark)
 {
+	assert(op != AST_OP_SHL && op != AST_OP_SHR);
 	sema_int r = 0;
 	bool overflow = false;
 	switch (op) {
@@ -146,6 +82,7 @@ static sval fold_ints(sema *s, ast_op op, scalar type, bool untyped, sema_int x,
 
 static sval fold_floats(sema *s, ast_op op, scalar type, bool untyped, double x, double y, span at, span mark)
 {
+	assert(scalar_is_float(type));
 	double r = 0;
 	switch (op) {
 	case AST_OP_ADD: r = x + y; break;
@@ -196,6 +133,7 @@ bool number_common_type(sema_number a, sema_number b, scalar *type, bool *untype
 
 sval fold_binary(sema *s, ast_op op, sval a, sval b, span at, span mark)
 {
+	assert(a.kind == SVAL_NUMBER && b.kind == SVAL_NUMBER);
 	sema_number x = a.number, y = b.number;
 	bool bx = x.type == SCALAR_BOOL, by = y.type == SCALAR_BOOL;
 	if (bx && by) return fold_bools(s, op, x.i != 0, y.i != 0, at, mark);
@@ -237,6 +175,7 @@ sval fold_binary(sema *s, ast_op op, sval a, sval b, span at, span mark)
 
 sval fold_unary(sema *s, ast_op op, sval a, span at, span mark)
 {
+	assert(a.kind == SVAL_NUMBER);
 	sema_number n = a.number;
 	bool is_bool = n.type == SCALAR_BOOL, is_float = scalar_is_float(n.type);
 	if (op == AST_OP_LNOT && is_bool) return sval_bool(!n.i, at);

@@ -67,6 +67,7 @@ struct sema_program {
 };
 /* A declaration of the library, or null.  Its files are parsed when a name is not found in those parsed before, the one
  * called `likely` first. */
+void sema_load_files(sema_program *, source_file *main_file);
 declaration *sema_library_find(sema_program *, const char *name, const char *likely);
 
 /* ---- scopes and slots (scope.c) ---- */
@@ -185,6 +186,7 @@ sema_number number_adapt(sema_number, scalar);
 sema_number number_from_bits(scalar, uint64_t);
 sema_number number_make_int(sema_int, bool *fits);
 const char *number_text(sema *, sema_number);
+const char *sema_constant_text(sema *, sval); /* a number, a type or a tuple of them, as source */
 bool promote(scalar a, scalar b, scalar *out);
 const stype *sema_as_stype(sema *, sval, const char *what); /* types and tuples of types; null after an error */
 /* A value of the declared type: let, typed parameters, results, assignments. */
@@ -192,6 +194,7 @@ sval sema_coerce(sema *, sval, const stype *, const char *what);
 const stype *sema_stype_of(sema *, sval); /* null: has none (functions, strings) */
 const stype *stype_value(sema *, ir_type);
 bool stype_equal(const stype *, const stype *);
+const stype *stype_tuple(sema *, const stype *const *items, uint32_t n);
 const stype *stype_named(arena *, const char *name); /* f32, tensor, type, shape; null */
 const char *sema_origin_text(sema *, sval);          /* "f32[512], loaded at softmax.blk:8:13" */
 sval sema_index(sema *, const ast *, sval object);
@@ -273,7 +276,6 @@ void autotune_check(sema_program *, const ast *);                               
 bool autotune_signature(sema *, const ast *, const ast *kernel, text *out);         /* types and the canonical lines */
 void autotune_digest(const sema_program *, const ast *block, char out[33]);         /* 32 digits */
 sval autotune_value(sema *, const ast *kernel, const char *name, const ast *value); /* in the type of what it is for */
-const char *autotune_value_text(sema *, sval);
 /* configurations.c: a line for each that the block allows */
 bool autotune_configurations(sema *, const ast *block, const ast *kernel, text *out);
 typedef struct kernel_option {
@@ -283,8 +285,10 @@ typedef struct kernel_option {
 } kernel_option;
 void overflow_check(sema *, const int64_t grid[3]); /* overflow.c; an extent of 0 is not known */
 const ast *find_parameter(const ast *kernel, const char *name);
-extern const kernel_option kernel_options[]; /* ends with a null name */
+enum { KERNEL_OPTIONS = 8 };
+extern const kernel_option kernel_options[KERNEL_OPTIONS + 1]; /* ends with a null name */
 const kernel_option *kernel_option_find(const char *name);
+uint32_t *kernel_option_field(ir_func *, const kernel_option *);
 uint32_t kernel_option_value(sema *, const kernel_option *);      /* of this kernel; the largest when it has none */
 sval kernel_option_constant(sema *, const kernel_option *, span); /* the same as a condition sees it */
 bool kernel_option_check(sema *, const kernel_option *, sval, uint32_t *out, span);

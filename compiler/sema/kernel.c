@@ -3,64 +3,6 @@
 
 #include <string.h>
 
-const kernel_option kernel_options[] = {
-	{"num_warps", "1, 2, 4, 8 or 16", 1, 16, true},
-	{"num_stages", "1 to 16", 1, 16, false},
-	{"num_ctas", "1, 2, 4, 8 or 16", 1, 16, true},
-	{"maxnreg", "16 to 255", 16, 255, false},
-	{"max_registers", "0 to 65536", 0, 65536, false},
-	{"max_spills", "0 to 1000000", 0, 1000000, false},
-	{"max_shared", "0 to 1000000", 0, 1000000, false},
-	{"strict", "true or false", 0, 1, false},
-	{0},
-};
-
-const kernel_option *kernel_option_find(const char *name)
-{
-	for (const kernel_option *o = kernel_options; o->name; o++)
-		if (strcmp(o->name, name) == 0) return o;
-	return NULL;
-}
-
-static uint32_t *option_field(ir_func *f, const kernel_option *o)
-{
-	uint32_t *fields[] = {&f->num_warps, &f->num_stages, &f->num_ctas, &f->maxnreg, &f->max_registers,
-		&f->max_spills, &f->max_shared, &f->strict}; /* ORDER kernel_options */
-	return fields[o - kernel_options];
-}
-
-uint32_t kernel_option_value(sema *s, const kernel_option *o)
-{
-	uint32_t v = *option_field(s->func, o);
-	return v >= o->minimum && v <= o->maximum ? v : o->maximum;
-}
-
-sval kernel_option_constant(sema *s, const kernel_option *o, span at)
-{
-	uint32_t v = kernel_option_value(s, o);
-	return o->maximum == 1 ? sval_bool(v, at) : sval_typed_int(SCALAR_I32, v, at);
-}
-
-bool kernel_option_check(sema *s, const kernel_option *o, sval v, uint32_t *out, span at)
-{
-	int64_t n;
-	bool flag;
-	const char *what = arena_printf(s->arena, "option '%s'", o->name);
-	if (o->maximum == 1) {
-		if (!sema_as_const_bool(s, v, &flag, what)) return false;
-		*out = flag;
-		return true;
-	}
-	if (!sema_as_const_int(s, v, &n, what)) return false;
-	bool fine = n >= o->minimum && n <= o->maximum && (!o->power_of_two || (n & (n - 1)) == 0);
-	if (!fine) {
-		sema_error(s, 607, at, "%s must be %s, found %lld", o->name, o->allowed, (long long)n);
-		return false;
-	}
-	*out = (uint32_t)n;
-	return true;
-}
-
 /* ---- defines ---- */
 
 /* The text is parsed as the value of a constant in a file of its own, named after the option. */
@@ -88,15 +30,6 @@ static const blkc_define *find_define(const sema_request *r, const char *name)
 	for (size_t i = 0; i < r->ndefines; i++)
 		if (r->defines[i].name && strcmp(r->defines[i].name, name) == 0) found = &r->defines[i];
 	return found;
-}
-
-const ast *find_parameter(const ast *kernel, const char *name)
-{
-	const ast *list = kernel->kids[0];
-	for (uint32_t i = 0; list && i < list->nkids; i++)
-		if (list->kids[i] && list->kids[i]->text && strcmp(list->kids[i]->text, name) == 0)
-			return list->kids[i];
-	return NULL;
 }
 
 static bool known_elsewhere(sema *s, const char *name, bool constant)
@@ -192,13 +125,7 @@ static void bind_const(sema *s, const declaration *d, const ast *k, text *lines)
 	scope_bind(s, k->text, mark_of(k), BINDING_PARAMETER, v);
 	if (sval_is_poison(v)) return;
 	text_printf(lines, "const %s %s ", k->text, sema_stype_text(s, t));
-	if (v.kind == SVAL_NUMBER) text_puts(lines, number_text(s, v.number));
-	if (v.kind == SVAL_TYPE) text_puts(lines, sema_stype_text(s, v.type));
-	if (v.kind == SVAL_TUPLE) {
-		for (uint32_t i = 0; i < v.tuple.n; i++)
-			text_printf(lines, "%s%s", i ? "," : "[", number_text(s, v.tuple.items[i].number));
-		text_puts(lines, v.tuple.n ? "]" : "[]");
-	}
+	text_puts(lines, sema_constant_text(s, v));
 	text_puts(lines, "\n");
 }
 
@@ -273,14 +200,14 @@ static void bind_runtime(sema *s, const declaration *d, const ast *k, text *line
 
 static void take_option(sema *s, const kernel_option *o, sval v)
 {
-	uint32_t *field = option_field(s->func, o);
+	uint32_t *field = kernel_option_field(s->func, o);
 	if (kernel_option_check(s, o, v, field, v.at)) s->func->stages_given |= field == &s->func->num_stages;
 }
 
 static void read_options(sema *s, const declaration *d)
 {
 	const ast *list = d->node->nkids > 2 ? d->node->kids[2] : NULL;
-	bool seen[sizeof kernel_options / sizeof *kernel_options] = {0};
+	bool seen[KERNEL_OPTIONS] = {0};
 	for (uint32_t i = 0; list && i < list->nkids; i++) {
 		const ast *a = list->kids[i];
 		if (!a || !a->text || a->nkids == 0) continue;

@@ -172,23 +172,9 @@ declaration *sema_library_find(sema_program *p, const char *name, const char *li
 	return d;
 }
 
-sema_program *sema_load(arena *a, diags *ds, names *n, source_set *sources, source_file *main_file)
+void sema_load_files(sema_program *p, source_file *main_file)
 {
-	sema_program *p = ARENA_NEW(a, sema_program);
-	*p = (sema_program){.arena = a, .diags = ds, .names = n, .sources = sources};
 	loader l = {.program = p};
 import top = {.file = main_file };
 	load_file(&l, main_file, &top);
-	for (uint32_t i = 0; i < p->autotunes.n; i++) autotune_check(p, p->autotunes.at[i]);
-	return p;
-}
-
-size_t sema_kernel_count(const sema_program *p)
-{
-	return p->kernels.n;
-}
-
-const char *sema_kernel_name(const sema_program *p, size_t i)
-{
-	return i < p->kernels.n ? p->kernels.at[i]->name : NULL;
 }

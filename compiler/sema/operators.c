@@ -8,28 +8,6 @@
 
 /* ---- promotion ---- */
 
-bool promote(scalar a, scalar b, scalar *out)
-{
-	if (a == b) return *out = a, true;
-	if (a == SCALAR_BOOL || b == SCALAR_BOOL) return false;
-	bool fa = scalar_is_float(a), fb = scalar_is_float(b);
-	if (fa != fb) return *out = fa ? a : b, true;
-	if (fa) {
-		if (scalar_bytes(a) == scalar_bytes(b)) /* f16 with bf16, and the two fp8 types */
-			*out = scalar_is_fp8(a) ? SCALAR_F16 : SCALAR_F32;
-		else
-			*out = scalar_bytes(a) > scalar_bytes(b) ? a : b;
-		return true;
-	}
-	bool sa = scalar_is_signed(a), sb = scalar_is_signed(b);
-	if (sa != sb) {
-		scalar with_sign = sa ? a : b, without = sa ? b : a;
-		if (scalar_bytes(with_sign) <= scalar_bytes(without)) return false;
-		return *out = with_sign, true;
-	}
-	return *out = scalar_bytes(a) > scalar_bytes(b) ? a : b, true;
-}
-
 static bool is_integer_value(sval v)
 {
 	ir_type t = {0};
@@ -63,27 +41,6 @@ static void label_operands(sema *s, diag *d, sval a, sval b)
 	diag_add_label(s->diags, d, b.at, "%s", sema_origin_text(s, b));
 }
 
-/* The casts that say what is meant where a signed and an unsigned integer meet: the one that keeps every value, where
- * some type holds both. */
-void sema_hint_mix(sema *s, diag *d, sval a, scalar ta, sval b, scalar tb)
-{
-	bool first = scalar_is_signed(ta);
-	sval with_sign = first ? a : b, without = first ? b : a;
-	scalar u_type = first ? tb : ta; /* the other one is not wider, else they would mix */
-	static const scalar wider[] = {SCALAR_I16, SCALAR_I32, SCALAR_I64};
-	const char *u_text = sema_postfix_text(s, without.at);
-	for (unsigned i = 0; i < sizeof wider / sizeof *wider; i++)
-		if (scalar_bytes(wider[i]) > scalar_bytes(u_type)) {
-			diag_set_hint(s->diags, d, "%s holds the values of both: %s.to(%s)", scalar_name(wider[i]),
-				u_text, scalar_name(wider[i]));
-			return;
-		}
-	diag_set_hint(s->diags, d,
-		"no integer type holds both: %s.to(u64) where that is never negative, %s.to(i64) where that is below "
-		"2^63",
-		sema_postfix_text(s, with_sign.at), u_text);
-}
-
 static bool report_mix(sema *s, sval a, scalar ta, sval b, scalar tb, span at)
 {
 	if (ta == SCALAR_BOOL || tb == SCALAR_BOOL) {
@@ -104,33 +61,6 @@ static bool report_mix(sema *s, sval a, scalar ta, sval b, scalar tb, span at)
 		scalar_name(scalar_is_signed(ta) ? ta : tb), scalar_name(scalar_is_signed(ta) ? tb : ta));
 	label_operands(s, d, a, b);
 	sema_hint_mix(s, d, a, ta, b, tb);
-	return false;
-}
-
-static bool number_is_negative(sema_number n)
-{
-	return scalar_is_float(n.type) ? n.f < 0 : n.i < 0;
-}
-
-bool sema_alone_fits(sema *s, sval v, scalar t)
-{
-	if (!v.number.untyped || !scalar_is_float(t) || number_fits(v.number, t)) return true;
-	diag *d = sema_diag(s, 218, v.at, "%s does not fit in %s", number_text(s, v.number), scalar_name(t));
-	diag_set_hint(s->diags, d, "say the type: %s.to(f64)", sema_postfix_text(s, v.at));
-	return false;
-}
-
-bool sema_literal_fits(sema *s, sval v, scalar t)
-{
-	sema_number n = v.number;
-	bool integer = scalar_is_integer(n.type) && scalar_is_integer(t);
-	if (!n.untyped || (!integer && !scalar_is_float(t)) || number_fits(n, t)) return true;
-	diag *d = sema_diag(s, 218, v.at, "%s does not fit in %s", number_text(s, n), scalar_name(t));
-	scalar wide = integer ? n.type : number_fits(n, SCALAR_F32) ? SCALAR_F32 : SCALAR_F64;
-	diag_set_hint(s->diags, d, "widen the other operand with .to(%s)%s", scalar_name(wide),
-		integer                 ? ""
-		: number_is_negative(n) ? ", or write -inf"
-					: ", or write inf");
 	return false;
 }
 
@@ -217,26 +147,6 @@ static bool common_element(sema *s, const sval *v, unsigned n, span at, scalar *
 
 /* ---- broadcasting ---- */
 
-/* The shape that both stretch to. */
-static bool common_shape(ir_type a, ir_type b, ir_type *out)
-{
-	ir_type r = a;
-	r.rank = a.rank > b.rank ? a.rank : b.rank;
-	for (unsigned i = 0; i < r.rank; i++) { /* from the right */
-		uint32_t x = i < a.rank ? a.dim[a.rank - 1 - i] : 1, y = i < b.rank ? b.dim[b.rank - 1 - i] : 1;
-		if (x != y && x != 1 && y != 1) return false;
-		r.dim[r.rank - 1 - i] = x == 1 ? y : x;
-	}
-	*out = r;
-	return true;
-}
-
-bool sema_stretches(ir_type from, ir_type to)
-{
-	ir_type common;
-	return common_shape(from, to, &common) && ir_same_shape(common, to);
-}
-
 /* Looks for an arange of n elements among what a value was computed from. */
 static bool made_from_arange(const ir_value *v, uint32_t n, unsigned depth)
 {
@@ -268,51 +178,18 @@ static diag *report_shapes(sema *s, sval a, ir_type x, sval b, ir_type y, span a
 	return d;
 }
 
-static ir_value *stretch(sema *s, ir_value *v, ir_type shape)
-{
-	if (ir_same_shape(v->type, shape)) return v;
-	uint64_t bits;
-	if (ir_is_const(v, &bits)) return ir_constant(&s->b, ir_with_shape(v->type, shape), bits);
-	if (v->type.rank == 0) return ir_splat(&s->b, v, shape);
-	while (v->type.rank < shape.rank) {
-		ir_type t = v->type;
-		memmove(t.dim + 1, t.dim, t.rank * sizeof *t.dim);
-		t.dim[0] = 1;
-		t.rank++;
-		v = ir_build1(&s->b, IR_EXPAND_DIMS, t, 1, &v);
-	}
-	if (ir_same_shape(v->type, shape)) return v;
-	return ir_build1(&s->b, IR_BROADCAST, ir_with_shape(v->type, shape), 1, &v);
-}
-
-ir_value *sema_broadcast_to(sema *s, ir_value *v, ir_type shape, span at)
-{
-	if (!sema_stretches(v->type, shape)) {
-		diag *d = sema_diag(s, 203, at, "shape %s does not broadcast to %s", sema_shape_text(s, v->type),
-			sema_shape_text(s, shape));
-		diag_add_label(s->diags, d, at, "%s", sema_origin_text(s, sval_value(v, at)));
-		if (shape.rank == 0)
-			diag_set_hint(s->diags, d, "a scalar pointer is one place: p + offsets makes a tile of them");
-		else
-			diag_set_hint(s->diags, d,
-				"shapes align at the right; an extent of 1 stretches, and [:, None] adds one");
-		return NULL;
-	}
-	return stretch(s, v, shape);
-}
-
 bool sema_broadcast_pair(sema *s, sval a, sval b, span at, ir_value **x, ir_value **y)
 {
 	*x = sema_value(s, a, "the left operand");
 	*y = sema_value(s, b, "the right operand");
 	ir_type shape;
-	if (!common_shape((*x)->type, (*y)->type, &shape)) {
+	if (!sema_common_shape((*x)->type, (*y)->type, &shape)) {
 		report_shapes(s, a, (*x)->type, b, (*y)->type, at);
 		return false;
 	}
 	if (!sema_check_tile(s, shape, at)) return false;
-	*x = stretch(s, *x, shape);
-	*y = stretch(s, *y, shape);
+	*x = sema_stretch(s, *x, shape);
+	*y = sema_stretch(s, *y, shape);
 	return true;
 }
 
@@ -324,9 +201,9 @@ static bool unify_shapes(sema *s, const sval *v, unsigned n, scalar elem, span a
 	for (unsigned i = 0; i < n; i++) {
 		ir_type next = {0}, joined;
 		if (v[i].kind == SVAL_VALUE) next = v[i].value->type;
-		if (!common_shape(shape, next, &joined)) {
+		if (!sema_common_shape(shape, next, &joined)) {
 			unsigned other = 0; /* the one that the extent in question is of */
-			while (v[other].kind != SVAL_VALUE || common_shape(v[other].value->type, next, &joined))
+			while (v[other].kind != SVAL_VALUE || sema_common_shape(v[other].value->type, next, &joined))
 				other++;
 			report_shapes(s, v[other], shape, v[i], next, at);
 			return false;
@@ -339,7 +216,7 @@ static bool unify_shapes(sema *s, const sval *v, unsigned n, scalar elem, span a
 		if (v[i].kind == SVAL_NUMBER)
 			out[i] = ir_constant(&s->b, ir_with_elem(shape, elem), sema_number_bits(v[i].number, elem));
 		else
-			out[i] = stretch(s, sema_convert(s, v[i].value, elem), shape);
+			out[i] = sema_stretch(s, sema_convert(s, v[i].value, elem), shape);
 	}
 	s->b = saved;
 	return true;
@@ -360,7 +237,7 @@ static bool unify_pointers(sema *s, const sval *v, unsigned n, span at, ir_build
 		ir_type t = v[i].value->type, joined;
 		if (i == 0) first = t;
 		if (t.pointer == IR_POINTER) first.pointer = IR_POINTER;
-		if (!common_shape(shape, t, &joined)) {
+		if (!sema_common_shape(shape, t, &joined)) {
 			report_shapes(s, v[0], shape, v[i], t, at);
 			return false;
 		}
@@ -375,7 +252,7 @@ static bool unify_pointers(sema *s, const sval *v, unsigned n, span at, ir_build
 			t.pointer = first.pointer;
 			out[i] = ir_build1(&s->b, IR_BITCAST, t, 1, &out[i]);
 		}
-		out[i] = stretch(s, out[i], shape);
+		out[i] = sema_stretch(s, out[i], shape);
 	}
 	s->b = saved;
 	return true;

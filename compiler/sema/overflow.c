@@ -2,7 +2,7 @@
  *
  * In: a finished body and the extents of a grid clause that is constant.  Out: W0220 where an offset overflows.
  * The one idea: the kernel is evaluated at one place that it certainly reaches: the last program of the grid, the last
- * element of every arange, the last round of every loop with constant bounds.  What leaves i32 there overflows, and is
+ * element of every arange, the last iteration of every loop with constant bounds.  What leaves i32 there overflows, and is
  * no guess.  A lower bound that an assume() gives will do as well where a larger value makes a larger result.
  * Operations inside branches, and in loops whose bounds are not known, may never run and are left alone; so are
  * unsigned and narrow types, and what is masked or divided after it overflowed: they wrap on purpose. */
@@ -134,8 +134,8 @@ static void assume(const evaluation *e, const ir_value *condition)
 
 static void evaluate(const evaluation *e, const ir_block *b);
 
-/* A loop that certainly runs, in its last round. */
-static void last_round(const evaluation *e, const ir_op *o)
+/* A loop that certainly runs, in its last iteration. */
+static void last_iteration(const evaluation *e, const ir_op *o)
 {
 	reached lo = e->table[ir_arg(o, 0)->id], hi = e->table[ir_arg(o, 1)->id], step = e->table[ir_arg(o, 2)->id];
 	if (!lo.known || !hi.known || !step.known || lo.at_least || hi.at_least || step.at_least) return;
@@ -149,7 +149,7 @@ static void evaluate(const evaluation *e, const ir_block *b)
 	sema *s = e->s;
 	for (const ir_op *o = b->first; o; o = o->next) {
 		if (o->kind == IR_ASSUME) assume(e, ir_arg(o, 0));
-		if (o->kind == IR_FOR) last_round(e, o);
+		if (o->kind == IR_FOR) last_iteration(e, o);
 		if (o->nresults == 1 && o->kind != IR_FOR) e->table[o->results[0]->id] = of(e, o);
 		const ir_op *from = o->kind == IR_PTR_ADD ? e->table[ir_arg(o, 1)->id].overflow : NULL;
 		if (!from) continue;

@@ -70,7 +70,7 @@ static const char *value_of(sema *s, const ast *n)
 	ir_builder saved = scratch_open(s, n->at);
 	sval v = scope_lookup(s, n->text, n->at);
 	scratch_close(s, saved);
-	return v.kind == SVAL_NUMBER || v.kind == SVAL_TYPE || v.kind == SVAL_TUPLE ? autotune_value_text(s, v) : NULL;
+	return v.kind == SVAL_NUMBER || v.kind == SVAL_TYPE || v.kind == SVAL_TUPLE ? sema_constant_text(s, v) : NULL;
 }
 
 /* NAME=VALUE of every name in it, once each, in their order.  The values have no spaces. */

@@ -6,40 +6,8 @@
  * save, restore and merge. */
 #include "internal.h"
 
+#include <assert.h>
 #include <string.h>
-
-static uint32_t slot_of(const name_table *t, const char *name)
-{
-	uint64_t h = (uint64_t)(uintptr_t)name >> 3;
-	h *= UINT64_C(0x9e3779b97f4a7c15);
-	uint32_t i = (uint32_t)(h >> 32) & (t->room - 1);
-	while (t->at[i].name && t->at[i].name != name) i = (i + 1) & (t->room - 1);
-	return i;
-}
-
-void *name_table_find(const name_table *t, const char *name)
-{
-	return t->room ? t->at[slot_of(t, name)].value : NULL;
-}
-
-void name_table_set(arena *a, name_table *t, const char *name, void *value)
-{
-	if (2 * (t->n + 1) > t->room) {
-		name_table bigger = {.room = t->room ? 2 * t->room : 32, .n = t->n};
-		bigger.at = arena_alloc(a, bigger.room * sizeof *bigger.at);
-		for (uint32_t i = 0; i < t->room; i++)
-			if (t->at[i].name) {
-				uint32_t j = slot_of(&bigger, t->at[i].name);
-				bigger.at[j].name = t->at[i].name;
-				bigger.at[j].value = t->at[i].value;
-			}
-		*t = bigger;
-	}
-	uint32_t i = slot_of(t, name);
-	if (!t->at[i].name) t->n++;
-	t->at[i].name = name;
-	t->at[i].value = value;
-}
 
 void sema_init(sema *s, sema_program *p, const sema_request *request, ir_func *func)
 {
@@ -78,6 +46,7 @@ static void remember_closed(sema *s, const binding *b)
 void scope_close(sema *s, scope_mark m)
 {
 	struct sema_private *p = s->private;
+	assert(p->bindings.n >= m.bindings && p->slots.n >= m.slots);
 	while (p->bindings.n > m.bindings) {
 		binding *b = p->bindings.at[--p->bindings.n];
 		name_table_set(s->arena, &p->names, b->name, b->hidden);
@@ -99,6 +68,7 @@ uint32_t slot_new(sema *s, sval value)
 void slot_set(sema *s, uint32_t slot, sval value)
 {
 	struct sema_private *p = s->private;
+	assert(slot < p->slots.n);
 	vec_push(s->arena, &p->log, ((slot_change){slot, p->slots.at[slot]}));
 	p->slots.at[slot] = value;
 }
@@ -111,6 +81,7 @@ binding *scope_find(sema *s, const char *name)
 
 binding *scope_bind(sema *s, const char *name, span at, binding_kind kind, sval value)
 {
+	assert(name);
 	struct sema_private *p = s->private;
 	binding *old = scope_find(s, name);
 	bool reported = kind == BINDING_PARAMETER; /* when the file was loaded */
@@ -173,6 +144,7 @@ static const char *foreign_name(const char *name)
 
 static sval declared(sema *s, declaration *d, span at)
 {
+	assert(d->name);
 	switch (d->kind) {
 	case DECLARES_CONST: return scope_constant(s, d, at);
 	case DECLARES_FN: return (sval){.kind = SVAL_FN, .at = at, .fn = d->fn};
@@ -199,6 +171,7 @@ static bool was_closed(sema *s, diag *d, const char *name)
 
 sval scope_lookup(sema *s, const char *name, span at)
 {
+	assert(name);
 	struct sema_private *p = s->private;
 	binding *b = scope_find(s, name);
 	if (b) {

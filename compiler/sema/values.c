@@ -397,3 +397,19 @@ const char *sema_nearest(const char *name, const char *const *candidates, size_t
 	}
 	return found;
 }
+
+const char *sema_constant_text(sema *s, sval v)
+{
+	text out = {.arena = s->arena};
+	switch (v.kind) {
+	case SVAL_NUMBER: return number_text(s, v.number);
+	case SVAL_TYPE: return sema_stype_text(s, v.type);
+	case SVAL_TUPLE:
+		text_puts(&out, "[");
+		for (uint32_t i = 0; i < v.tuple.n; i++)
+			text_printf(&out, "%s%s", i ? "," : "", sema_constant_text(s, v.tuple.items[i]));
+		text_puts(&out, "]");
+		return out.at;
+	default: return "?";
+	}
+}

@@ -178,7 +178,9 @@ void sema_items(sval *v, const sval **items, uint32_t *n);
 bool sema_check_tile(sema *, ir_type, span);
 
 /* ---- emission with the language's rules ---- */
-bool sema_stretches(ir_type from, ir_type to); /* does the one shape broadcast to the other? */
+bool sema_common_shape(ir_type a, ir_type b, ir_type *out); /* that both stretch to, if there is one */
+ir_value *sema_stretch(sema *, ir_value *, ir_type shape);  /* to a shape that it stretches to */
+bool sema_stretches(ir_type from, ir_type to);              /* does the one shape broadcast to the other? */
 /* Stretches to the shape with EXPAND_DIMS, BROADCAST, SPLAT; error 203 when it does not stretch. */
 ir_value *sema_broadcast_to(sema *, ir_value *, ir_type shape, span);
 /* The common shape of two; the error (203 with labels) points at `at` and at both operands. */

@@ -58,6 +58,11 @@ void print_index(const array *, size_t i); /* "[3, 17]" */
 /* "12.3 us", "1.84 GB/s": a number with three digits and its unit's prefix. */
 void print_quantity(double v, const char *unit);
 
+/* failed.c: a message on stderr and the exit status, which is returned. */
+int run_failed(void);                              /* libblk's last error: 1 */
+int run_wrong(const char *name, const char *what); /* 2 */
+int run_no_memory(const char *name);               /* 1 */
+
 /* options.c */
 typedef struct run_value {
 	const char *name, *text;
@@ -127,9 +132,6 @@ typedef struct place {
 } place;
 
 /* These return exit statuses, after a message on stderr where they are not 0. */
-int run_failed(void);                              /* libblk's last error: 1 */
-int run_wrong(const char *name, const char *what); /* 2 */
-int run_no_memory(const char *name);               /* 1 */
 int device_open(const char *name, blk_device **);
 int job_make(job *, const options *, blk_kernel *);
 void job_free(job *);

@@ -29,27 +29,6 @@ const sim_range *sim_range_find(const sim_launch *l, uint64_t address)
 	return sim_range_in(l->ranges, l->nranges, address);
 }
 
-static const char *argument(const sim_launch *l, const sim_range *r, const char *before_word, char out[SIM_NAME])
-{
-	if (!r || r->parameter < 0) return NULL;
-	if (r->word)
-		snprintf(out, SIM_NAME, "%s%s[%" PRIu64 "]", before_word, l->names[r->parameter], r->word - 1);
-	else
-		snprintf(out, SIM_NAME, "%s", l->names[r->parameter]);
-	return out;
-}
-
-const char *sim_range_argument(const sim_launch *l, const sim_range *r, char out[SIM_NAME])
-{
-	return argument(l, r, "", out);
-}
-
-const char *sim_range_name(const sim_launch *l, const sim_range *r, char out[SIM_NAME])
-{
-	if (!argument(l, r, "the buffer at ", out)) snprintf(out, SIM_NAME, "a buffer that is no argument");
-	return out;
-}
-
 static sim_space space_of(sim_space space, uint64_t *address)
 {
 	if (space != SPACE_GENERIC) return space;
@@ -161,26 +140,32 @@ static uint8_t *global(sim_warp *w, const sim_instr *in, unsigned lane, sim_spac
 	return (uint8_t *)(uintptr_t)address;
 }
 
-/* `owner`: of shared memory; null: it is the thread's own. */
-static uint8_t *window(sim_warp *w, const sim_instr *in, unsigned lane, const sim_program *owner, uint8_t *memory,
-	uint8_t *undefined, uint64_t base, uint64_t size, uint64_t address, unsigned bytes, bool writes,
-	uint8_t **shadow)
+/* Shared memory of a program, or memory of a thread: where its generic addresses begin, and what the host has there. */
+typedef struct window {
+	const sim_program *owner; /* of shared memory; null: it is the thread's own */
+	uint8_t *memory, *undefined;
+	uint64_t base, size;
+} window;
+
+static uint8_t *inside(sim_warp *w, const sim_instr *in, unsigned lane, const window *m, uint64_t address,
+	unsigned bytes, bool writes, uint8_t **shadow)
 {
-	if (address - base >= size || size - (address - base) < bytes) {
-		const sim_spot spot = {.space = owner ? SPACE_SHARED : SPACE_LOCAL,
-			.owner = owner,
+	uint64_t offset = address - m->base;
+	if (offset >= m->size || m->size - offset < bytes) {
+		const sim_spot spot = {.space = m->owner ? SPACE_SHARED : SPACE_LOCAL,
+			.owner = m->owner,
 			.is_placed = true,
-			.offset = (int64_t)(address - base),
+			.offset = (int64_t)offset,
 			.bytes = bytes,
 			.kind = sim_kind_name(writes)};
 		sim_report_at(w, in, lane, &spot, NULL,
 			"%u bytes are %s outside %s memory, of which the program has %" PRIu64
 			" bytes: at offset %" PRId64,
-			bytes, writes ? "written" : "read", owner ? "shared" : "local", size, spot.offset);
+			bytes, writes ? "written" : "read", m->owner ? "shared" : "local", m->size, spot.offset);
 		return NULL;
 	}
-	*shadow = undefined + (address - base);
-	return memory + (address - base);
+	*shadow = m->undefined + offset;
+	return m->memory + offset;
 }
 
 uint8_t *sim_memory(sim_warp *w, const sim_instr *in, unsigned lane, sim_space space, uint64_t address, unsigned bytes,
@@ -199,13 +184,15 @@ uint8_t *sim_memory(sim_warp *w, const sim_instr *in, unsigned lane, sim_space s
 	if (space == SPACE_SHARED && __builtin_expect((address >> SIM_RANK_SHIFT | p->rank) != 0, 0) &&
 		!(p = sim_shared_owner(w, in, lane, &address)))
 		return NULL;
-	if (space == SPACE_SHARED)
-		return window(w, in, lane, p, p->shared, p->shared_shadow, SIM_SHARED_BASE, p->shared_bytes, address,
-			bytes, writes, shadow);
-	if (space == SPACE_LOCAL)
-		return window(w, in, lane, NULL, w->local + lane * p->code->local_bytes,
-			w->local_shadow + lane * p->code->local_bytes, SIM_LOCAL_BASE, p->code->local_bytes, address,
-			bytes, writes, shadow);
+	if (space == SPACE_SHARED) {
+		const window m = {p, p->shared, p->shared_shadow, SIM_SHARED_BASE, p->shared_bytes};
+		return inside(w, in, lane, &m, address, bytes, writes, shadow);
+	}
+	if (space == SPACE_LOCAL) {
+		uint64_t own = lane * p->code->local_bytes;
+		const window m = {NULL, w->local + own, w->local_shadow + own, SIM_LOCAL_BASE, p->code->local_bytes};
+		return inside(w, in, lane, &m, address, bytes, writes, shadow);
+	}
 	return global(w, in, lane, space, address, bytes, writes, shadow);
 }
 

@@ -130,6 +130,27 @@ static void put_cause(growing *out, const sim_code *c, const sim_cause *cause)
 	grow_text(out, "}");
 }
 
+static const char *argument(const sim_launch *l, const sim_range *r, const char *before_word, char out[SIM_NAME])
+{
+	if (!r || r->parameter < 0) return NULL;
+	if (r->word)
+		snprintf(out, SIM_NAME, "%s%s[%" PRIu64 "]", before_word, l->names[r->parameter], r->word - 1);
+	else
+		snprintf(out, SIM_NAME, "%s", l->names[r->parameter]);
+	return out;
+}
+
+const char *sim_range_argument(const sim_launch *l, const sim_range *r, char out[SIM_NAME])
+{
+	return argument(l, r, "", out);
+}
+
+const char *sim_range_name(const sim_launch *l, const sim_range *r, char out[SIM_NAME])
+{
+	if (!argument(l, r, "the buffer at ", out)) snprintf(out, SIM_NAME, "a buffer that is no argument");
+	return out;
+}
+
 static void put_spot(growing *out, const sim_program *p, const sim_spot *s)
 {
 	static const char *const spaces[] = {
