@@ -356,6 +356,11 @@ ir_value *ir_constant_int(ir_builder *b, scalar s, int64_t v)
 	return ir_constant(b, ir_scalar_type(s), scalar_truncate(s, (uint64_t)v));
 }
 
+ir_value *ir_convert(ir_builder *b, ir_value *v, scalar to)
+{
+	return v->type.elem == to ? v : ir_build1(b, IR_CONVERT, ir_with_elem(v->type, to), 1, &v);
+}
+
 ir_value *ir_splat(ir_builder *b, ir_value *v, ir_type shape)
 {
 	assert(ir_is_scalar(v));

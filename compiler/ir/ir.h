@@ -316,6 +316,7 @@ ir_value *ir_unary(ir_builder *, ir_kind, ir_value *a);               /* result 
 ir_value *ir_binary(ir_builder *, ir_kind, ir_value *a, ir_value *b); /* same; comparisons give bool of that shape */
 ir_value *ir_constant(ir_builder *, ir_type, uint64_t bits); /* scalar or splat constant, container of type.elem */
 ir_value *ir_constant_int(ir_builder *, scalar, int64_t);
+ir_value *ir_convert(ir_builder *, ir_value *, scalar to);         /* the same where it has that type */
 ir_value *ir_splat(ir_builder *, ir_value *scalar, ir_type shape); /* to the shape of `shape`; identity if rank 0 */
 void ir_yield(ir_builder *, unsigned n, ir_value *const *v);
 

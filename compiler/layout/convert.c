@@ -38,21 +38,14 @@
 
 enum { MAX_SELECT_STAGES = 2, THREAD_BITS = 12, LANE_BITS = 5 };
 
-static uint32_t parts(const uint32_t *col, uint32_t index)
-{
-	uint32_t v = 0;
-	for (; index; index &= index - 1) v ^= col[__builtin_ctz(index)];
-	return v;
-}
-
 uint32_t layout_plan_register(const layout_plan *p, uint32_t r)
 {
-	return parts(p->register_from, r);
+	return layout_combine(p->register_from, r);
 }
 
 uint32_t layout_plan_lane_xor(const layout_plan *p, uint32_t r)
 {
-	return parts(p->lane_xor_from, r);
+	return layout_combine(p->lane_xor_from, r);
 }
 
 uint32_t layout_spread(const uint8_t *bit, unsigned nbits, uint32_t number)

@@ -37,6 +37,13 @@ unsigned layout_shift(const layout *, unsigned dim); /* lowest flattened bit of 
 uint32_t layout_apply(const layout *, uint32_t reg, uint32_t lane, uint32_t warp); /* flattened element index */
 unsigned layout_coordinate(const layout *, uint32_t flat, unsigned dim);
 bool layout_surjective(const layout *);
+/* The columns of the bits of `index` that are set, added. */
+static inline uint32_t layout_combine(const uint32_t *col, uint32_t index)
+{
+	uint32_t v = 0;
+	for (; index; index &= index - 1) v ^= col[__builtin_ctz(index)];
+	return v;
+}
 /* Of the highest bit; 0 of 0. */
 static inline unsigned lg2(uint64_t n)
 {

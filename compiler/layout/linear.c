@@ -78,25 +78,18 @@ unsigned layout_coordinate(const layout *l, uint32_t flat, unsigned dim)
 	return flat >> layout_shift(l, dim) & ((UINT32_C(1) << l->lg[dim]) - 1);
 }
 
-static uint32_t combine(const uint32_t *col, uint32_t index)
-{
-	uint32_t v = 0;
-	for (; index; index &= index - 1) v ^= col[__builtin_ctz(index)];
-	return v;
-}
-
 uint32_t layout_apply(const layout *l, uint32_t reg, uint32_t lane, uint32_t warp)
 {
 	assert(!(reg >> l->nin[LAYOUT_REG] | lane >> l->nin[LAYOUT_LANE] | warp >> l->nin[LAYOUT_WARP]));
-	return combine(l->col[LAYOUT_REG], reg) ^ combine(l->col[LAYOUT_LANE], lane) ^
-	       combine(l->col[LAYOUT_WARP], warp);
+	return layout_combine(l->col[LAYOUT_REG], reg) ^ layout_combine(l->col[LAYOUT_LANE], lane) ^
+	       layout_combine(l->col[LAYOUT_WARP], warp);
 }
 
 uint32_t layout_map_apply(const layout_map *m, uint32_t reg, uint32_t lane, uint32_t warp)
 {
 	assert(!(reg >> m->nin[LAYOUT_REG] | lane >> m->nin[LAYOUT_LANE] | warp >> m->nin[LAYOUT_WARP]));
-	return combine(m->col[LAYOUT_REG], reg) ^ combine(m->col[LAYOUT_LANE], lane) ^
-	       combine(m->col[LAYOUT_WARP], warp);
+	return layout_combine(m->col[LAYOUT_REG], reg) ^ layout_combine(m->col[LAYOUT_LANE], lane) ^
+	       layout_combine(m->col[LAYOUT_WARP], warp);
 }
 
 /* Enters all columns; returns the rank and, per input, the mask of columns that were dependent. */
@@ -185,7 +178,7 @@ __attribute__((unused)) static uint32_t element_at(const layout *l, uint64_t pla
 {
 	uint32_t v = 0;
 	for (unsigned in = 0; in < LAYOUT_INPUTS; place >>= l->nin[in++])
-		v ^= combine(l->col[in], (uint32_t)place & ((UINT32_C(1) << l->nin[in]) - 1));
+		v ^= layout_combine(l->col[in], (uint32_t)place & ((UINT32_C(1) << l->nin[in]) - 1));
 	assert(!place);
 	return v;
 }

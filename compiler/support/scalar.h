@@ -55,6 +55,12 @@ static inline unsigned scalar_bits(scalar s)
 {
 	return s == SCALAR_BOOL ? 1 : 8u * scalar_table[s].bytes;
 }
+
+/* The bits of +infinity of a type that has one. */
+static inline uint64_t scalar_infinity(scalar s)
+{
+	return ((UINT64_C(1) << scalar_table[s].exponent) - 1) << scalar_table[s].mantissa;
+}
 static inline bool scalar_is_float(scalar s)
 {
 	return scalar_table[s].is_float;

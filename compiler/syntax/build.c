@@ -6,6 +6,7 @@
  * at `a`; an operand carries the wider place too, which is what the constructs around it join. */
 #include "syntax.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ ast_list *build_concat(parser *p, ast_list *l, ast_list *more)
 
 static ast *node(parser *p, ast_kind kind, span at, span mark, ast **kids, uint32_t n)
 {
+	assert(n == 0 || kids);
 	ast *x = ARENA_NEW(p->arena, ast);
 	*x = (ast){.kind = kind, .at = at, .mark = mark, .kids = kids, .nkids = n};
 	for (uint32_t i = 0; i < n; i++)
@@ -66,6 +68,7 @@ static ast *fixed(parser *p, ast_kind kind, span at, span mark, ast *a, ast *b, 
 
 static span name_of(parser *p, ast *x, token name)
 {
+	assert(name.text);
 	x->ntext = name.end - name.begin;
 	x->text = names_intern(p->names, p->lexer.text + name.begin, x->ntext);
 	return token_span(p, name);
@@ -79,6 +82,7 @@ static operand alone(ast *x)
 /* Operators that are too deep are reported once a statement, and from then on dropped: `otherwise` stands for them. */
 static operand bounded(parser *p, ast *x, span at, operand otherwise)
 {
+	assert(x);
 	if (x->height <= AST_HEIGHT) return (operand){x, at};
 	if (!p->deep) {
 		diag *d = diag_error(p->ds, 703, x->mark, "more than %d operators nested or chained", AST_HEIGHT);
@@ -406,6 +410,7 @@ ast *build_pattern(parser *p, token open, ast_list *l, token close)
 
 static bool assignable(const ast *x)
 {
+	assert(x);
 	if (x->kind != AST_TUPLE || x->nkids == 0) return x->kind == AST_NAME;
 	for (uint32_t i = 0; i < x->nkids; i++)
 		if (x->kids[i]->kind != AST_NAME) return false;

@@ -16,7 +16,7 @@ static bool list_of(parser *p, const operand *o, uint32_t n, uint8_t bytes, bool
 	return true;
 }
 
-static bool matrix_type(const char *s, scalar *type, bool *tf32)
+bool decode_matrix_type(const char *s, scalar *type, bool *tf32)
 {
 	*tf32 = strcmp(s, "tf32") == 0;
 	if (*tf32) *type = SCALAR_F32;
@@ -34,8 +34,8 @@ static bool multiplies(parser *p)
 		sscanf(p->parts[3], "m%2un%2uk%2u%n", &m, &n, &k, (int *)&used) != 3 || p->parts[3][used] ||
 		strcmp(p->parts[4], "row") != 0 || strcmp(p->parts[5], "col") != 0)
 		return decode_unknown(p);
-	if (!matrix_type(p->parts[at], &d, &ignored) || !matrix_type(p->parts[at + 1], &a, &tf32) ||
-		!matrix_type(p->parts[at + 2], &b, &also) || !matrix_type(p->parts[at + 3], &c, &ignored))
+	if (!decode_matrix_type(p->parts[at], &d, &ignored) || !decode_matrix_type(p->parts[at + 1], &a, &tf32) ||
+		!decode_matrix_type(p->parts[at + 2], &b, &also) || !decode_matrix_type(p->parts[at + 3], &c, &ignored))
 		return decode_unknown(p);
 	unsigned bytes = scalar_bytes(a), each = bytes < 4 ? 4 / bytes : 1, rows = m / 8;
 	bool sums = d == c && (d == SCALAR_F32 || d == SCALAR_F64 || d == SCALAR_I32 || d == SCALAR_F16);

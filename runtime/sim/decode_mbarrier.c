@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static bool is(const parser *p, size_t i, const char *s)
-{
-	return i < p->nparts && strcmp(p->parts[i], s) == 0;
-}
-
 /* The parts behind the verb: a space, an order, a scope, b64; and those of the verb's own that are asked for. */
 static bool modifiers(parser *p, size_t from, sim_instr *in)
 {
@@ -16,18 +11,18 @@ static bool modifiers(parser *p, size_t from, sim_instr *in)
 	in->acquires = in->releases = true;
 	for (size_t i = from; i < p->nparts; i++) {
 		const char *s = p->parts[i];
-		if (decode_space(s, in) || is(p, i, "b64") || is(p, i, "cta") || is(p, i, "acquire") ||
-			is(p, i, "release"))
+		if (decode_space(s, in) || decode_part_is(p, i, "b64") || decode_part_is(p, i, "cta") ||
+			decode_part_is(p, i, "acquire") || decode_part_is(p, i, "release"))
 			continue;
-		if (is(p, i, "relaxed"))
+		if (decode_part_is(p, i, "relaxed"))
 			in->acquires = in->releases = false;
-		else if (is(p, i, "cluster"))
+		else if (decode_part_is(p, i, "cluster"))
 			in->scope = SCOPE_CLUSTER;
-		else if (is(p, i, "parity"))
+		else if (decode_part_is(p, i, "parity"))
 			in->exchanges = true;
-		else if (is(p, i, "noComplete"))
+		else if (decode_part_is(p, i, "noComplete"))
 			in->constant = true;
-		else if (is(p, i, "expect_tx"))
+		else if (decode_part_is(p, i, "expect_tx"))
 			in->saturates = true;
 		else
 			return decode_unknown(p);
@@ -91,16 +86,18 @@ bool decode_mbarrier(parser *p)
 {
 	static const char *const verbs[] = {
 		"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx"}; /* ORDER sim_mbarrier_verb */
-	if (is(p, 0, "cp") && is(p, 1, "async") && is(p, 2, "mbarrier") && is(p, 3, "arrive")) {
-		sim_instr in = {.mode = is(p, 4, "noinc")};
+	if (decode_part_is(p, 0, "cp") && decode_part_is(p, 1, "async") && decode_part_is(p, 2, "mbarrier") &&
+		decode_part_is(p, 3, "arrive")) {
+		sim_instr in = {.mode = decode_part_is(p, 4, "noinc")};
 		if (!modifiers(p, 4 + in.mode, &in)) return false;
 		if (p->noperands != 1) return decode_wrong(p, "wrong operands");
 		return decode_address(p, &p->operands[0], &in) && emit(p, &in, sim_step_copies_arrive);
 	}
-	if (!is(p, 0, "mbarrier")) return false;
-	if (is(p, 1, "test_wait") || is(p, 1, "try_wait")) return waits(p);
-	if (is(p, 1, "pending_count")) return counts(p);
+	if (!decode_part_is(p, 0, "mbarrier")) return false;
+	if (decode_part_is(p, 1, "test_wait") || decode_part_is(p, 1, "try_wait")) return waits(p);
+	if (decode_part_is(p, 1, "pending_count")) return counts(p);
 	for (uint8_t i = 0; i < 6; i++)
-		if (is(p, 1, verbs[i])) return changes(p, i, i == SIM_MBARRIER_ARRIVE || i == SIM_MBARRIER_DROP);
+		if (decode_part_is(p, 1, verbs[i]))
+			return changes(p, i, i == SIM_MBARRIER_ARRIVE || i == SIM_MBARRIER_DROP);
 	return decode_unknown(p);
 }

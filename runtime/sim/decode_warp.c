@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static bool is(const parser *p, size_t i, const char *s)
-{
-	return i < p->nparts && strcmp(p->parts[i], s) == 0;
-}
-
 /* The lanes that are named: a number or a register. */
 static bool members(parser *p, const operand *o, uint32_t *unit)
 {
@@ -20,8 +15,9 @@ static bool shuffles(parser *p)
 	static const char *const modes[] = {"up", "down", "bfly", "idx"}; /* ORDER sim_step_shuffle */
 	const operand *o = p->operands;
 	uint8_t mode = 0;
-	while (mode < 4 && !is(p, 2, modes[mode])) mode++;
-	if (!is(p, 1, "sync") || mode == 4 || !is(p, 3, "b32") || p->nparts != 4) return decode_unknown(p);
+	while (mode < 4 && !decode_part_is(p, 2, modes[mode])) mode++;
+	if (!decode_part_is(p, 1, "sync") || mode == 4 || !decode_part_is(p, 3, "b32") || p->nparts != 4)
+		return decode_unknown(p);
 	bool tells = p->noperands == 6;
 	if ((p->noperands != 5 && !tells) || (o[0].kind != OPERAND_REGISTER && o[0].kind != OPERAND_SINK) ||
 		(o[0].kind == OPERAND_REGISTER && o[0].bytes != 4) ||
@@ -51,7 +47,7 @@ static bool votes(parser *p)
 	static const char *const modes[] = {"all", "any", "uni", "ballot"}; /* ORDER sim_step_vote */
 	const operand *o = p->operands;
 	uint8_t mode = 0;
-	while (!is(p, 2, modes[mode])) mode++; /* decode_forms.c knows these alone */
+	while (!decode_part_is(p, 2, modes[mode])) mode++; /* decode_forms.c knows these alone */
 	bool ballot = mode == 3;
 	if (p->noperands != 3 || o[1].kind != OPERAND_PREDICATE ||
 		o[0].kind != (ballot ? OPERAND_REGISTER : OPERAND_PREDICATE) || (ballot && o[0].bytes != 4))
@@ -76,8 +72,8 @@ static bool reduces(parser *p)
 	const operand *o = p->operands;
 	scalar type;
 	uint8_t mode = 0;
-	while (mode < 6 && !is(p, 2, modes[mode])) mode++;
-	if (!is(p, 1, "sync") || mode == 6 || p->nparts != 4 || !decode_type(p->parts[3], &type) ||
+	while (mode < 6 && !decode_part_is(p, 2, modes[mode])) mode++;
+	if (!decode_part_is(p, 1, "sync") || mode == 6 || p->nparts != 4 || !decode_type(p->parts[3], &type) ||
 		scalar_bytes(type) != 4 || scalar_is_float(type))
 		return decode_unknown(p);
 	if (p->noperands != 3 || o[0].kind != OPERAND_REGISTER || o[0].bytes != 4)
@@ -99,7 +95,7 @@ static bool reduces(parser *p)
 static bool barriers(parser *p)
 {
 	const operand *o = p->operands;
-	if (is(p, 1, "warp")) {
+	if (decode_part_is(p, 1, "warp")) {
 		uint32_t m;
 		if (p->noperands != 1) return decode_wrong(p, "wrong operands");
 		if (!members(p, &o[0], &m)) return false;
@@ -109,10 +105,11 @@ static bool barriers(parser *p)
 		in->regs[0] = m;
 		return true;
 	}
-	if (is(p, 1, "cluster")) return decode_cluster(p);
+	if (decode_part_is(p, 1, "cluster")) return decode_cluster(p);
 	bool arrives = decode_has(p, "arrive");
 	for (size_t i = 1; i < p->nparts; i++)
-		if (!is(p, i, "cta") && !is(p, i, "sync") && !is(p, i, "arrive") && !is(p, i, "aligned"))
+		if (!decode_part_is(p, i, "cta") && !decode_part_is(p, i, "sync") && !decode_part_is(p, i, "arrive") &&
+			!decode_part_is(p, i, "aligned"))
 			return decode_unknown(p);
 	uint32_t id, count = 0;
 	if (p->noperands < 1 || p->noperands > 2 || (arrives && p->noperands != 2))
@@ -170,7 +167,7 @@ static bool elects(parser *p)
 {
 	const operand *o = p->operands;
 	uint32_t m;
-	if (!is(p, 1, "sync") || p->nparts != 2) return decode_unknown(p);
+	if (!decode_part_is(p, 1, "sync") || p->nparts != 2) return decode_unknown(p);
 	if (p->noperands != 3 || o[1].kind != OPERAND_PREDICATE ||
 		(o[0].kind != OPERAND_SINK && (o[0].kind != OPERAND_REGISTER || o[0].bytes != 4)))
 		return decode_wrong(p, "wrong operands");
@@ -188,10 +185,11 @@ static bool elects(parser *p)
 static bool matches(parser *p)
 {
 	const operand *o = p->operands;
-	bool all = is(p, 1, "all"), tells = p->noperands == 4;
+	bool all = decode_part_is(p, 1, "all"), tells = p->noperands == 4;
 	uint32_t a, m;
-	uint8_t bytes = is(p, 3, "b64") ? 8 : 4;
-	if ((!all && !is(p, 1, "any")) || !is(p, 2, "sync") || (bytes == 4 && !is(p, 3, "b32")) || p->nparts != 4)
+	uint8_t bytes = decode_part_is(p, 3, "b64") ? 8 : 4;
+	if ((!all && !decode_part_is(p, 1, "any")) || !decode_part_is(p, 2, "sync") ||
+		(bytes == 4 && !decode_part_is(p, 3, "b32")) || p->nparts != 4)
 		return decode_unknown(p);
 	if ((p->noperands != 3 && !(all && tells)) ||
 		(o[0].kind != OPERAND_SINK && (o[0].kind != OPERAND_REGISTER || o[0].bytes != 4)) ||
@@ -224,15 +222,16 @@ static bool tells_active(parser *p)
 
 bool decode_warp(parser *p)
 {
-	if (is(p, 0, "match")) return matches(p);
-	if (is(p, 0, "activemask")) return tells_active(p);
-	if (is(p, 0, "shfl")) return shuffles(p);
-	if (is(p, 0, "vote")) return votes(p);
-	if (is(p, 0, "redux")) return reduces(p);
-	if (is(p, 0, "bar") || is(p, 0, "barrier")) return barriers(p);
-	if (is(p, 0, "elect")) return elects(p);
-	if (is(p, 0, "call")) return calls(p);
-	if (is(p, 0, "ret") || is(p, 0, "exit")) return decode_simple(p, sim_step_exit);
-	if (is(p, 0, "trap")) return decode_simple(p, sim_step_trap);
-	return is(p, 0, "nanosleep") || is(p, 0, "griddepcontrol") || is(p, 0, "setmaxnreg");
+	if (decode_part_is(p, 0, "match")) return matches(p);
+	if (decode_part_is(p, 0, "activemask")) return tells_active(p);
+	if (decode_part_is(p, 0, "shfl")) return shuffles(p);
+	if (decode_part_is(p, 0, "vote")) return votes(p);
+	if (decode_part_is(p, 0, "redux")) return reduces(p);
+	if (decode_part_is(p, 0, "bar") || decode_part_is(p, 0, "barrier")) return barriers(p);
+	if (decode_part_is(p, 0, "elect")) return elects(p);
+	if (decode_part_is(p, 0, "call")) return calls(p);
+	if (decode_part_is(p, 0, "ret") || decode_part_is(p, 0, "exit")) return decode_simple(p, sim_step_exit);
+	if (decode_part_is(p, 0, "trap")) return decode_simple(p, sim_step_trap);
+	return decode_part_is(p, 0, "nanosleep") || decode_part_is(p, 0, "griddepcontrol") ||
+	       decode_part_is(p, 0, "setmaxnreg");
 }

@@ -5,18 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is(const parser *p, size_t i, const char *s)
-{
-	return i < p->nparts && strcmp(p->parts[i], s) == 0;
-}
-
-static bool element(const char *s, scalar *type, bool *tf32)
-{
-	*tf32 = strcmp(s, "tf32") == 0;
-	if (*tf32) *type = SCALAR_F32;
-	return *tf32 || decode_type(s, type);
-}
-
 /* Which types go together: those of one row. */
 static bool fits(scalar d, scalar a, scalar b, bool tf32)
 {
@@ -34,13 +22,13 @@ static bool shape(parser *p, sim_product *m)
 	unsigned rows, n, k, used = 0;
 	scalar d, a, b;
 	bool tf32, also, none;
-	m->saturates = is(p, 5, "satfinite");
+	m->saturates = decode_part_is(p, 5, "satfinite");
 	size_t at = m->saturates ? 6 : 5;
-	if (p->nparts != at + 3 || !is(p, 2, "sync") || !is(p, 3, "aligned") ||
+	if (p->nparts != at + 3 || !decode_part_is(p, 2, "sync") || !decode_part_is(p, 3, "aligned") ||
 		sscanf(p->parts[4], "m%2un%3uk%2u%n", &rows, &n, &k, (int *)&used) != 3 || p->parts[4][used])
 		return decode_unknown(p);
-	if (!element(p->parts[at], &d, &none) || !element(p->parts[at + 1], &a, &tf32) ||
-		!element(p->parts[at + 2], &b, &also) || none || tf32 != also || !fits(d, a, b, tf32))
+	if (!decode_matrix_type(p->parts[at], &d, &none) || !decode_matrix_type(p->parts[at + 1], &a, &tf32) ||
+		!decode_matrix_type(p->parts[at + 2], &b, &also) || none || tf32 != also || !fits(d, a, b, tf32))
 		return decode_unknown(p);
 	bool whole = d == SCALAR_I32;
 	if (rows != 64 || n < 8 || n > 256 || n % 8 || (whole && n > 32 && n % 16) || k != 32 / scalar_bytes(a) ||
@@ -142,12 +130,13 @@ static bool multiplies(parser *p)
 
 bool decode_warpgroup(parser *p)
 {
-	if (!is(p, 0, "wgmma")) return false;
-	if (is(p, 1, "mma_async")) return multiplies(p);
-	if (p->nparts != 4 || !is(p, 2, "sync") || !is(p, 3, "aligned")) return decode_unknown(p);
-	if (is(p, 1, "fence")) return decode_simple(p, sim_step_product_fence);
-	if (is(p, 1, "commit_group")) return decode_simple(p, sim_step_product_commit);
-	if (!is(p, 1, "wait_group")) return decode_unknown(p);
+	if (!decode_part_is(p, 0, "wgmma")) return false;
+	if (decode_part_is(p, 1, "mma_async")) return multiplies(p);
+	if (p->nparts != 4 || !decode_part_is(p, 2, "sync") || !decode_part_is(p, 3, "aligned"))
+		return decode_unknown(p);
+	if (decode_part_is(p, 1, "fence")) return decode_simple(p, sim_step_product_fence);
+	if (decode_part_is(p, 1, "commit_group")) return decode_simple(p, sim_step_product_commit);
+	if (!decode_part_is(p, 1, "wait_group")) return decode_unknown(p);
 	if (p->noperands != 1 || p->operands[0].kind != OPERAND_NUMBER) return decode_wrong(p, "a number was expected");
 	sim_instr *in = decode_new(p, SIM_STEP);
 	if (!in) return false;

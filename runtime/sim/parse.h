@@ -6,6 +6,8 @@
 
 #include "sim.h"
 
+#include <string.h>
+
 typedef enum word_kind { WORD_END, WORD_NAME, WORD_NUMBER, WORD_STRING, WORD_MARK } word_kind;
 
 typedef struct word {
@@ -130,10 +132,15 @@ bool decode_unit(parser *, const operand *, uint8_t bytes, uint32_t *unit); /* a
 bool decode_has(const parser *, const char *part);                          /* the opcode has this part */
 bool decode_wrong(parser *, const char *what);                              /* "wrong operands" */
 bool decode_unknown(parser *);
-bool decode_known_form(parser *);                 /* decode_forms.c: false: it is one of its instructions, and wrong */
-bool decode_type(const char *part, scalar *);     /* "u32", "f16"; "b32" is u32 */
-bool decode_space(const char *part, sim_instr *); /* "shared", .. */
-bool decode_simple(parser *, sim_step *);         /* a step without operands */
+bool decode_known_form(parser *); /* decode_forms.c: false: it is one of its instructions, and wrong */
+static inline bool decode_part_is(const parser *p, size_t i, const char *s)
+{
+	return i < p->nparts && strcmp(p->parts[i], s) == 0;
+}
+bool decode_type(const char *part, scalar *);                    /* "u32", "f16"; "b32" is u32 */
+bool decode_matrix_type(const char *part, scalar *, bool *tf32); /* so too; "tf32" is f32 */
+bool decode_space(const char *part, sim_instr *);                /* "shared", .. */
+bool decode_simple(parser *, sim_step *);                        /* a step without operands */
 /* decode_access.c, decode_warp.c: false with !p->failed: it is none of theirs. */
 bool decode_access(parser *);
 bool decode_convert(parser *);

@@ -4,6 +4,7 @@
  * IR. */
 #include "lower.h"
 
+#include <assert.h>
 #include <string.h>
 
 LLVMBasicBlockRef cpu_block(cpu_emitter *e, const char *name)
@@ -76,6 +77,7 @@ LLVMValueRef cpu_constant(const cpu_emitter *e, ir_type t, uint64_t bits)
 
 LLVMValueRef cpu_linear(cpu_emitter *e, ir_type t, const LLVMValueRef *index)
 {
+	assert(t.rank <= IR_MAX_RANK);
 	LLVMValueRef linear = NULL;
 	for (unsigned d = 0; d < t.rank; d++) {
 		if (t.dim[d] == 1) continue;

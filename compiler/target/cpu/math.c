@@ -6,6 +6,8 @@
  * where the processor can, and correct where it cannot: constants that need it are split to leave products exact. */
 #include "lower.h"
 
+#include <assert.h>
+
 static LLVMValueRef real(cpu_emitter *e, double v)
 {
 	return LLVMConstReal(e->f32, v);
@@ -191,6 +193,7 @@ static LLVMValueRef error_function(cpu_emitter *e, LLVMValueRef x)
 
 LLVMValueRef cpu_math(cpu_emitter *e, ir_kind kind, LLVMValueRef x)
 {
+	assert(LLVMTypeOf(x) == e->f32);
 	switch (kind) {
 	case IR_EXP: return exponential(e, x);
 	case IR_EXP2: return exponential2(e, x);

@@ -8,6 +8,8 @@
  * make vectors of them.  topk sorts all and keeps the first k. */
 #include "lower.h"
 
+#include <assert.h>
+
 typedef struct order {
 	cpu_emitter *e;
 	ir_op *op;
@@ -22,15 +24,10 @@ static LLVMValueRef key_const(const order *s, uint64_t v)
 	return cpu_int(s->e, s->key, (int64_t)v);
 }
 
-/* The bits of +infinity and of the nan that a sorted nan becomes. */
-static uint64_t infinity_bits(scalar t)
-{
-	return ((UINT64_C(1) << scalar_table[t].exponent) - 1) << scalar_table[t].mantissa;
-}
-
+/* Of the nan that a sorted nan becomes. */
 static uint64_t nan_bits(scalar t)
 {
-	return infinity_bits(t) | UINT64_C(1) << (scalar_table[t].mantissa - 1);
+	return scalar_infinity(t) | UINT64_C(1) << (scalar_table[t].mantissa - 1);
 }
 
 /* Negative numbers run the other way: flips all but the sign.  Its own inverse. */
@@ -57,7 +54,7 @@ static LLVMValueRef to_key(const order *s, LLVMValueRef v)
 	if (s->descending) key = LLVMBuildNot(b, key, "");
 	if (!scalar_is_float(s->elem)) return key;
 	LLVMValueRef magnitude = LLVMBuildAnd(b, v, key_const(s, top - 1), "");
-	LLVMValueRef is_nan = LLVMBuildICmp(b, LLVMIntSGT, magnitude, key_const(s, infinity_bits(s->elem)), "");
+	LLVMValueRef is_nan = LLVMBuildICmp(b, LLVMIntSGT, magnitude, key_const(s, scalar_infinity(s->elem)), "");
 	return cpu_select(e, is_nan, key_const(s, top - 1), key);
 }
 
@@ -120,6 +117,7 @@ static LLVMValueRef times(cpu_emitter *e, LLVMValueRef a, LLVMValueRef b)
 /* The smaller key to `low`, the greater to `high` (row-major numbers). */
 static void compare_exchange(const order *s, LLVMValueRef low, LLVMValueRef high)
 {
+	assert(s->key == SCALAR_I8 || s->key == SCALAR_I16 || s->key == SCALAR_I32 || s->key == SCALAR_I64);
 	cpu_emitter *e = s->e;
 	ir_type t = ir_scalar_type(s->key);
 	LLVMValueRef a = cpu_buffer_load(e, s->buffer, t, low), b = cpu_buffer_load(e, s->buffer, t, high);
@@ -195,6 +193,7 @@ static void store_results(const order *s)
 
 void cpu_lower_sort(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_SORT);
 	static const scalar keys[] = {[1] = SCALAR_I8, [2] = SCALAR_I16, [4] = SCALAR_I32, [8] = SCALAR_I64};
 	ir_type t = ir_arg(o, 0)->type;
 	unsigned axis = ir_get_axis(o);

@@ -8,6 +8,7 @@
  * tile fail an assert says its first one so. */
 #include "lower.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MAX_PRINTED = 40 };
@@ -30,22 +31,6 @@ static LLVMValueRef declared(lower *l, const char *name, LLVMTypeRef result, uns
 	LLVMAttributeRef convergent = LLVMCreateEnumAttribute(l->context, l->convergent_kind, 0);
 	LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, convergent);
 	return call;
-}
-
-/* What follows the current block is executed where `condition` holds; returns the block after. */
-static LLVMBasicBlockRef only_if(lower *l, LLVMValueRef condition)
-{
-	LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	LLVMBuildCondBr(l->builder, condition, then, after);
-	LLVMPositionBuilderAtEnd(l->builder, then);
-	return after;
-}
-
-static void end_if(lower *l, LLVMBasicBlockRef after)
-{
-	LLVMBuildBr(l->builder, after);
-	LLVMPositionBuilderAtEnd(l->builder, after);
 }
 
 /* ---- print ---- */
@@ -137,18 +122,19 @@ static void add_operands(lower *l, line *p, ir_op *o, uint32_t r)
 static void print_scalars(lower *l, ir_op *o)
 {
 	line p;
-	LLVMBasicBlockRef after = only_if(l, lower_owner(l, NULL));
+	LLVMBasicBlockRef after = lower_begin_if(l, lower_owner(l, NULL));
 	begin_line(l, &p);
 	add_operands(l, &p, o, 0);
 	end_line(l, &p, buffer(l, p.bytes));
-	end_if(l, after);
+	lower_end_if(l, after);
 }
 
 static void print_tiles(lower *l, ir_op *o, const ir_value *shown)
 {
+	assert(shown->layout);
 	const layout *y = shown->layout;
 	LLVMValueRef owner = lower_owner(l, y), at = NULL, base[IR_MAX_RANK];
-	LLVMBasicBlockRef after = owner ? only_if(l, owner) : NULL;
+	LLVMBasicBlockRef after = owner ? lower_begin_if(l, owner) : NULL;
 	tid_map maps[IR_MAX_RANK];
 	for (unsigned d = 0; d < shown->type.rank; d++) {
 		maps[d] = lower_tid_dimension(y, d);
@@ -169,11 +155,12 @@ static void print_tiles(lower *l, ir_op *o, const ir_value *shown)
 		if (!at) at = buffer(l, p.bytes);
 		end_line(l, &p, at);
 	}
-	if (after) end_if(l, after);
+	if (after) lower_end_if(l, after);
 }
 
 void lower_print(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_PRINT);
 	const ir_value *shown = NULL;
 	if (o->nargs > MAX_PRINTED - 8) {
 		lower_fail(l, o, "a print of more than %d values has no lowering", MAX_PRINTED - 8);
@@ -227,6 +214,7 @@ static void print_failure(lower *l, ir_op *o, tile c)
 
 void lower_assert(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_ASSERT);
 	const layout *y = ir_arg(o, 0)->layout;
 	tile c = lower_arg(l, o, 0);
 	LLVMValueRef good = c.at[0];
@@ -234,10 +222,10 @@ void lower_assert(lower *l, ir_op *o)
 		if (c.at[r] != c.at[r - 1]) good = LLVMBuildAnd(l->builder, good, c.at[r], "");
 	LLVMValueRef bad = lower_and(l, lower_owner(l, y), LLVMBuildNot(l->builder, good, ""));
 	uint32_t number = o->at.file ? source_locate(l->arena, o->at).line : 0;
-	LLVMBasicBlockRef after = only_if(l, bad);
+	LLVMBasicBlockRef after = lower_begin_if(l, bad);
 	if (!ir_is_scalar(ir_arg(o, 0))) print_failure(l, o, c);
 	LLVMValueRef args[5] = {string(l, o->text ? o->text : ""), string(l, o->at.file ? o->at.file->name : ""),
 		lower_i32(l, number), string(l, l->func->name), lower_const(l, l->i64, 1)};
 	declared(l, "__assertfail", l->none, 5, args);
-	end_if(l, after);
+	lower_end_if(l, after);
 }

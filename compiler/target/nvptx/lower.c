@@ -6,6 +6,7 @@
  * register (struct phis would cost insert and extract chains), and yields feed them. */
 #include "lower.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- phis ---- */
@@ -55,6 +56,7 @@ static tile open_phi(lower *l, const phi_set *p, unsigned i, const ir_value *v)
 
 static void feed(lower *l, const phi_set *p, unsigned i, const ir_value *v, tile in, LLVMBasicBlockRef from)
 {
+	assert(i < p->n);
 	LLVMBasicBlockRef place = LLVMGetInsertBlock(l->builder);
 	LLVMValueRef end = LLVMGetBasicBlockTerminator(from);
 	if (in.n != p->at[i].n) {
@@ -99,6 +101,7 @@ static void feed_terminator(lower *l, const phi_set *p, const ir_op *end, unsign
 
 static void lower_if(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_IF && o->nregions == 2);
 	LLVMBasicBlockRef then = new_block(l), other = new_block(l), after = new_block(l);
 	LLVMBuildCondBr(l->builder, lower_arg(l, o, 0).at[0], then, other);
 	enter(l, after);
@@ -113,21 +116,6 @@ static void lower_if(lower *l, ir_op *o)
 	for (unsigned i = 0; i < o->nresults; i++) lower_set(l, o->results[i], open_phi(l, &p, i, o->results[i]));
 }
 
-/* llvm.loop metadata: !0 = distinct !{!0, !{"llvm.loop.unroll.count", i32 n}}; 1 forbids unrolling. */
-void lower_set_unroll(lower *l, LLVMValueRef branch, int64_t n)
-{
-	if (n <= 0) return;
-	const char *name = n == 1 ? "llvm.loop.unroll.disable" : "llvm.loop.unroll.count";
-	LLVMMetadataRef part[2] = {LLVMMDStringInContext2(l->context, name, strlen(name))};
-	if (n > 1) part[1] = LLVMValueAsMetadata(lower_i32(l, n));
-	/* A loop's identity is a node that points at itself: make it around a placeholder, then close the circle. */
-	LLVMMetadataRef temporary = LLVMTemporaryMDNode(l->context, NULL, 0);
-	LLVMMetadataRef loop[2] = {temporary, LLVMMDNodeInContext2(l->context, part, n > 1 ? 2 : 1)};
-	LLVMMetadataRef self = LLVMMDNodeInContext2(l->context, loop, 2);
-	LLVMMetadataReplaceAllUsesWith(temporary, self);
-	LLVMSetMetadata(branch, l->loop_kind, LLVMMetadataAsValue(l->context, self));
-}
-
 typedef struct trip {
 	LLVMValueRef any, count; /* i1: at least one; how many, when there is any */
 } trip;
@@ -135,6 +123,7 @@ typedef struct trip {
 /* (hi - lo) cannot be trusted as a signed number, but as an unsigned one it is exact whenever lo < hi. */
 static trip trip_count(lower *l, scalar s, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step)
 {
+	assert(scalar_is_integer(s));
 	LLVMBuilderRef b = l->builder;
 	LLVMTypeRef type = LLVMTypeOf(lo);
 	LLVMValueRef zero = LLVMConstNull(type), one = lower_const(l, type, 1);
@@ -163,6 +152,7 @@ static trip trip_count(lower *l, scalar s, LLVMValueRef lo, LLVMValueRef hi, LLV
 
 static void lower_for(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_FOR && o->nregions == 1);
 	ir_block *body = o->regions[0];
 	LLVMValueRef lo = lower_arg(l, o, 0).at[0], hi = lower_arg(l, o, 1).at[0], step = lower_arg(l, o, 2).at[0];
 	trip t = trip_count(l, ir_arg(o, 0)->type.elem, lo, hi, step);
@@ -212,6 +202,7 @@ static void lower_for(lower *l, ir_op *o)
 
 static void lower_while(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_WHILE && o->nregions == 2);
 	ir_block *before = o->regions[0], *body = o->regions[1];
 	LLVMBasicBlockRef from = here(l), head = new_block(l), inside = new_block(l), after = new_block(l);
 	LLVMBuildBr(l->builder, head);
@@ -240,6 +231,7 @@ static void lower_while(lower *l, ir_op *o)
 
 static void lower_program(lower *l, ir_op *o)
 {
+	assert(ir_get_axis(o) < 3);
 	static const char axis_name[] = "xyz";
 	bool id = o->kind == IR_PROGRAM_ID;
 	char axis = axis_name[ir_get_axis(o)];

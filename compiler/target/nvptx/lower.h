@@ -17,7 +17,7 @@
  *   atomic.c                          atomics
  *   debug.c                           prints, asserts
  *   localise.c                        huge functions
- *   rolled.c                          loops and arrays of a thread
+ *   rolled.c                          loops, branches and arrays of a thread
  *   code_size.c                       how much code it will be
  *   ptx.c, ptx_join.c                 the text
  *   ptxas.c, sass.c, tool.c           assembler, disassembler
@@ -99,7 +99,6 @@ typedef struct lower {
 
 /* ---- lower.c ---- */
 void lower_block(lower *, ir_block *);
-void lower_set_unroll(lower *, LLVMValueRef branch, int64_t n); /* 0: as LLVM likes; 1: never */
 
 /* ---- values.c ---- */
 LLVMTypeRef lower_type(lower *, ir_type); /* of one element */
@@ -223,6 +222,7 @@ void lower_write_partial(lower *, ir_op *, const struct reduce_step *, unsigned 
 void lower_read_partials(lower *, ir_op *, const struct reduce_step *, unsigned i, uint32_t r, LLVMValueRef *);
 
 /* ---- rolled.c ---- */
+void lower_set_unroll(lower *, LLVMValueRef branch, int64_t n); /* 0: as LLVM likes; 1: never */
 
 typedef struct lower_loop {
 	LLVMBasicBlockRef head, after;
@@ -232,6 +232,9 @@ typedef struct lower_loop {
 /* for (i = start; i `predicate` limit; ..), i of i32, and i += step; not unrolled. */
 lower_loop lower_open_loop(lower *, LLVMValueRef start, LLVMIntPredicate, LLVMValueRef limit);
 void lower_close_loop(lower *, const lower_loop *, int step);
+/* What stands between the two is executed where `condition` holds; what the first returns is the block after. */
+LLVMBasicBlockRef lower_begin_if(lower *, LLVMValueRef condition);
+void lower_end_if(lower *, LLVMBasicBlockRef after);
 /* A variable or an array of the thread, on 16 bytes. */
 LLVMValueRef lower_local(lower *, LLVMTypeRef);
 

@@ -13,6 +13,8 @@
 #include "passes/passes.h"
 #include "async/scratch.h"
 
+#include <assert.h>
+
 enum { MOST_HELD = 8, FEW_REGISTERS = 4 };
 
 /* What stands between the loop and the wait. */
@@ -32,6 +34,7 @@ static bool is_used_behind(const ir_op *loop, const ir_op *wait, const ir_value 
 
 static void place_barrier(ir_func *f, ir_op *loop, ir_op *wait)
 {
+	assert(loop->kind == IR_FOR && wait->kind == IR_WGMMA_WAIT && loop->block == wait->block);
 	ir_value *held[MOST_HELD];
 	unsigned n = 0;
 	bool divides = false;

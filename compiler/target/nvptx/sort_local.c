@@ -9,6 +9,8 @@
  * Where a run shall descend, keys are inverted when they are loaded and once more when they are stored. */
 #include "sort_local.h"
 
+#include <assert.h>
+
 enum { CHUNK_BITS = SORT_CHUNK_BITS, CHUNK = 1 << CHUNK_BITS, PIECE = 16 };
 enum { MOST = 64 };   /* registers that an exchange between warps has room for: see exchange_plan_make() */
 enum { ALIGNED = 4 }; /* that many keys and more lie on 16 bytes */
@@ -68,13 +70,13 @@ static LLVMValueRef descends(places *p, LLVMValueRef base, LLVMValueRef stage)
 }
 
 /* The smaller key to a, the greater to b. */
-static void order(places *p, LLVMValueRef *a, LLVMValueRef *b, bool turned)
+static void order(places *p, LLVMValueRef *a, LLVMValueRef *b, bool descends)
 {
 	LLVMValueRef both[] = {*a, *b};
 	const char *low = p->s->key.elem == SCALAR_I32 ? "llvm.smin.i32" : "llvm.smin.i64";
 	const char *high = p->s->key.elem == SCALAR_I32 ? "llvm.smax.i32" : "llvm.smax.i64";
-	*a = lower_intrinsic(p->l, turned ? high : low, p->type, 2, both);
-	*b = lower_intrinsic(p->l, turned ? low : high, p->type, 2, both);
+	*a = lower_intrinsic(p->l, descends ? high : low, p->type, 2, both);
+	*b = lower_intrinsic(p->l, descends ? low : high, p->type, 2, both);
 	*a = LLVMBuildFreeze(p->l->builder, *a, ""); /* as in sort.c */
 	*b = LLVMBuildFreeze(p->l->builder, *b, "");
 }
@@ -180,6 +182,7 @@ static void stages(places *p)
 
 void lower_sort_local(lower *l, const local_sort *s)
 {
+	assert(s->n == UINT32_C(1) << s->registers);
 	places p = {.l = l, .s = s, .type = lower_type(l, s->key)};
 	p.array = lower_local(l, LLVMArrayType2(p.type, s->n));
 	p.exchange_buffer = lower_local(l, l->i32);

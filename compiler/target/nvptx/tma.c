@@ -9,6 +9,7 @@
 #include "async/bulk.h"
 #include "async/scratch.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { PTX_BULK = 80 }; /* .version of the forms below */
@@ -18,25 +19,10 @@ static LLVMValueRef address(lower *l, LLVMValueRef offset)
 	return LLVMBuildPtrToInt(l->builder, lower_shared_address(l, offset), l->i32, "");
 }
 
-static LLVMBasicBlockRef branch(lower *l, LLVMValueRef condition)
-{
-	LLVMBasicBlockRef inside = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	LLVMBuildCondBr(l->builder, condition, inside, after);
-	LLVMPositionBuilderAtEnd(l->builder, inside);
-	return after;
-}
-
 /* The code between is thread 0's. */
 static LLVMBasicBlockRef thread_0_begin(lower *l)
 {
-	return branch(l, LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 0), ""));
-}
-
-static void branch_end(lower *l, LLVMBasicBlockRef after)
-{
-	LLVMBuildBr(l->builder, after);
-	LLVMPositionBuilderAtEnd(l->builder, after);
+	return lower_begin_if(l, LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 0), ""));
 }
 
 static void plain(lower *l, const char *code)
@@ -49,6 +35,7 @@ static void plain(lower *l, const char *code)
 static void copy(lower *l, unsigned rank, LLVMValueRef base, LLVMValueRef map, const LLVMValueRef *index,
 	LLVMValueRef barrier, LLVMValueRef programs)
 {
+	assert(rank && rank <= IR_MAP_RANK);
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
 	LLVMValueRef args[4 + IR_MAP_RANK];
 	unsigned n = 0;
@@ -92,6 +79,7 @@ typedef struct travel {
 static travel travel_of(lower *l, const ir_op *o, unsigned map, unsigned first, unsigned rank, ir_type block,
 	unsigned shares, LLVMValueRef base, LLVMValueRef barrier)
 {
+	assert(rank >= block.rank && rank <= IR_MAP_RANK && shares);
 	travel t = {.first = first, .rank = rank, .front = rank - block.rank, .base = base, .barrier = barrier};
 	bulk_shape_of(block, &t.s);
 	if (shares > 1) bulk_shape_divide(block, shares, &t.s);
@@ -153,6 +141,7 @@ static bool prepared(lower *l, const ir_op *o, uint32_t bytes)
 
 void lower_bulk_load(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_BULK_LOAD);
 	ir_type block = ir_result(o)->type;
 	bulk_shape s;
 	if (!bulk_shape_of(block, &s) || !prepared(l, o, s.bytes)) return;
@@ -166,7 +155,7 @@ void lower_bulk_load(lower *l, ir_op *o)
 	lower_asm(l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, expect,
 		LOWER_ASM_EFFECT);
 	all_copies(l, o, &t);
-	branch_end(l, after);
+	lower_end_if(l, after);
 	lower_barrier(l); /* the barrier object is there */
 	wait(l, barrier, lower_i32(l, 0));
 	tile out = lower_new_tile(l, ir_result(o));
@@ -177,7 +166,7 @@ void lower_bulk_load(lower *l, ir_op *o)
 	lower_barrier(l); /* nobody waits any more */
 	after = thread_0_begin(l);
 	lower_asm(l, "mbarrier.inval.shared::cta.b64 [$0];", "r", l->none, 1, &barrier, LOWER_ASM_EFFECT);
-	branch_end(l, after);
+	lower_end_if(l, after);
 	lower_set(l, ir_result(o), out);
 }
 
@@ -197,6 +186,7 @@ static void put(lower *l, const layout *from, const layout *shared, ir_type elem
 /* Where this warp's part begins along a dimension, added to `first`. */
 static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValueRef first)
 {
+	assert(dim < y->rank);
 	for (unsigned i = 0, n; i < y->nin[LAYOUT_WARP]; i += n) { /* runs of bits */
 		uint32_t at = layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
 		for (n = 1; at && i + n < y->nin[LAYOUT_WARP] &&
@@ -215,6 +205,7 @@ static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValu
  * lane began, has read it. */
 static void store_by_warps(lower *l, ir_op *o)
 {
+	assert(ir_get_by_warps(o));
 	const ir_value *v = ir_arg(o, 1);
 	const layout *y = v->layout;
 	unsigned rank = o->nargs - 2u, front = rank - v->type.rank;
@@ -250,7 +241,7 @@ static void store_by_warps(lower *l, ir_op *o)
 		put(l, &p.piece, &shared, ir_element(box), buffer, in);
 		lower_fence_of(l, ir_get_proxy(o));
 		lower_warp_barrier(l);
-		LLVMBasicBlockRef after = branch(l, first);
+		LLVMBasicBlockRef after = lower_begin_if(l, first);
 		LLVMValueRef at[IR_MAP_RANK];
 		for (unsigned d = 0; d < rank; d++) {
 			uint32_t step = d < front ? 0 : layout_coordinate(y, layout_apply(y, outside, 0, 0), d - front);
@@ -258,12 +249,13 @@ static void store_by_warps(lower *l, ir_op *o)
 		}
 		copy(l, rank, buffer, lower_arg(l, o, 0).at[0], at, NULL, NULL);
 		if (n + 1 < p.copies ? counts : ir_get_commit(o)) plain(l, "cp.async.bulk.commit_group;");
-		branch_end(l, after);
+		lower_end_if(l, after);
 	}
 }
 
 void lower_bulk_store(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_BULK_STORE);
 	const ir_value *v = ir_arg(o, 1);
 	bulk_shape s;
 	if (!bulk_shape_of(v->type, &s) || !prepared(l, o, ir_get_by_warps(o) ? 0 : s.bytes)) return;
@@ -277,17 +269,17 @@ void lower_bulk_store(lower *l, ir_op *o)
 	LLVMBasicBlockRef after = NULL;
 	if (copies_of) { /* of warps that hold the same elements, one writes them */
 		LLVMValueRef bits = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, copies_of), "");
-		after = branch(l, LLVMBuildICmp(l->builder, LLVMIntEQ, bits, lower_i32(l, 0), ""));
+		after = lower_begin_if(l, LLVMBuildICmp(l->builder, LLVMIntEQ, bits, lower_i32(l, 0), ""));
 	}
 	put(l, v->layout, &shared, ir_element(v->type), base, lower_arg(l, o, 1));
-	if (after) branch_end(l, after);
+	if (after) lower_end_if(l, after);
 	lower_fence_of(l, ir_get_proxy(o));
 	lower_barrier(l);
 	travel t = travel_of(l, o, 0, 2, o->nargs - 2u, v->type, 1, base, NULL);
 	after = thread_0_begin(l);
 	all_copies(l, o, &t);
 	if (ir_get_commit(o)) plain(l, "cp.async.bulk.commit_group;");
-	branch_end(l, after);
+	lower_end_if(l, after);
 }
 
 /* Of every thread: those that began nothing have nothing to wait for. */
@@ -314,13 +306,14 @@ static void leave_thread_0(lower *l, const ir_op *o)
 {
 	const ir_op *next = o->next;
 	while (next && next->kind == IR_MULTIBUFFER) next = next->next;
-	if (l->partition != PRODUCER && !by_thread_0(next)) branch_end(l, l->others);
+	if (l->partition != PRODUCER && !by_thread_0(next)) lower_end_if(l, l->others);
 }
 
 /* The kernel's parameters behind the user's, in the order of the operations: as the signature lists them.  The first
  * copy finds the map near. */
 void lower_tensor_map(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_TENSOR_MAP);
 	tile out = lower_new_tile(l, ir_result(o));
 	out.at[0] = LLVMGetParam(l->function, l->func->nparams + l->next_map++);
 	lower_set(l, ir_result(o), out);
@@ -339,6 +332,7 @@ static LLVMValueRef slot_barrier(lower *l, const ir_op *o, unsigned barriers, un
 
 void lower_mbarriers(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_MBARRIERS);
 	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
 	enter_thread_0(l, o);
 	for (unsigned i = 0; i < ir_get_count(o); i++) {
@@ -356,6 +350,7 @@ void lower_mbarriers(lower *l, ir_op *o)
 
 void lower_mbarriers_end(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_MBARRIERS_END);
 	const ir_op *made = ir_arg(o, 0)->def;
 	if (ir_get_stays(o)) return;
 	lower_barrier(l); /* nobody waits any more */
@@ -364,11 +359,12 @@ void lower_mbarriers_end(lower *l, ir_op *o)
 		LLVMValueRef at = address(l, lower_i32(l, made->shared_offset + 8 * i));
 		lower_asm(l, "mbarrier.inval.shared::cta.b64 [$0];", "r", l->none, 1, &at, LOWER_ASM_EFFECT);
 	}
-	branch_end(l, after);
+	lower_end_if(l, after);
 }
 
 void lower_mbarrier_expect(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_MBARRIER_EXPECT);
 	enter_thread_0(l, o);
 	LLVMValueRef args[] = {slot_barrier(l, o, 0, 1), lower_i32(l, ir_get_bytes(o))};
 	lower_asm(
@@ -384,6 +380,7 @@ static LLVMValueRef cluster_rank(lower *l)
 /* Where that holds this program's share of the copies, to all programs of the cluster; else all of them. */
 static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned shares, LLVMValueRef multicast)
 {
+	assert(shares > 1 && t->s.panels * t->s.pieces % shares == 0);
 	unsigned each = t->s.panels * t->s.pieces / shares;
 	LLVMBasicBlockRef share = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	LLVMBasicBlockRef whole = LLVMAppendBasicBlockInContext(l->context, l->function, "");
@@ -395,11 +392,12 @@ static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned 
 	LLVMBuildBr(l->builder, after);
 	LLVMPositionBuilderAtEnd(l->builder, whole);
 	all_copies(l, o, t);
-	branch_end(l, after);
+	lower_end_if(l, after);
 }
 
 void lower_bulk_copy(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_BULK_COPY);
 	const ir_op *multibuffer = ir_arg(o, 0)->def;
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
 	if (l->shared_align < BULK_ALIGN) l->shared_align = BULK_ALIGN;
@@ -430,6 +428,7 @@ void lower_mbarrier_wait(lower *l, ir_op *o)
  * ptxas makes a fence of the whole GPU: what was read of the slot, wgmma has read, and waited for. */
 void lower_mbarrier_arrive(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_MBARRIER_ARRIVE);
 	LLVMBuilderRef m = l->builder;
 	unsigned programs = ir_get_programs(o) > 1 ? ir_get_programs(o) : 1;
 	LLVMValueRef lane = LLVMBuildAnd(m, l->tid, lower_i32(l, 31), "");

@@ -4,6 +4,8 @@
  * become that; those of mma.sync stay dots. */
 #include "family.h"
 
+#include <assert.h>
+
 static const mma_family families[] = {
 	{"wgmma", TARGET_WGMMA, wgmma_refusal, wgmma_select},
 	{"mma.sync", 0, NULL, NULL},
@@ -11,6 +13,7 @@ static const mma_family families[] = {
 
 const mma_family *mma_family_of(const pass_context *p, const ir_op *dot)
 {
+	assert(dot->kind == IR_DOT);
 	const mma_family *f = families;
 	while (f->refusal && (!target_can(p->target, f->needs) || f->refusal(p, dot))) f++;
 	return f;
@@ -18,6 +21,7 @@ const mma_family *mma_family_of(const pass_context *p, const ir_op *dot)
 
 const char *mma_why_not_faster(const pass_context *p, const ir_op *dot)
 {
+	assert(dot->kind == IR_DOT);
 	const mma_family *f = families;
 	while (f->needs && !target_can(p->target, f->needs)) f++;
 	return f->refusal ? f->refusal(p, dot) : NULL;

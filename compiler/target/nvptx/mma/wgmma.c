@@ -1,6 +1,7 @@
 /* The table of wgmma's forms, parts of sums, tiles in shared memory and their descriptors.  See wgmma.h. */
 #include "wgmma.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const wgmma_form forms[] = {
@@ -48,6 +49,7 @@ wgmma_tile wgmma_tile_known(ir_type type, unsigned fast, unsigned k, unsigned sw
 
 bool wgmma_tile_make(ir_type type, unsigned fast, unsigned k, uint32_t run, wgmma_tile *t)
 {
+	assert(type.rank == 2 && fast < 2 && k < 2);
 	const wgmma_form *form = wgmma_form_of(type.elem);
 	unsigned element = ir_element_bytes(type);
 	if (type.rank != 2 || !form || type.dim[k] < form->k || (fast != k && !form->turns)) return false;
@@ -129,6 +131,7 @@ static bool part(const ir_op *o, unsigned *at, wgmma_operand *p)
 
 bool wgmma_parts(const ir_op *o, wgmma_plan *p)
 {
+	assert(o->kind == IR_WGMMA);
 	unsigned at = 0;
 	memset(p, 0, sizeof *p);
 	if (!part(o, &at, &p->operand[0]) || !part(o, &at, &p->operand[1])) return false;

@@ -96,7 +96,7 @@ bool wgmma_parts(const ir_op *, wgmma_plan *);
 /* Of a mapped operation; false where a tile does not fit the instruction. */
 bool wgmma_plan_make(const ir_op *, unsigned num_warps, wgmma_plan *);
 
-/* Bits of ir_op.attr[0]: the tile in the multibuffer is [k, m], is [n, k]. */
+/* Bits of the attribute `transposed`: the tile in the multibuffer is [k, m], is [n, k]. */
 enum { WGMMA_TRANSPOSED_A = 1, WGMMA_TRANSPOSED_B = 2 };
 
 #endif
