@@ -5,6 +5,8 @@
  * from where any layout is one read away; a conversion would go through shared memory again. */
 #include "bulk.h"
 
+#include <assert.h>
+
 static void order_of(const ir_op *permute, uint8_t order[IR_MAX_RANK])
 {
 	for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(permute), i);
@@ -49,6 +51,7 @@ static void collect(ir_op *o, void *context)
 
 static void read_as_wanted(arena *a, ir_op *o)
 {
+	assert(o->kind == IR_BULK_LOAD);
 	ir_op *user = ir_only_user(o->results[0]);
 	while (user && moves(user)) user = ir_only_user(user->results[0]);
 	if (!user || user->kind != IR_CONVERT_LAYOUT) return;

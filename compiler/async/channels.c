@@ -362,8 +362,8 @@ static void make_channel(channels *c, channel *ch, ir_builder *b)
 		ir_set_arrivals(v->def, i ? c->func->num_warps : 1);
 		*(i ? &ch->empty : &ch->full) = v;
 	}
-	for (uint32_t i = 0; i < c->context->windows.n; i++)
-		if (c->context->windows.at[i].op == load) c->context->windows.at[i].op = ch->multibuffer->def;
+	for (uint32_t i = 0; i < c->context->not_raised.n; i++)
+		if (c->context->not_raised.at[i].op == load) c->context->not_raised.at[i].op = ch->multibuffer->def;
 }
 
 static ir_op *producers(ir_op *o)

@@ -10,6 +10,8 @@
  * nothing that happens in between. */
 #include "passes/passes.h"
 
+#include <assert.h>
+
 typedef struct needed {
 	bool *by_id;
 } needed;
@@ -72,6 +74,7 @@ static bool alone(const ir_op *o)
 /* The operations behind the wait that `o` needs, and itself, in their order. */
 static bool take(ahead *a, ir_op *o)
 {
+	assert(o->block);
 	if (!alone(o)) return false;
 	for (unsigned i = 0; i < o->nargs; i++) {
 		const ir_value *v = ir_arg(o, i);
@@ -98,6 +101,7 @@ static unsigned held(const ahead *a)
 
 static void load_ahead(ahead *a, ir_op *load)
 {
+	assert(load->nresults == 1);
 	a->slice.n = 0;
 	bool fits = take(a, load);
 	unsigned registers = held(a);
@@ -123,6 +127,7 @@ static bool passable(const ir_op *o)
 
 static void lift(pass_context *c, ir_func *f, ir_op *wait)
 {
+	assert(wait->kind == IR_WGMMA_WAIT);
 	ahead a = {.arena = c->arena,
 		.wait = wait,
 		.behind = ARENA_ARRAY(c->arena, bool, f->nvalues),
@@ -135,10 +140,10 @@ static void lift(pass_context *c, ir_func *f, ir_op *wait)
 	}
 }
 
-static void sink(pass_context *c, ir_func *f, ir_block *b)
+static void overlap(pass_context *c, ir_func *f, ir_block *b)
 {
 	for (ir_op *loop = b->first; loop; loop = loop->next) {
-		for (unsigned r = 0; r < loop->nregions; r++) sink(c, f, loop->regions[r]);
+		for (unsigned r = 0; r < loop->nregions; r++) overlap(c, f, loop->regions[r]);
 		ir_op *wait = loop->kind == IR_FOR ? wait_behind(loop) : NULL, *to = wait;
 		if (!wait) continue;
 		needed n = {ARENA_ARRAY(c->arena, bool, f->nvalues)};
@@ -157,6 +162,6 @@ static void sink(pass_context *c, ir_func *f, ir_block *b)
 
 bool pass_overlap_epilogue(pass_context *c, ir_func *f)
 {
-	sink(c, f, f->body);
+	overlap(c, f, f->body);
 	return true;
 }

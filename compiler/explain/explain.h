@@ -76,7 +76,7 @@ typedef struct explain_row {
 	const char *unshared; /* or why not; or null */
 	const char
 		*why_not; /* wgmma; or, of a load in a loop: copied ahead; of a multibuffer: by a producer; or null */
-	const char *no_window; /* of a load: no tensor copy; or null */
+	const char *no_tensor_copy; /* of a load: no tensor copy; or null */
 
 	/* reductions: bits of the axis combined inside threads, between lanes and between warps */
 	uint32_t in_registers, between_lanes, between_warps;

@@ -139,7 +139,7 @@ static void put_row(json *j, const explain_row *r)
 		truth(j, "left_running", r->flies);
 		string(j, "not_wgmma_because", r->why_not);
 	}
-	string(j, "no_tensor_copy_because", r->no_window);
+	string(j, "no_tensor_copy_because", r->no_tensor_copy);
 	number(j, "shuffles", r->shuffles);
 	number(j, "barriers", r->barriers);
 	number(j, "shared_bytes", r->shared_bytes);

@@ -8,6 +8,7 @@
 #include "async/scratch.h"
 #include "target/nvptx/mma/wgmma.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ static const char *caching_of(recorder *r, const ir_op *o)
 
 static void record_access(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(ir_arg(o, 0)->type.pointer);
 	const ir_value *pointer = ir_arg(o, 0);
 	const layout *l = pointer->layout;
 	access_plan plan = access_plan_make(r->pass, o);
@@ -128,6 +130,7 @@ static void record_shuffles(const layout_plan *p, const layout *to, unsigned byt
 
 static void record_conversion(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_CONVERT_LAYOUT);
 	static const char *const names[] = {"nothing", "registers", "shuffles", "shared memory of each warp",
 		"shared memory"}; /* ORDER layout_conversion */
 	const ir_value *from = ir_arg(o, 0), *to = o->results[0];
@@ -150,6 +153,7 @@ static void record_conversion(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_reduction(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_REDUCE);
 	reduce_plan *p = ARENA_NEW(r->arena, reduce_plan);
 	const layout *l = ir_arg(o, 0)->layout;
 	reduce_plan_make(o, p);
@@ -218,6 +222,7 @@ static void record_copies(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE);
 	bool load = o->kind == IR_BULK_LOAD, multibuffer = o->kind == IR_MULTIBUFFER;
 	const ir_value *tile = load || multibuffer ? o->results[0] : ir_arg(o, 1),
 		       *map = multibuffer ? NULL : ir_arg(o, 0);
@@ -250,6 +255,7 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_multibuffer(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_MULTIBUFFER);
 	if (row->kind == EXPLAIN_BULK)
 		record_block_copy(r, o, row);
 	else
@@ -266,6 +272,7 @@ static const char *place_of(const wgmma_operand *o)
 
 static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_WGMMA);
 	wgmma_plan plan;
 	if (!wgmma_plan_make(o, r->func->num_warps, &plan)) return;
 	row->how = arena_printf(r->arena, "wgmma m64n%uk%u", plan.shape.n, plan.form->k);
@@ -281,6 +288,7 @@ static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_dot(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_DOT);
 	const mma_form *form = mma_form_of(r->pass->target, o);
 	if (form && form->name)
 		row->how = arena_printf(r->arena, "mma.sync m%un8k%u", form->m, form->k);
@@ -291,6 +299,7 @@ static void record_dot(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_product(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_WGMMA || o->kind == IR_DOT);
 	row->name = o->results[0]->name;
 	row->type = ir_type_name(r->arena, o->results[0]->type);
 	if (o->kind == IR_WGMMA)
@@ -366,9 +375,10 @@ static const rule *rule_of(const ir_op *o)
 
 static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 {
+	assert(o->kind < IR_KIND_COUNT);
 	explain_row row = {.kind = kind_of(o), .at = o->at, .loops = loops, .shared_bytes = o->shared_bytes};
 	if (!rule_of(o)->record || (row.kind == EXPLAIN_EXCHANGE && !o->shared_bytes)) return;
-	row.no_window = find_note(r->pass->windows.at, r->pass->windows.n, o);
+	row.no_tensor_copy = find_note(r->pass->not_raised.at, r->pass->not_raised.n, o);
 	rule_of(o)->record(r, o, &row);
 	if (r->func->num_warps == 1) row.barriers = 0; /* of one warp: no barrier of the CTA */
 	source_position at = source_locate(r->arena, o->at);
@@ -430,6 +440,7 @@ static void sort_rows(recorder *r)
 
 explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *code)
 {
+	assert(f->level == IR_LEVEL_SCHEDULED);
 	explain_kernel *k = ARENA_NEW(p->arena, explain_kernel);
 	recorder r = {.arena = p->arena, .pass = p, .func = f, .kernel = k};
 	pass_axis(p, f);

@@ -186,7 +186,7 @@ static void put_row(writer *w, const explain_row *row)
 	case EXPLAIN_LIBERTY: text_printf(w->out, ": %s", row->how); break;
 	default: text_puts(w->out, ": "); put_access(w, row);
 	}
-	if (row->no_window) text_printf(w->out, "\n            no tensor copy: %s", row->no_window);
+	if (row->no_tensor_copy) text_printf(w->out, "\n            no tensor copy: %s", row->no_tensor_copy);
 	text_puts(w->out, "\n");
 }
 

@@ -27,10 +27,10 @@ typedef struct pass_context {
 	struct axis_info *axis; /* by value id; pass_axis() fills it */
 	uint32_t naxis;
 	const ir_func *axis_of;
-	VEC(pass_note) notes;   /* loads of a product that pipeline did not let run ahead */
-	VEC(pass_note) windows; /* loads of a product, or their multibuffers, that are no windows of an array */
-	VEC(pass_note) alone;   /* multibuffers that each program of a cluster fills for itself */
-	VEC(pass_note) whole;   /* consumers of long tiles that did not become loops over parts */
+	VEC(pass_note) notes;      /* loads of a product that pipeline did not let run ahead */
+	VEC(pass_note) not_raised; /* loads of a product, or their multibuffers, that no tensor map can copy */
+	VEC(pass_note) alone;      /* multibuffers that each program of a cluster fills for itself */
+	VEC(pass_note) whole;      /* consumers of long tiles that did not become loops over parts */
 	VEC(pass_liberty) liberties;
 } pass_context;
 

@@ -46,11 +46,6 @@ static const char *function_for(const ir_op *o)
 	return NULL;
 }
 
-static ir_value *convert(ir_builder *b, ir_value *v, scalar to)
-{
-	return v->type.elem == to ? v : ir_build1(b, IR_CONVERT, ir_with_elem(v->type, to), 1, &v);
-}
-
 static void expand(ir_op *o, void *context)
 {
 	expander *e = context;
@@ -62,14 +57,14 @@ static void expand(ir_op *o, void *context)
 	scalar own = (scalar)ir_result(o)->type.elem;
 	ir_value *args[2];
 	for (unsigned i = 0; i < o->nargs; i++)
-		args[i] = own == SCALAR_F64 ? ir_arg(o, i) : convert(&b, ir_arg(o, i), SCALAR_F32);
+		args[i] = own == SCALAR_F64 ? ir_arg(o, i) : ir_convert(&b, ir_arg(o, i), SCALAR_F32);
 	ir_value *v =
 		sema_library_call(e->library, &b, own == SCALAR_F64 ? "math64.blk" : "math.blk", name, o->nargs, args);
 	if (!v) {
 		e->ok = false;
 		return;
 	}
-	ir_replace(ir_result(o), convert(&b, v, own));
+	ir_replace(ir_result(o), ir_convert(&b, v, own));
 	ir_erase(o);
 }
 

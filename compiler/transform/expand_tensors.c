@@ -30,11 +30,6 @@ typedef struct block {
 	ir_value *operands[3 * IR_MAX_RANK];
 } block;
 
-static ir_value *convert(ir_builder *b, ir_value *v, scalar to)
-{
-	return v->type.elem == to ? v : ir_build1(b, IR_CONVERT, ir_with_elem(v->type, to), 1, &v);
-}
-
 static ir_value *range(block *b, unsigned d)
 {
 	return ir_build1(&b->build, IR_ARANGE, ir_tile_type(SCALAR_I32, 1, &b->shape_type.dim[d]), 0, NULL);
@@ -91,9 +86,9 @@ static ir_value *corner(block *b)
 	assert(b->shape_type.rank && b->base->type.pointer && ir_is_scalar(b->base));
 	ir_value *sum = NULL;
 	for (unsigned d = 0; d < b->shape_type.rank; d++) {
-		ir_value *i = convert(&b->build, b->index[d], SCALAR_I64);
+		ir_value *i = ir_convert(&b->build, b->index[d], SCALAR_I64);
 		if (!ir_is_one(b->stride[d]))
-			i = ir_binary(&b->build, IR_MUL, i, convert(&b->build, b->stride[d], SCALAR_I64));
+			i = ir_binary(&b->build, IR_MUL, i, ir_convert(&b->build, b->stride[d], SCALAR_I64));
 		sum = sum ? ir_binary(&b->build, IR_ADD, sum, i) : i;
 	}
 	ir_value *args[] = {b->base, sum};
@@ -104,8 +99,8 @@ static void advance(block *b, ir_value **pointer, unsigned d)
 {
 	ir_value *offset = range(b, d);
 	if (!ir_is_one(b->stride[d])) {
-		offset = convert(&b->build, offset, SCALAR_I64);
-		ir_value *stride = convert(&b->build, b->stride[d], SCALAR_I64);
+		offset = ir_convert(&b->build, offset, SCALAR_I64);
+		ir_value *stride = ir_convert(&b->build, b->stride[d], SCALAR_I64);
 		offset = ir_binary(&b->build, IR_MUL, offset, ir_splat(&b->build, stride, offset->type));
 	}
 	offset = stand_along(b, offset, d);
@@ -138,17 +133,17 @@ static ir_value *inside(block *b, unsigned d)
 	ir_value *i = b->index[d], *n = b->shape[d], *v = range(b, d);
 	bool narrow = i->type.elem == SCALAR_I32 && n->type.elem == SCALAR_I32;
 	scalar s = narrow ? SCALAR_I32 : SCALAR_I64, u = narrow ? SCALAR_U32 : SCALAR_U64;
-	n = convert(&b->build, n, s);
+	n = ir_convert(&b->build, n, s);
 	n = ir_binary(&b->build, IR_MAX, n, ir_constant_int(&b->build, s, 0));
 	if (is_thin(b, d)) {
 		ir_type ones = b->tile;
 		for (unsigned k = 0; k < ones.rank; k++) ones.dim[k] = 1;
-		i = ir_build1(&b->build, IR_BITCAST, ir_scalar_type(u), 1, (ir_value *[]){convert(&b->build, i, s)});
+		i = ir_build1(&b->build, IR_BITCAST, ir_scalar_type(u), 1, (ir_value *[]){ir_convert(&b->build, i, s)});
 		n = ir_build1(&b->build, IR_BITCAST, ir_scalar_type(u), 1, &n);
 		return ir_splat(&b->build, ir_binary(&b->build, IR_LT, i, n), ones);
 	}
-	v = convert(&b->build, v, s);
-	v = ir_binary(&b->build, IR_ADD, ir_splat(&b->build, convert(&b->build, i, s), v->type), v);
+	v = ir_convert(&b->build, v, s);
+	v = ir_binary(&b->build, IR_ADD, ir_splat(&b->build, ir_convert(&b->build, i, s), v->type), v);
 	v = ir_build1(&b->build, IR_BITCAST, ir_with_elem(v->type, u), 1, &v);
 	n = ir_build1(&b->build, IR_BITCAST, ir_with_elem(n->type, u), 1, &n);
 	return stand_along(b, ir_binary(&b->build, IR_LT, v, ir_splat(&b->build, n, v->type)), d);
@@ -224,7 +219,7 @@ static void visit(ir_op *o, void *context)
 	const char *why;
 	if (bulk_access_make(e->pass, e->func, o, &why)) return;
 	ir_op *access = replace(e->func, o);
-	if (why) vec_push(e->pass->arena, &e->pass->windows, ((pass_note){.op = access, .why = why}));
+	if (why) vec_push(e->pass->arena, &e->pass->not_raised, ((pass_note){.op = access, .why = why}));
 }
 
 bool pass_expand_tensors(pass_context *p, ir_func *f)
