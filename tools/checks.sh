@@ -84,7 +84,7 @@ blkrun no_barrier.ptx --device=sim rows=2 n=1000 stride=1000 y=f32[rows,stride]:
 cat <<'PAGE'
 
 ## A copy that nobody waits for
-The tiles of a matrix product arrive by asynchronous copies, some rounds ahead. Here the wait for them is taken out of the PTX.
+The tiles of a matrix product arrive by asynchronous copies, some iterations ahead. Here the wait for them is taken out of the PTX.
 PAGE
 commands 'blkc matmul/matmul.blk --kernel=matmul -D BM=64 -D BN=32 -D BK=64 --specialize=c%16,a%16,b%16,M%16,N%16,K%16 -o product.ptx
 sed "/cp.async.wait/d" product.ptx >no_wait.ptx
