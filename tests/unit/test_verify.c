@@ -285,7 +285,7 @@ static void multibuffers(void **state)
 	"%m = tensor_map %q {map=\"f32 0 4 ; p8 ; 4\"} : *const f32 "
 #define POINTERS "%g = bitcast %q : *const f16 %w = splat %g : (*const f16)[8,64] " HERE " "
 	static const row rows[] = {
-		{"%r = multibuffer {stages=1 swizzle=128 fast=1} : f16[8,64] " HERE, "stages=1"},
+		{"%r = multibuffer {stages=0 swizzle=128 fast=1} : f16[8,64] " HERE, "stages=0"},
 		{"%r = multibuffer {stages=2 swizzle=16 fast=1} : f16[8,64] " HERE, "swizzle=16"},
 		{"%r = multibuffer {stages=2 swizzle=64 fast=2} : f16[8,64] " HERE, "swizzle=64 of f16[8,64]"},
 		{"%r = multibuffer {stages=2 swizzle=64 fast=-1} : f16[8,64] " HERE, "fast=-1"},
