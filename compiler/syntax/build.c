@@ -68,7 +68,7 @@ static ast *fixed(parser *p, ast_kind kind, span at, span mark, ast *a, ast *b, 
 
 static span name_of(parser *p, ast *x, token name)
 {
-	assert(name.text);
+	assert(name.begin <= name.end);
 	x->ntext = name.end - name.begin;
 	x->text = names_intern(p->names, p->lexer.text + name.begin, x->ntext);
 	return token_span(p, name);
