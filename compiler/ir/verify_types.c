@@ -312,7 +312,6 @@ static bool custom_region(const ir_op *o, text *why)
 
 static bool combines(ir_combine c, ir_type t)
 {
-	assert(c != IR_CUSTOM);
 	if (c == IR_CUSTOM) return true;
 	switch (ir_combinable_types(c)) {
 	case IR_COMBINABLE_arithmetic: return is_arithmetic(t);

@@ -128,10 +128,13 @@ static void split_sum(pass_context *c, ir_op *loop, unsigned k)
 	if (mul) ir_erase(mul);
 	ir_erase(reduced);
 	ir_set_arg(loop, 3 + k, start_of(&front, ir_arg(loop, 3 + k), t));
+	ir_type whole_type = sum->type;
 	carried->type = sum->type = t;
 	ir_value *whole = sum_along(&behind, sum, 1);
 	ir_op *takes = whole->def;
+	sum->type = whole_type; /* as those know it who get the whole one instead */
 	ir_replace(sum, whole);
+	sum->type = t;
 	ir_set_arg(takes, 0, sum);
 }
 
