@@ -222,7 +222,6 @@ static void record_copies(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 {
-	assert(o->kind == IR_BULK_LOAD || o->kind == IR_BULK_STORE);
 	bool load = o->kind == IR_BULK_LOAD, multibuffer = o->kind == IR_MULTIBUFFER;
 	const ir_value *tile = load || multibuffer ? o->results[0] : ir_arg(o, 1),
 		       *map = multibuffer ? NULL : ir_arg(o, 0);

@@ -163,7 +163,7 @@ static void memory_access(void **state)
 		{"bulk_store %p {by_warps=0}", "1 operands"},
 		{"%y = const {value=1} : i32 %z = bulk_load %y, %i {shares=1} : i32[4]", "no tensor map"},
 		{MAP "%y = bulk_load %m, %i {shares=1} : (*f32)[4]", "2 operands for a block of type (*f32)[4]"},
-		{MAP "%y = bulk_load %m, %i, %i, %i, %i, %i {shares=1} : f32[4]", "6 operands for a block"},
+		{MAP "%y = bulk_load %m, %i, %i, %i, %i, %i, %i {shares=1} : f32[4]", "7 operands for a block"},
 		{MAP "%y = bulk_load %m, %i {shares=1} : f32", "2 operands for a block of type f32"},
 		{MAP "%y = bulk_load %m, %i, %i, %i, %i {shares=1} : f32[4]", NULL},
 		{"bulk_wait {read=2}", "read=2"},
@@ -341,8 +341,8 @@ static void multibuffers(void **state)
 	static const row copies[] = {
 		{WORDS "bulk_copy %r, %i, %y, %m, %i {shares=1}", "5 operands for a block of type f32[8,32]"},
 		{WORDS ""
-		       "bulk_copy %r, %i, %y, %m, %i, %i, %i, %i, %i {shares=1}",
-			"9 operands for a block of type f32[8,32]"},
+		       "bulk_copy %r, %i, %y, %m, %i, %i, %i, %i, %i, %i {shares=1}",
+			"10 operands for a block of type f32[8,32]"},
 		{WORDS "bulk_copy %r, %i, %y, %m, %i, %j {shares=1}", "index: i64 and i32"},
 		{WORDS "bulk_copy %r, %i, %y, %m, %i, %i, %i {shares=2}", "i32 is not a bool scalar"},
 		{WORDS "bulk_copy %r, %j, %y, %m, %i, %i, %b {shares=2}", "slot: i64 and i32"},

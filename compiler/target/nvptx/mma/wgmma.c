@@ -49,7 +49,7 @@ wgmma_tile wgmma_tile_known(ir_type type, unsigned fast, unsigned k, unsigned sw
 
 bool wgmma_tile_make(ir_type type, unsigned fast, unsigned k, uint32_t run, wgmma_tile *t)
 {
-	assert(type.rank == 2 && fast < 2 && k < 2);
+	assert(fast < 2 && k < 2);
 	const wgmma_form *form = wgmma_form_of(type.elem);
 	unsigned element = ir_element_bytes(type);
 	if (type.rank != 2 || !form || type.dim[k] < form->k || (fast != k && !form->turns)) return false;
