@@ -50,7 +50,6 @@ static void remember(recent *r, uint32_t index)
 {
 	for (unsigned i = 0; i < r->n; i++)
 		if (r->at[i] == index) return;
-	assert(r->n < sizeof r->at / sizeof *r->at);
 	if (r->n < MAX_PATHS) r->at[r->n++] = index;
 }
 
@@ -154,7 +153,6 @@ static uint32_t resident(uint32_t most, uint32_t bytes)
  * that costs nothing. */
 static bool better_beside(const pass_context *c, const ir_func *f, const allocator *a, const ir_op *o)
 {
-	assert(scratch_align(o) && o->shared_bytes);
 	uint32_t most = c->target->shared_bytes, end = round_up(a->multibuffers, scratch_align(o)) + o->shared_bytes;
 	uint32_t without = a->multibuffers > o->shared_bytes ? a->multibuffers : o->shared_bytes;
 	if (o->kind != IR_BULK_STORE || !ir_get_by_warps(o) || end > most || end > f->max_shared) return false;
@@ -165,7 +163,6 @@ static bool better_beside(const pass_context *c, const ir_func *f, const allocat
  * `large`, none of its small ones. */
 static uint32_t free_place(const allocator *a, const scratch *s, uint32_t offset, bool large)
 {
-	assert(s->op->shared_bytes && !(scratch_align(s->op) & (scratch_align(s->op) - 1)));
 	ir_op **taken = ARENA_ARRAY(a->arena, ir_op *, s->neighbours.n + 1u);
 	uint32_t n = 0, align = scratch_align(s->op);
 	for (uint32_t i = 0; i < s->neighbours.n; i++) {
@@ -239,7 +236,6 @@ static void let_stay(ir_op *o, void *context)
 {
 	ir_func *f = context;
 	if (o->kind != IR_MBARRIERS_END || o->block != f->body) return;
-	assert(o->nargs == 1);
 	after a = {.end = o, .barriers = ir_arg(o, 0)->def};
 	ir_walk(f->body, take, &a);
 	assert(a.seen && a.barriers->kind == IR_MBARRIERS);

@@ -39,7 +39,6 @@ static bool reads_plainly(const ir_op *o)
 
 static bool fits_plan(staged *s, const layout_plan *plan, const access_plan *access)
 {
-	assert(s->load && access->width);
 	unsigned together = 0;
 	if (plan->lg_passes) return false;
 	while (together < plan->lg_vector_store && plan->store_bit[together] == together) together++;
@@ -52,7 +51,6 @@ static bool fits_plan(staged *s, const layout_plan *plan, const access_plan *acc
 /* As the scratch of a conversion. */
 static bool fits_conversion(staged *s, const access_plan *access, unsigned element)
 {
-	assert(element && !(element & (element - 1)));
 	layout to = pipeline_read_layout(s);
 	layout_plan plan;
 	layout_plan_conversion(s->load->results[0]->layout, &to, element, &plan);
@@ -64,7 +62,6 @@ static bool fits_conversion(staged *s, const access_plan *access, unsigned eleme
 /* As the load itself. */
 static bool fits_itself(staged *s, const access_plan *access, unsigned element)
 {
-	assert(s->load->results[0]->layout);
 	const layout *l = s->load->results[0]->layout;
 	layout_plan plan;
 	s->nby = 0;
@@ -75,7 +72,6 @@ static bool fits_itself(staged *s, const access_plan *access, unsigned element)
 /* What all products that take the tile read in shared memory, which runs along `fast` there; false: they differ. */
 static bool common_tile(const pipeline *p, staged *s, unsigned fast, wgmma_tile *tile)
 {
-	assert(s->nby);
 	for (unsigned i = 0; i < s->nby; i++) {
 		consumer *t = &s->by[i];
 		wgmma_plan plan;
@@ -97,7 +93,6 @@ static bool common_tile(const pipeline *p, staged *s, unsigned fast, wgmma_tile 
 /* As an operand of products in shared memory. */
 static bool fits_product(pipeline *p, staged *s, const access_plan *access)
 {
-	assert(s->load->kind == IR_LOAD);
 	wgmma_tile tile;
 	if (!common_tile(p, s, access->dim, &tile)) return false;
 	s->width = access->width;
@@ -112,7 +107,6 @@ enum { MOST_STEPS = 8 }; /* operations between a load and a dot that are looked 
 /* The operations of the loop that take a tile, through permutations.  False: there are too many, or others. */
 static bool find_consumers(const pipeline *p, staged *s, const ir_value *v, bool transposed)
 {
-	assert(s->load && v->uses);
 	for (const ir_use *u = v->uses; u; u = u->next) {
 		ir_op *o = u->user;
 		if (o->block != p->body) return false;
@@ -130,7 +124,6 @@ static bool find_consumers(const pipeline *p, staged *s, const ir_value *v, bool
 /* Half a sentence; null: it fits. */
 static const char *fits_multibuffer(pipeline *p, staged *s)
 {
-	assert(s->load->nresults == 1);
 	const ir_value *v = s->load->results[0];
 	unsigned element = scalar_bytes(v->type.elem);
 	access_plan access = access_plan_make(p->context, s->load);
@@ -162,7 +155,6 @@ static void note_all(pipeline *p, const char *why)
 /* A block that a tensor map leads to: as an operand of a wgmma, or read by whoever wants it. */
 static const char *fits_block(pipeline *p, staged *s)
 {
-	assert(s->load->kind == IR_BULK_LOAD);
 	const ir_value *v = s->load->results[0];
 	bulk_shape shape;
 	wgmma_tile tile;
@@ -180,7 +172,6 @@ static const char *fits_block(pipeline *p, staged *s)
 
 static bool slices(pipeline *p, const ir_op *load)
 {
-	assert(load->kind == IR_BULK_LOAD || load->kind == IR_LOAD);
 	unsigned n = load->kind == IR_BULK_LOAD || load->nargs < 2 ? load->nargs : 2;
 	for (unsigned i = 0; i < n; i++)
 		if (!pipeline_slice(p, ir_arg(load, i))) return false;
@@ -283,7 +274,6 @@ static void add_scratch(ir_op *o, void *context)
 /* As many as stand beside the scratch of what `around` holds. */
 static void fill_shared(pipeline *p, ir_block *around)
 {
-	assert(p->nloads);
 	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages, bytes = 0;
 	uint32_t most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
@@ -302,7 +292,6 @@ static void fill_shared(pipeline *p, ir_block *around)
 /* The user's own number is not lowered behind his back, but for a producer's sake. */
 static void check_stages(pipeline *p)
 {
-	assert(p->nloads);
 	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages, bytes = 0;
 	uint32_t most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
@@ -340,7 +329,6 @@ static bool choose_stages(pipeline *p)
 
 bool pipeline_fits(pipeline *p)
 {
-	assert(p->loop->kind == IR_FOR);
 	const char *why = NULL;
 	if ((ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages) < 2)
 		why = "the loop has one stage";
@@ -368,7 +356,6 @@ bool pipeline_fits(pipeline *p)
 
 unsigned pipeline_lowered(const ir_func *f, const ir_op *multibuffer)
 {
-	assert(multibuffer->kind == IR_MULTIBUFFER);
 	const ir_op *loop = multibuffer;
 	while (loop && loop->kind != IR_FOR) loop = loop->next;
 	if (!loop && multibuffer->results[0]

@@ -35,7 +35,6 @@ void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value *
 
 void pipeline_release(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only_if)
 {
-	assert(p->empty && slot->type.elem == SCALAR_I32);
 	ir_value *args[4] = {p->empty, slot};
 	unsigned n = 2;
 	if (p->cluster && !only_if) only_if = ir_constant_int(b, SCALAR_BOOL, 1);
@@ -46,7 +45,6 @@ void pipeline_release(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only
 
 ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
 {
-	assert(start->block != p->body);
 	ir_add_arg(p->func, p->loop, start);
 	ir_value *result = ir_add_result(p->func, p->loop, start->type),
 		 *arg = ir_block_arg(p->body, start->type, NULL);
@@ -57,7 +55,6 @@ ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
 /* slot + 1, and 0 after the last. */
 ir_value *pipeline_next_slot(pipeline *p, ir_builder *b, ir_value *slot)
 {
-	assert(p->stages > 1 && ir_is_scalar(slot));
 	ir_value *last = ir_constant_int(b, SCALAR_I32, p->stages - 1), *zero = ir_constant_int(b, SCALAR_I32, 0);
 	ir_value *args[] = {
 		ir_binary(b, IR_EQ, slot, last), zero, ir_binary(b, IR_ADD, slot, ir_constant_int(b, SCALAR_I32, 1))};
@@ -67,7 +64,6 @@ ir_value *pipeline_next_slot(pipeline *p, ir_builder *b, ir_value *slot)
 /* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the multibuffer. */
 ir_value *pipeline_next_parity(pipeline *p, ir_builder *b, ir_value *slot)
 {
-	assert(p->parity && ir_is_scalar(slot));
 	ir_value *last = ir_constant_int(b, SCALAR_I32, p->stages - 1), *one = ir_constant_int(b, SCALAR_I32, 1);
 	ir_value *args[] = {ir_binary(b, IR_EQ, slot, last), ir_binary(b, IR_XOR, p->parity, one), p->parity};
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
@@ -82,7 +78,6 @@ static void hand_on_note(pass_context *c, const staged *s)
 
 void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 {
-	assert(p->stages > 1 && p->nloads);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		staged *s = &p->loads[i];
 		b->at = s->load->at;
@@ -114,7 +109,6 @@ void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 /* From the conversion or wgmma back to the load, as far as nobody uses them any more. */
 static void erase_chain(ir_op *last, const ir_op *load)
 {
-	assert(load->nresults == 1);
 	for (ir_op *o = last, *source; o && !o->results[0]->uses; o = source) {
 		source = o == load ? NULL : ir_arg(o, 0)->def;
 		ir_erase(o);
@@ -123,7 +117,6 @@ static void erase_chain(ir_op *last, const ir_op *load)
 
 static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
 {
-	assert(s->multibuffer && s->load->block == p->body);
 	ir_builder b = {.func = p->func, .block = p->body, .at = s->load->at};
 	ir_value *args[] = {s->multibuffer, slot}, *tile = s->load->results[0];
 	b.before = s->nby ? s->by[0].op : s->load;
@@ -162,7 +155,6 @@ static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
  */
 static void take_from_multibuffer(pipeline *p, const staged *s, const consumer *t, ir_value *slot)
 {
-	assert(t->op->block && s->multibuffer);
 	ir_op *old = t->op;
 	ir_builder b = {.func = p->func, .block = p->body, .before = old, .at = old->at};
 	ir_value *args[8];
@@ -201,7 +193,6 @@ void pipeline_read_multibuffers(pipeline *p, ir_value *slot)
 /* Products whose sums only other products see: their waits go behind the loop. */
 void pipeline_leave_in_flight(pipeline *p, ir_builder *after)
 {
-	assert(p->nwaits <= MOST_PRODUCTS);
 	for (unsigned i = 0; i < p->nwaits; i++) {
 		ir_op *w = p->waits[i];
 		ir_replace(w->results[0], ir_arg(w, 0));
@@ -232,7 +223,6 @@ ir_op *pipeline_behind_products(const pipeline *p)
 
 layout pipeline_read_layout(const staged *s)
 {
-	assert(s->nby && s->by[0].op->results[0]->layout);
 	const consumer *t = &s->by[0];
 	layout l = *t->op->results[0]->layout;
 	uint8_t order[IR_MAX_RANK];
@@ -252,7 +242,6 @@ bool pipeline_takes(const staged *s, const ir_op *o)
 
 unsigned pipeline_multibuffers_of(const pipeline *p, const ir_op *o)
 {
-	assert(o->kind == IR_WGMMA || o->kind == IR_DOT);
 	unsigned n = 0;
 	for (unsigned i = 0; i < p->nloads; i++) n += pipeline_takes(&p->loads[i], o);
 	return n;

@@ -42,7 +42,6 @@ static bool is_producers(const ir_op *o)
 /* Multibuffers and barriers that the producer takes: they stand in front of the partitions. */
 static bool is_shared(const ir_op *o)
 {
-	assert(o->block);
 	if (o->kind != IR_MBARRIERS && o->kind != IR_MULTIBUFFER) return false;
 	for (const ir_use *u = o->results[0]->uses; u; u = u->next)
 		if (is_producers(u->user)) return true;
@@ -62,7 +61,6 @@ static bool computed_by_all(const splitter *s, const ir_op *o)
 /* Moves everything else into the first region. */
 static void fill_first(splitter *s, ir_op *partitions)
 {
-	assert(partitions->kind == IR_PARTITIONS && partitions->nregions == 2);
 	ir_block *body = s->func->body;
 	for (uint32_t i = 0; i < body->nargs; i++) s->stays[body->args[i]->id] = true;
 	for (ir_op *o = body->first, *next; o != partitions; o = next) {

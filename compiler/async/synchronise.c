@@ -54,7 +54,6 @@ static bool is_fenced(const ir_op *o, const wgmma_plan *plan)
 /* A wait for as much has just been: in front, or at the end of every iteration of the loop whose sum this is. */
 static bool is_waited_for(const ir_op *o)
 {
-	assert(o->kind == IR_WGMMA_WAIT);
 	const ir_op *before = follows(o, IR_WGMMA_WAIT), *loop = before ? NULL : follows(o, IR_FOR);
 	if (loop && loop == ir_arg(o, 0)->def) before = follows(loop->regions[0]->last, IR_WGMMA_WAIT);
 	return before && ir_get_pending(before) <= ir_get_pending(o);
@@ -66,7 +65,6 @@ static bool is_waited_for(const ir_op *o)
  * (barriers.c). */
 static bool reuses_scratch(const ir_op *o)
 {
-	assert(o->kind == IR_BULK_STORE);
 	if (!ir_loop_around(o)) return false;
 	for (const ir_op *barrier = o->prev; barrier; barrier = barrier->prev)
 		if (barrier->kind == IR_CTA_BARRIER && barrier->prev && barrier->prev->kind == IR_BULK_WAIT)
@@ -77,7 +75,6 @@ static bool reuses_scratch(const ir_op *o)
 /* Another store follows before anybody waits: its first commit is for both. */
 static bool is_committed_later(const ir_op *o)
 {
-	assert(o->kind == IR_BULK_STORE);
 	const ir_op *next = o->next;
 	bulk_parts p;
 	while (next && next->kind != IR_BULK_WAIT && next->kind != IR_BULK_STORE && !next->nregions) next = next->next;
@@ -124,7 +121,6 @@ static void find_use(ir_op *o, void *context)
 /* Threads may have kept something of their own in the bytes of the multibuffers that copies fill from here on. */
 static bool shared_was_used(const ir_func *f, const ir_op *o)
 {
-	assert(o->block);
 	use_before b = {.end = o};
 	ir_walk(f->body, find_use, &b);
 	return b.used || o->block != f->body;
@@ -133,7 +129,6 @@ static bool shared_was_used(const ir_func *f, const ir_op *o)
 /* Copies, those of other programs too, arrive from the other side; threads meet before they do. */
 static void see_barriers(const ir_func *f, ir_op *o)
 {
-	assert(o->kind == IR_MBARRIERS);
 	bool copies = copies_arrive(o->results[0]), cluster = copies && f->num_ctas > 1;
 	ir_set_cluster(o, cluster);
 	ir_set_proxy(o, copies && (!cluster || shared_was_used(f, o)) ? IR_PROXY_SHARED : IR_PROXY_NONE);

@@ -76,7 +76,6 @@ static const char *caching_of(recorder *r, const ir_op *o)
 
 static void record_access(recorder *r, const ir_op *o, explain_row *row)
 {
-	assert(ir_arg(o, 0)->type.pointer);
 	const ir_value *pointer = ir_arg(o, 0);
 	const layout *l = pointer->layout;
 	access_plan plan = access_plan_make(r->pass, o);
@@ -130,7 +129,6 @@ static void record_shuffles(const layout_plan *p, const layout *to, unsigned byt
 
 static void record_conversion(recorder *r, const ir_op *o, explain_row *row)
 {
-	assert(o->kind == IR_CONVERT_LAYOUT);
 	static const char *const names[] = {"nothing", "registers", "shuffles", "shared memory of each warp",
 		"shared memory"}; /* ORDER layout_conversion */
 	const ir_value *from = ir_arg(o, 0), *to = o->results[0];
@@ -153,7 +151,6 @@ static void record_conversion(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_reduction(recorder *r, const ir_op *o, explain_row *row)
 {
-	assert(o->kind == IR_REDUCE);
 	reduce_plan *p = ARENA_NEW(r->arena, reduce_plan);
 	const layout *l = ir_arg(o, 0)->layout;
 	reduce_plan_make(o, p);
@@ -254,7 +251,6 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_multibuffer(recorder *r, const ir_op *o, explain_row *row)
 {
-	assert(o->kind == IR_MULTIBUFFER);
 	if (row->kind == EXPLAIN_BULK)
 		record_block_copy(r, o, row);
 	else
@@ -271,7 +267,6 @@ static const char *place_of(const wgmma_operand *o)
 
 static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 {
-	assert(o->kind == IR_WGMMA);
 	wgmma_plan plan;
 	if (!wgmma_plan_make(o, r->func->num_warps, &plan)) return;
 	row->how = arena_printf(r->arena, "wgmma m64n%uk%u", plan.shape.n, plan.form->k);
@@ -287,7 +282,6 @@ static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_dot(recorder *r, const ir_op *o, explain_row *row)
 {
-	assert(o->kind == IR_DOT);
 	const mma_form *form = mma_form_of(r->pass->target, o);
 	if (form && form->name)
 		row->how = arena_printf(r->arena, "mma.sync m%un8k%u", form->m, form->k);
@@ -298,7 +292,6 @@ static void record_dot(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_product(recorder *r, const ir_op *o, explain_row *row)
 {
-	assert(o->kind == IR_WGMMA || o->kind == IR_DOT);
 	row->name = o->results[0]->name;
 	row->type = ir_type_name(r->arena, o->results[0]->type);
 	if (o->kind == IR_WGMMA)
@@ -374,7 +367,6 @@ static const rule *rule_of(const ir_op *o)
 
 static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 {
-	assert(o->kind < IR_KIND_COUNT);
 	explain_row row = {.kind = kind_of(o), .at = o->at, .loops = loops, .shared_bytes = o->shared_bytes};
 	if (!rule_of(o)->record || (row.kind == EXPLAIN_EXCHANGE && !o->shared_bytes)) return;
 	row.no_tensor_copy = find_note(r->pass->not_raised.at, r->pass->not_raised.n, o);
@@ -439,7 +431,6 @@ static void sort_rows(recorder *r)
 
 explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *code)
 {
-	assert(f->level == IR_LEVEL_SCHEDULED);
 	explain_kernel *k = ARENA_NEW(p->arena, explain_kernel);
 	recorder r = {.arena = p->arena, .pass = p, .func = f, .kernel = k};
 	pass_axis(p, f);

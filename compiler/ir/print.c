@@ -176,7 +176,6 @@ static void indent(text *out, unsigned depth)
 
 static void print_region(printer *p, const ir_op *o, unsigned r, unsigned depth)
 {
-	assert(r < o->nregions);
 	const ir_block *b = o->regions[r];
 	if (r) text_puts(p->out, o->kind == IR_IF ? " else" : " do");
 	for (uint32_t i = 0; i < b->nargs; i++) {

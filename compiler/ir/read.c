@@ -345,7 +345,6 @@ static bool take_map(reader *r, const ir_tensor_map **out)
 
 static bool take_attribute(reader *r, const attribute_info *a, details *d)
 {
-	assert(a->name);
 	attribute_range range = ir_attribute_range(a->type);
 	if (a->type == ATTRIBUTE_bits) {
 		d->bits = take_number(r);
@@ -361,7 +360,6 @@ static bool take_attribute(reader *r, const attribute_info *a, details *d)
 /* One of the row's attributes that was not given before; IR_ATTRIBUTE_COUNT otherwise. */
 static unsigned find_attribute(ir_kind kind, const details *d, word name)
 {
-	assert(kind < IR_KIND_COUNT);
 	unsigned i = 0;
 	uint64_t open = ir_ops[kind].attributes & ~d->given;
 	while (i < IR_ATTRIBUTE_COUNT && !((open >> i & 1) && is(name, ir_attributes[i].name))) i++;
@@ -412,7 +410,6 @@ static bool take_block(reader *, ir_block *);
 
 static bool take_region(reader *r, ir_op *o, unsigned i)
 {
-	assert(i < o->nregions);
 	if (i && !accept_word(r, "else") && !accept_word(r, "do")) return fail(r, r->at, "expected `else` or `do`");
 	uint32_t outer = r->visible.n;
 	if (accept(r, '(')) do {
@@ -462,7 +459,6 @@ static bool take_result_names(reader *r, word_list *names)
 
 static bool take_results(reader *r, unsigned n, ir_type *types, const layout **layouts)
 {
-	assert(types && layouts);
 	for (unsigned i = 0; i < n; i++)
 		if (!expect(r, i ? ',' : ':') || !take_type_and_layout(r, &types[i], &layouts[i])) return false;
 	return true;

@@ -103,7 +103,6 @@ static bool share_all(verifier *v, const ir_op *o)
 
 static bool share_in_for(verifier *v, const ir_op *o)
 {
-	assert(o->kind == IR_FOR);
 	assert(o->nargs == o->nresults + 3u);
 	for (unsigned i = 0; i < o->nresults; i++) {
 		if (!share(v, o, ir_arg(o, i + 3), o->results[i])) return false;
@@ -115,7 +114,6 @@ static bool share_in_for(verifier *v, const ir_op *o)
 
 static bool share_in_if(verifier *v, const ir_op *o)
 {
-	assert(o->kind == IR_IF);
 	assert(o->nregions == 2);
 	for (unsigned i = 0; i < 2u * o->nresults; i++)
 		if (!share(v, o, ir_arg(o->regions[i & 1]->last, i / 2), o->results[i / 2])) return false;
@@ -124,7 +122,6 @@ static bool share_in_if(verifier *v, const ir_op *o)
 
 static bool share_in_while(verifier *v, const ir_op *o)
 {
-	assert(o->kind == IR_WHILE);
 	const ir_block *before = o->regions[0], *after = o->regions[1];
 	assert(before->nargs == o->nargs && after->nargs == o->nresults);
 	for (unsigned i = 0; i < o->nargs; i++) {

@@ -119,7 +119,6 @@ static bool rule_comparison(const ir_op *o, text *why)
 
 static bool rule_bitcast(const ir_op *o, text *why)
 {
-	assert(o->kind == IR_BITCAST);
 	ir_type a = type(o, 0), r = o->results[0]->type;
 	bool address = (a.pointer || is_integer(a)) && (r.pointer || is_integer(r));
 	bool numbers = is_number(a) && is_number(r) && scalar_bits(a.elem) == scalar_bits(r.elem);
@@ -157,7 +156,6 @@ static bool rule_shape(const ir_op *o, text *why)
 
 static bool rule_select(const ir_op *o, text *why)
 {
-	assert(o->kind == IR_SELECT);
 	ir_type r = o->results[0]->type;
 	return same(o, type(o, 0), ir_with_elem(r, SCALAR_BOOL), "condition", why) &&
 	       same(o, type(o, 1), r, "first arm", why) && same(o, type(o, 2), r, "second arm", why);
@@ -165,7 +163,6 @@ static bool rule_select(const ir_op *o, text *why)
 
 static bool rule_convert(const ir_op *o, text *why)
 {
-	assert(o->kind == IR_CONVERT);
 	ir_type a = type(o, 0), r = o->results[0]->type;
 	if (is_number(a) && is_number(r) && ir_same_shape(a, r)) return true;
 	return ir_verify_fail(why, "%s does not convert to %s", name(why, a), name(why, r));
@@ -173,7 +170,6 @@ static bool rule_convert(const ir_op *o, text *why)
 
 static bool rule_ptr_add(const ir_op *o, text *why)
 {
-	assert(o->kind == IR_PTR_ADD);
 	ir_type p = type(o, 0), n = type(o, 1);
 	if (!p.pointer || !is_integer(n) || !ir_same_shape(p, n))
 		return ir_verify_fail(why, "%s does not add to %s", name(why, n), name(why, p));
@@ -192,7 +188,6 @@ static bool access_op(const ir_op *o, ir_type value, unsigned mask, text *why)
 
 static bool rule_load(const ir_op *o, text *why)
 {
-	assert(o->kind == IR_LOAD);
 	if (o->nargs < 1 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
 	ir_type r = o->results[0]->type;
 	return access_op(o, r, 1, why) && (o->nargs < 3 || same(o, type(o, 2), r, "other", why));
@@ -200,7 +195,6 @@ static bool rule_load(const ir_op *o, text *why)
 
 static bool rule_store(const ir_op *o, text *why)
 {
-	assert(o->kind == IR_STORE);
 	if (o->nargs < 2 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
 	if (type(o, 0).pointer == IR_CONST_POINTER)
 		return ir_verify_fail(why, "writes through %s", name(why, type(o, 0)));
@@ -258,7 +252,6 @@ static bool rule_bulk_access(const ir_op *o, text *why)
 
 static bool rule_tensor_map(const ir_op *o, text *why)
 {
-	assert(o->kind == IR_TENSOR_MAP);
 	const ir_value *base = ir_arg(o, 0);
 	if (base->def || base->block->parent || !base->type.pointer)
 		return ir_verify_fail(why, "a map of something else than a pointer parameter");
@@ -297,7 +290,6 @@ static bool without_effect(const ir_block *b)
 
 static bool custom_region(const ir_op *o, text *why)
 {
-	assert(o->nregions);
 	assert(o->nregions == 1);
 	const ir_block *b = o->regions[0];
 	if (b->nargs != 2u * o->nargs)

@@ -103,7 +103,6 @@ static void check_item(sema_program *p, const ast *kernel, const ast *block, con
 
 void autotune_check(sema_program *p, const ast *n)
 {
-	assert(n->kind == AST_AUTOTUNE);
 	declaration *kernel = n->text ? name_table_find(&p->user, n->text) : NULL;
 	if (!kernel || kernel->kind != DECLARES_KERNEL) {
 		diag *d = diag_error(p->diags, 611, mark_of(n), "there is no kernel '%s'", n->text ? n->text : "?");
@@ -149,7 +148,6 @@ static void add_source(sema *s, text *out, span at)
 
 static bool add_axis(sema *s, const ast *kernel, const ast *n, text *out)
 {
-	assert(n->kind == AST_AXIS);
 	const ast *parameter = find_parameter(kernel, n->text);
 	binding *old = scope_find(s, n->text);
 	bool first = !old || old->scope != s->private->scope;
@@ -166,7 +164,6 @@ static bool add_axis(sema *s, const ast *kernel, const ast *n, text *out)
 
 static bool add_config(sema *s, const ast *kernel, const ast *n, text *out)
 {
-	assert(n->kind == AST_CONFIG);
 	text_puts(out, " config ");
 	for (uint32_t i = 0; i < n->nkids; i++) {
 		const ast *a = n->kids[i];
@@ -179,7 +176,6 @@ static bool add_config(sema *s, const ast *kernel, const ast *n, text *out)
 
 static bool add_where(sema *s, const ast *n, text *out)
 {
-	assert(n->kind == AST_WHERE);
 	bool b;
 	sval v = sema_constant_expression(s, n->kids[0], "a 'where' clause");
 	if (!sema_as_const_bool(s, v, &b, "a 'where' clause")) return false;
@@ -217,7 +213,6 @@ static bool add_item(sema *s, const ast *kernel, const ast *n, text *out)
 
 bool autotune_signature(sema *s, const ast *n, const ast *kernel, text *out)
 {
-	assert(n->kind == AST_AUTOTUNE && n->nkids);
 	bool ok = true;
 	scope_mark m = scope_open(s);
 	for (const kernel_option *o = kernel_options; o->name; o++) {

@@ -22,7 +22,6 @@ typedef struct arguments {
 
 static arguments evaluate(sema *s, const ast *call, const sval *object)
 {
-	assert(call->kind == AST_CALL);
 	arguments a = {.at = ARENA_ARRAY(s->arena, argument, call->nkids + 1)};
 	if (object) {
 		a.at[a.n++] = (argument){.value = *object};
@@ -129,7 +128,6 @@ static binding_result bind(sema *s, const parameters *p, const arguments *a, spa
 
 static sval missing(sema *s, const parameters *p, uint32_t i, span call)
 {
-	assert(i < p->n);
 	diag *d = sema_diag(s, 305, call, "'%s' needs '%s'", p->function, p->names[i]);
 	diag_set_hint(s->diags, d, "its parameters: %s", signature_text(s, p));
 	return sval_poison(call);
@@ -188,7 +186,6 @@ static sval call_builtin(sema *s, const builtin *b, const arguments *a, span at,
 
 static bool check_recursion(sema *s, const sema_fn *fn, span at)
 {
-	assert(fn->node);
 	struct sema_private *p = s->private;
 	for (const frame *f = p->frame; f; f = f->up) {
 		if (f->fn != fn) continue;
@@ -260,7 +257,6 @@ static bool bind_parameter(sema *s, const sema_fn *fn, const ast *p, sval v, boo
 
 static sval finish_inline(sema *s, frame *f, flow way, uint32_t errors, span at)
 {
-	assert(s->private->frame == f);
 	const sema_fn *fn = f->fn;
 	const ast *decl = fn->node;
 	sval v = slot_get(s, f->result);
@@ -279,7 +275,6 @@ static sval finish_inline(sema *s, frame *f, flow way, uint32_t errors, span at)
 
 sval sema_inline(sema *s, const sema_fn *fn, const sval *args, const bool *given, uint32_t n, span at)
 {
-	assert(fn->node->kind == AST_FN);
 	struct sema_private *p = s->private;
 	const ast *decl = fn->node;
 	if (decl->nkids < 3 || !decl->kids[2] || !check_recursion(s, fn, at) || !sema_enter(s, at))
@@ -345,7 +340,6 @@ static sval call_value(sema *s, sval f, const arguments *a, span at)
 
 sval sema_call(sema *s, const ast *n)
 {
-	assert(n->kind == AST_CALL && n->nkids);
 	const ast *callee = n->kids[0];
 	if (callee->kind != AST_MEMBER) {
 		sval f = sema_expression(s, callee);

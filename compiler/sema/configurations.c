@@ -187,7 +187,6 @@ static const char *given_text(expansion *e, const ast *a)
 
 static bool read_explicit(expansion *e, const ast *n, explicit_one *one)
 {
-	assert(n->kind == AST_CONFIG);
 	sema *s = e->s;
 	*one = (explicit_one){.agrees = true};
 	for (uint32_t i = 0; i < n->nkids; i++) {

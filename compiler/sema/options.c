@@ -34,7 +34,6 @@ const kernel_option *kernel_option_find(const char *name)
 
 uint32_t *kernel_option_field(ir_func *f, const kernel_option *o)
 {
-	assert(o >= kernel_options && o < kernel_options + KERNEL_OPTIONS);
 	uint32_t *fields[] = {&f->num_warps, &f->num_stages, &f->num_ctas, &f->maxnreg, &f->max_registers,
 		&f->max_spills, &f->max_shared, &f->strict}; /* ORDER kernel_options */
 	return fields[o - kernel_options];

@@ -46,7 +46,6 @@ static void remember_closed(sema *s, const binding *b)
 void scope_close(sema *s, scope_mark m)
 {
 	struct sema_private *p = s->private;
-	assert(p->bindings.n >= m.bindings && p->slots.n >= m.slots);
 	while (p->bindings.n > m.bindings) {
 		binding *b = p->bindings.at[--p->bindings.n];
 		name_table_set(s->arena, &p->names, b->name, b->hidden);
@@ -68,7 +67,6 @@ uint32_t slot_new(sema *s, sval value)
 void slot_set(sema *s, uint32_t slot, sval value)
 {
 	struct sema_private *p = s->private;
-	assert(slot < p->slots.n);
 	vec_push(s->arena, &p->log, ((slot_change){slot, p->slots.at[slot]}));
 	p->slots.at[slot] = value;
 }
@@ -81,7 +79,6 @@ binding *scope_find(sema *s, const char *name)
 
 binding *scope_bind(sema *s, const char *name, span at, binding_kind kind, sval value)
 {
-	assert(name);
 	struct sema_private *p = s->private;
 	binding *old = scope_find(s, name);
 	bool reported = kind == BINDING_PARAMETER; /* when the file was loaded */
@@ -144,7 +141,6 @@ static const char *foreign_name(const char *name)
 
 static sval declared(sema *s, declaration *d, span at)
 {
-	assert(d->name);
 	switch (d->kind) {
 	case DECLARES_CONST: return scope_constant(s, d, at);
 	case DECLARES_FN: return (sval){.kind = SVAL_FN, .at = at, .fn = d->fn};
@@ -171,7 +167,6 @@ static bool was_closed(sema *s, diag *d, const char *name)
 
 sval scope_lookup(sema *s, const char *name, span at)
 {
-	assert(name);
 	struct sema_private *p = s->private;
 	binding *b = scope_find(s, name);
 	if (b) {

@@ -39,7 +39,6 @@ ast_list *build_concat(parser *p, ast_list *l, ast_list *more)
 
 static ast *node(parser *p, ast_kind kind, span at, span mark, ast **kids, uint32_t n)
 {
-	assert(n == 0 || kids);
 	ast *x = ARENA_NEW(p->arena, ast);
 	*x = (ast){.kind = kind, .at = at, .mark = mark, .kids = kids, .nkids = n};
 	for (uint32_t i = 0; i < n; i++)
@@ -82,7 +81,6 @@ static operand alone(ast *x)
 /* Operators that are too deep are reported once a statement, and from then on dropped: `otherwise` stands for them. */
 static operand bounded(parser *p, ast *x, span at, operand otherwise)
 {
-	assert(x);
 	if (x->height <= AST_HEIGHT) return (operand){x, at};
 	if (!p->deep) {
 		diag *d = diag_error(p->ds, 703, x->mark, "more than %d operators nested or chained", AST_HEIGHT);
@@ -410,7 +408,6 @@ ast *build_pattern(parser *p, token open, ast_list *l, token close)
 
 static bool assignable(const ast *x)
 {
-	assert(x);
 	if (x->kind != AST_TUPLE || x->nkids == 0) return x->kind == AST_NAME;
 	for (uint32_t i = 0; i < x->nkids; i++)
 		if (x->kids[i]->kind != AST_NAME) return false;

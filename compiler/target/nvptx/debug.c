@@ -131,7 +131,6 @@ static void print_scalars(lower *l, ir_op *o)
 
 static void print_tiles(lower *l, ir_op *o, const ir_value *shown)
 {
-	assert(shown->layout);
 	const layout *y = shown->layout;
 	LLVMValueRef owner = lower_owner(l, y), at = NULL, base[IR_MAX_RANK];
 	LLVMBasicBlockRef after = owner ? lower_begin_if(l, owner) : NULL;
@@ -160,7 +159,6 @@ static void print_tiles(lower *l, ir_op *o, const ir_value *shown)
 
 void lower_print(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_PRINT);
 	const ir_value *shown = NULL;
 	if (o->nargs > MAX_PRINTED - 8) {
 		lower_fail(l, o, "a print of more than %d values has no lowering", MAX_PRINTED - 8);
@@ -214,7 +212,6 @@ static void print_failure(lower *l, ir_op *o, tile c)
 
 void lower_assert(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_ASSERT);
 	const layout *y = ir_arg(o, 0)->layout;
 	tile c = lower_arg(l, o, 0);
 	LLVMValueRef good = c.at[0];

@@ -102,7 +102,6 @@ static void collect_predecessors(localiser *z)
  */
 static uint32_t order_blocks(localiser *z, uint32_t entry)
 {
-	assert(entry < z->nblocks);
 	uint32_t *stack = ARENA_ARRAY(z->l->arena, uint32_t, z->nblocks), depth = 0, left = z->nblocks;
 	z->order = ARENA_ARRAY(z->l->arena, uint32_t, z->nblocks);
 	stack[depth++] = entry;
@@ -125,7 +124,6 @@ static uint32_t order_blocks(localiser *z, uint32_t entry)
 
 static uint32_t common_dominator(const localiser *z, uint32_t a, uint32_t b)
 {
-	assert(a < z->nblocks && b < z->nblocks);
 	while (a != b) {
 		while (z->blocks[a].rank > z->blocks[b].rank) a = z->blocks[a].dominator;
 		while (z->blocks[b].rank > z->blocks[a].rank) b = z->blocks[b].dominator;
@@ -135,7 +133,6 @@ static uint32_t common_dominator(const localiser *z, uint32_t a, uint32_t b)
 
 static void find_dominators(localiser *z, uint32_t entry, uint32_t start)
 {
-	assert(entry < z->nblocks && start <= z->nblocks);
 	for (uint32_t b = 0; b < z->nblocks; b++) z->blocks[b].dominator = UINT32_MAX;
 	z->blocks[entry].dominator = entry;
 	for (bool changed = true; changed;) {
@@ -199,7 +196,6 @@ static LLVMValueRef make_copy(const localiser *z, LLVMValueRef v, LLVMValueRef a
 {
 	lower *l = z->l;
 	const char *constraints, *form = move_of(z, v, &constraints);
-	assert(form);
 	if (!form) return v;
 	LLVMPositionBuilderBefore(l->builder, at);
 	LLVMSetCurrentDebugLocation2(l->builder, NULL);

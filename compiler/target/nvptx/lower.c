@@ -56,7 +56,6 @@ static tile open_phi(lower *l, const phi_set *p, unsigned i, const ir_value *v)
 
 static void feed(lower *l, const phi_set *p, unsigned i, const ir_value *v, tile in, LLVMBasicBlockRef from)
 {
-	assert(i < p->n);
 	LLVMBasicBlockRef place = LLVMGetInsertBlock(l->builder);
 	LLVMValueRef end = LLVMGetBasicBlockTerminator(from);
 	if (in.n != p->at[i].n) {
@@ -101,7 +100,6 @@ static void feed_terminator(lower *l, const phi_set *p, const ir_op *end, unsign
 
 static void lower_if(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_IF && o->nregions == 2);
 	LLVMBasicBlockRef then = new_block(l), other = new_block(l), after = new_block(l);
 	LLVMBuildCondBr(l->builder, lower_arg(l, o, 0).at[0], then, other);
 	enter(l, after);
@@ -123,7 +121,6 @@ typedef struct trip {
 /* (hi - lo) cannot be trusted as a signed number, but as an unsigned one it is exact whenever lo < hi. */
 static trip trip_count(lower *l, scalar s, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step)
 {
-	assert(scalar_is_integer(s));
 	LLVMBuilderRef b = l->builder;
 	LLVMTypeRef type = LLVMTypeOf(lo);
 	LLVMValueRef zero = LLVMConstNull(type), one = lower_const(l, type, 1);
@@ -152,7 +149,6 @@ static trip trip_count(lower *l, scalar s, LLVMValueRef lo, LLVMValueRef hi, LLV
 
 static void lower_for(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_FOR && o->nregions == 1);
 	ir_block *body = o->regions[0];
 	LLVMValueRef lo = lower_arg(l, o, 0).at[0], hi = lower_arg(l, o, 1).at[0], step = lower_arg(l, o, 2).at[0];
 	trip t = trip_count(l, ir_arg(o, 0)->type.elem, lo, hi, step);
@@ -202,7 +198,6 @@ static void lower_for(lower *l, ir_op *o)
 
 static void lower_while(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_WHILE && o->nregions == 2);
 	ir_block *before = o->regions[0], *body = o->regions[1];
 	LLVMBasicBlockRef from = here(l), head = new_block(l), inside = new_block(l), after = new_block(l);
 	LLVMBuildBr(l->builder, head);
@@ -231,7 +226,6 @@ static void lower_while(lower *l, ir_op *o)
 
 static void lower_program(lower *l, ir_op *o)
 {
-	assert(ir_get_axis(o) < 3);
 	static const char axis_name[] = "xyz";
 	bool id = o->kind == IR_PROGRAM_ID;
 	char axis = axis_name[ir_get_axis(o)];

@@ -31,14 +31,12 @@ static split split_registers(const ir_func *f)
 static void set_registers(lower *l, const char *how, unsigned n)
 {
 	if (l->func->producer_warps < 4) return;
-	assert(n >= 24 && n <= 256 && n % 8 == 0);
 	lower_asm(l, arena_printf(l->arena, "setmaxnreg.%s.sync.aligned.u32 %u;", how, n), "", l->none, 0, NULL,
 		LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 }
 
 void lower_partitions(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_PARTITIONS && o->nregions == 2);
 	enum { COMPUTE, OTHERS, COPY, AFTER, BLOCKS };
 	LLVMBasicBlockRef block[BLOCKS];
 	for (unsigned i = 0; i < BLOCKS; i++) block[i] = LLVMAppendBasicBlockInContext(l->context, l->function, "");

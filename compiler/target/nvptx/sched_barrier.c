@@ -34,7 +34,6 @@ static bool is_used_behind(const ir_op *loop, const ir_op *wait, const ir_value 
 
 static void place_barrier(ir_func *f, ir_op *loop, ir_op *wait)
 {
-	assert(loop->kind == IR_FOR && wait->kind == IR_WGMMA_WAIT && loop->block == wait->block);
 	ir_value *held[MOST_HELD];
 	unsigned n = 0;
 	bool divides = false;

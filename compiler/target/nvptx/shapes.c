@@ -38,7 +38,6 @@ static bool match(lower *l, const ir_op *o, const layout *whole, const layout *h
 
 void lower_join(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_JOIN);
 	tile a = lower_arg(l, o, 0), b = lower_arg(l, o, 1), out = lower_new_tile(l, ir_result(o));
 	register_map m;
 	uint32_t other;
@@ -52,7 +51,6 @@ void lower_join(lower *l, ir_op *o)
 
 void lower_split(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_SPLIT);
 	tile whole = lower_arg(l, o, 0);
 	register_map m;
 	uint32_t other;
@@ -113,7 +111,6 @@ static LLVMValueRef widened(lower *l, scalar s, LLVMValueRef v)
 /* The index, of 32 or 64 bits, as an i32 from 0 to extent - 1, whatever it was. */
 static LLVMValueRef clamped(lower *l, LLVMValueRef v, uint32_t extent)
 {
-	assert(extent);
 	LLVMTypeRef type = LLVMTypeOf(v);
 	LLVMValueRef args[2] = {v, lower_const(l, type, extent - 1)};
 	v = lower_intrinsic(l, type == l->i64 ? "llvm.umin.i64" : "llvm.umin.i32", type, 2, args);
@@ -123,7 +120,6 @@ static LLVMValueRef clamped(lower *l, LLVMValueRef v, uint32_t extent)
 /* A column of the result's layout as the byte of x that it would move, but for the axis. */
 static uint32_t without_axis(const layout *from, const layout *to, unsigned axis, unsigned bytes, uint32_t column)
 {
-	assert(axis < from->rank);
 	uint32_t element = 0;
 	for (unsigned d = 0; d < to->rank; d++)
 		if (d != axis) element |= layout_coordinate(to, column, d) << layout_shift(from, d);
@@ -132,7 +128,6 @@ static uint32_t without_axis(const layout *from, const layout *to, unsigned axis
 
 static void read_gathered(lower *l, const ir_op *o, tile index, tile out)
 {
-	assert(o->kind == IR_GATHER);
 	const ir_value *x = ir_arg(o, 0), *result = o->results[0];
 	const layout *from = x->layout, *to = result->layout;
 	unsigned axis = ir_get_axis(o), bytes = ir_element_bytes(x->type);
@@ -157,7 +152,6 @@ static void read_gathered(lower *l, const ir_op *o, tile index, tile out)
 
 void lower_gather(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_GATHER);
 	const ir_value *x = ir_arg(o, 0);
 	if (!has_scratch(l, o)) return;
 	store_row_major(l, o, x->layout, ir_element(x->type), lower_arg(l, o, 0).at);
@@ -180,7 +174,6 @@ static void count(lower *l, const ir_op *o, LLVMValueRef bin, LLVMValueRef predi
 
 static void count_all(lower *l, const ir_op *o)
 {
-	assert(o->kind == IR_HISTOGRAM);
 	const ir_value *x = ir_arg(o, 0);
 	scalar s = x->type.elem;
 	tile v = lower_arg(l, o, 0), mask = {0};
@@ -198,7 +191,6 @@ static void count_all(lower *l, const ir_op *o)
 
 void lower_histogram(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_HISTOGRAM);
 	const ir_value *result = ir_result(o);
 	const layout *y = result->layout;
 	ir_type t = ir_element(result->type);

@@ -35,7 +35,6 @@ static void plain(lower *l, const char *code)
 static void copy(lower *l, unsigned rank, LLVMValueRef base, LLVMValueRef map, const LLVMValueRef *index,
 	LLVMValueRef barrier, LLVMValueRef programs)
 {
-	assert(rank && rank <= IR_MAP_RANK);
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
 	LLVMValueRef args[4 + IR_MAP_RANK];
 	unsigned n = 0;
@@ -79,7 +78,6 @@ typedef struct travel {
 static travel travel_of(lower *l, const ir_op *o, unsigned map, unsigned first, unsigned rank, ir_type block,
 	unsigned shares, LLVMValueRef base, LLVMValueRef barrier)
 {
-	assert(rank >= block.rank && rank <= IR_MAP_RANK && shares);
 	travel t = {.first = first, .rank = rank, .front = rank - block.rank, .base = base, .barrier = barrier};
 	bulk_shape_of(block, &t.s);
 	if (shares > 1) bulk_shape_divide(block, shares, &t.s);
@@ -141,7 +139,6 @@ static bool prepared(lower *l, const ir_op *o, uint32_t bytes)
 
 void lower_bulk_load(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_BULK_LOAD);
 	ir_type block = ir_result(o)->type;
 	bulk_shape s;
 	if (!bulk_shape_of(block, &s) || !prepared(l, o, s.bytes)) return;
@@ -186,7 +183,6 @@ static void put(lower *l, const layout *from, const layout *shared, ir_type elem
 /* Where this warp's part begins along a dimension, added to `first`. */
 static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValueRef first)
 {
-	assert(dim < y->rank);
 	for (unsigned i = 0, n; i < y->nin[LAYOUT_WARP]; i += n) { /* runs of bits */
 		uint32_t at = layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
 		for (n = 1; at && i + n < y->nin[LAYOUT_WARP] &&
@@ -205,7 +201,6 @@ static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValu
  * lane began, has read it. */
 static void store_by_warps(lower *l, ir_op *o)
 {
-	assert(ir_get_by_warps(o));
 	const ir_value *v = ir_arg(o, 1);
 	const layout *y = v->layout;
 	unsigned rank = o->nargs - 2u, front = rank - v->type.rank;
@@ -255,7 +250,6 @@ static void store_by_warps(lower *l, ir_op *o)
 
 void lower_bulk_store(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_BULK_STORE);
 	const ir_value *v = ir_arg(o, 1);
 	bulk_shape s;
 	if (!bulk_shape_of(v->type, &s) || !prepared(l, o, ir_get_by_warps(o) ? 0 : s.bytes)) return;
@@ -313,7 +307,6 @@ static void leave_thread_0(lower *l, const ir_op *o)
  * copy finds the map near. */
 void lower_tensor_map(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_TENSOR_MAP);
 	tile out = lower_new_tile(l, ir_result(o));
 	out.at[0] = LLVMGetParam(l->function, l->func->nparams + l->next_map++);
 	lower_set(l, ir_result(o), out);
@@ -332,7 +325,6 @@ static LLVMValueRef slot_barrier(lower *l, const ir_op *o, unsigned barriers, un
 
 void lower_mbarriers(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_MBARRIERS);
 	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
 	enter_thread_0(l, o);
 	for (unsigned i = 0; i < ir_get_count(o); i++) {
@@ -350,7 +342,6 @@ void lower_mbarriers(lower *l, ir_op *o)
 
 void lower_mbarriers_end(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_MBARRIERS_END);
 	const ir_op *made = ir_arg(o, 0)->def;
 	if (ir_get_stays(o)) return;
 	lower_barrier(l); /* nobody waits any more */
@@ -364,7 +355,6 @@ void lower_mbarriers_end(lower *l, ir_op *o)
 
 void lower_mbarrier_expect(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_MBARRIER_EXPECT);
 	enter_thread_0(l, o);
 	LLVMValueRef args[] = {slot_barrier(l, o, 0, 1), lower_i32(l, ir_get_bytes(o))};
 	lower_asm(
@@ -380,7 +370,6 @@ static LLVMValueRef cluster_rank(lower *l)
 /* Where that holds this program's share of the copies, to all programs of the cluster; else all of them. */
 static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned shares, LLVMValueRef multicast)
 {
-	assert(shares > 1 && t->s.panels * t->s.pieces % shares == 0);
 	unsigned each = t->s.panels * t->s.pieces / shares;
 	LLVMBasicBlockRef share = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	LLVMBasicBlockRef whole = LLVMAppendBasicBlockInContext(l->context, l->function, "");
@@ -397,7 +386,6 @@ static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned 
 
 void lower_bulk_copy(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_BULK_COPY);
 	const ir_op *multibuffer = ir_arg(o, 0)->def;
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
 	if (l->shared_align < BULK_ALIGN) l->shared_align = BULK_ALIGN;
@@ -428,7 +416,6 @@ void lower_mbarrier_wait(lower *l, ir_op *o)
  * ptxas makes a fence of the whole GPU: what was read of the slot, wgmma has read, and waited for. */
 void lower_mbarrier_arrive(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_MBARRIER_ARRIVE);
 	LLVMBuilderRef m = l->builder;
 	unsigned programs = ir_get_programs(o) > 1 ? ir_get_programs(o) : 1;
 	LLVMValueRef lane = LLVMBuildAnd(m, l->tid, lower_i32(l, 31), "");

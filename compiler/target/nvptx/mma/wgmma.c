@@ -39,7 +39,6 @@ bool wgmma_shape_of(ir_type sum, unsigned num_warps, wgmma_shape *s)
 
 wgmma_tile wgmma_tile_known(ir_type type, unsigned fast, unsigned k, unsigned swizzle)
 {
-	assert(type.rank == 2 && fast < 2 && k < 2);
 	uint32_t bytes = (uint32_t)ir_elements(type) * ir_element_bytes(type);
 	wgmma_tile t = {.type = type, .fast = (uint8_t)fast, .k = (uint8_t)k, .swizzle = (uint8_t)swizzle};
 	t.panel = type.dim[1 - fast] * swizzle;
@@ -131,7 +130,6 @@ static bool part(const ir_op *o, unsigned *at, wgmma_operand *p)
 
 bool wgmma_parts(const ir_op *o, wgmma_plan *p)
 {
-	assert(o->kind == IR_WGMMA);
 	unsigned at = 0;
 	memset(p, 0, sizeof *p);
 	if (!part(o, &at, &p->operand[0]) || !part(o, &at, &p->operand[1])) return false;

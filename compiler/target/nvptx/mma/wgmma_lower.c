@@ -164,7 +164,6 @@ static void fragment(product *p, uint32_t row, uint32_t k, LLVMValueRef out[4])
 /* Coordinates of dimension `dim` that warps step. */
 static uint32_t by_warps(const layout *y, unsigned dim)
 {
-	assert(dim < y->rank);
 	uint32_t bits = 0;
 	for (unsigned i = 0; i < y->nin[LAYOUT_WARP]; i++) bits |= layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
 	return bits;
@@ -322,7 +321,6 @@ static void multiply_all(product *p, const ir_type *sum)
  * pipeline pass leaves no other sum in flight. */
 static bool only_products(const ir_op *loop, unsigned k)
 {
-	assert(loop->kind == IR_FOR);
 	const ir_block *body = loop->regions[0];
 	const ir_value *v = body->args[1 + k];
 	const ir_use *out = loop->results[k]->uses;
@@ -388,7 +386,6 @@ static void open_sum(product *p)
 
 void lower_wgmma(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_WGMMA);
 	product *p = ARENA_NEW(l->arena, product);
 	const ir_value *result = ir_result(o);
 	*p = (product){.l = l, .y = result->layout};
@@ -449,7 +446,6 @@ static void release(lower *l, const char *code, uint32_t sum, LLVMTypeRef type, 
 
 void lower_wgmma_wait(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_WGMMA_WAIT);
 	const char *code = arena_printf(l->arena, "wgmma.wait_group.sync.aligned %u;", ir_get_pending(o));
 	if (!o->nargs) lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 	for (unsigned i = 0; i < o->nargs; i++) {
@@ -468,7 +464,6 @@ void lower_wgmma_wait(lower *l, ir_op *o)
  * vote: behind a branch that it believes to be a lane's own it keeps descriptors in registers of each lane. */
 void lower_sched_barrier(lower *l, ir_op *o)
 {
-	assert(o->kind == IR_SCHED_BARRIER);
 	static const char *const code = "{\n\t.reg .b32 bits;\n\t.reg .pred never;\n\tpopc.b32 bits, $0;\n\t"
 					"setp.gt.u32 never, bits, 32;\n\t%s@never nanosleep.u32 0;\n\t}";
 	LLVMValueRef all = lower_i32(l, 0);

@@ -17,7 +17,6 @@
 /* Registers that a thread may have: those of an SM are for all. */
 static uint32_t most_registers(const ir_func *f)
 {
-	assert(f->num_warps);
 	uint32_t most = TARGET_SM_REGISTERS / (32 * f->num_warps);
 	if (most > TARGET_THREAD_REGISTERS) most = TARGET_THREAD_REGISTERS;
 	return f->maxnreg && f->maxnreg < most ? f->maxnreg : most;
@@ -40,7 +39,6 @@ static const ir_op *loaded(const pass_context *p, const ir_value *v, unsigned *f
  * bytes that are transposed are there before and after. */
 static uint32_t on_the_way(const pass_context *p, const ir_op *dot, unsigned i)
 {
-	assert(i < 2);
 	const ir_value *v = ir_arg(dot, i);
 	unsigned fast, bytes = ir_element_bytes(v->type);
 	const ir_op *load = loaded(p, v, &fast);
@@ -54,7 +52,6 @@ enum { OTHERS = 24 }; /* registers beside sums and operands */
 
 const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 {
-	assert(dot->kind == IR_DOT);
 	const ir_func *f = dot->block->func;
 	unsigned num_warps = f->num_warps;
 	ir_type a = ir_arg(dot, 0)->type, b = ir_arg(dot, 1)->type, sum = dot->results[0]->type;
@@ -96,7 +93,6 @@ enum { SPREAD_BLOCK = 2, SPREAD_LOAD = 8 };
 
 bool wgmma_transposes(const pass_context *p, const ir_op *wgmma, unsigned i, layout *l)
 {
-	assert(wgmma->kind == IR_WGMMA && i < 2);
 	const ir_value *v = ir_arg(wgmma, i);
 	unsigned fast, k = i ? 0 : 1;
 	if (wgmma_form_of(v->type.elem)->turns) return false;
@@ -137,7 +133,6 @@ static void round_copy(const pass_context *p, ir_func *f, ir_value *v)
 
 void wgmma_select(const pass_context *p, ir_op *o)
 {
-	assert(o->kind == IR_DOT && o->nresults == 1);
 	ir_builder b = {.func = o->block->func, .block = o->block, .before = o, .at = o->at};
 	ir_value *args[3] = {ir_arg(o, 0), ir_arg(o, 1), o->nargs > 2 ? ir_arg(o, 2) : NULL}, *result = o->results[0];
 	ir_value *begun = ir_build1(&b, IR_WGMMA, result->type, o->nargs, args);
