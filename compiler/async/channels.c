@@ -362,8 +362,7 @@ static void make_channel(channels *c, channel *ch, ir_builder *b)
 		ir_set_arrivals(v->def, i ? c->func->num_warps : 1);
 		*(i ? &ch->empty : &ch->full) = v;
 	}
-	for (uint32_t i = 0; i < c->context->not_raised.n; i++)
-		if (c->context->not_raised.at[i].op == load) c->context->not_raised.at[i].op = ch->multibuffer->def;
+	pipeline_hand_on_note(c->context, load, ch->multibuffer->def);
 }
 
 static ir_op *producers(ir_op *o)
@@ -389,40 +388,23 @@ static void build_copy(const channel *ch, ir_builder *b, const ir_op *load, curs
 
 static cursor advance(const channel *ch, ir_builder *b, cursor at)
 {
-	ir_value *one = ir_constant_int(b, SCALAR_I32, 1), *flipped = ir_binary(b, IR_XOR, at.parity, one);
 	if (!ch->loops) return at;
-	if (ch->stages == 1) return (cursor){at.slot, flipped};
-	ir_value *last = ir_binary(b, IR_EQ, at.slot, ir_constant_int(b, SCALAR_I32, ch->stages - 1));
-	ir_value *slot[] = {last, ir_constant_int(b, SCALAR_I32, 0), ir_binary(b, IR_ADD, at.slot, one)};
-	ir_value *parity[] = {last, flipped, at.parity};
-	return (cursor){ir_build1(b, IR_SELECT, one->type, 3, slot), ir_build1(b, IR_SELECT, one->type, 3, parity)};
+	if (ch->stages == 1)
+		return (cursor){at.slot, ir_binary(b, IR_XOR, at.parity, ir_constant_int(b, SCALAR_I32, 1))};
+	ir_value *slot = pipeline_next_slot(b, at.slot, ch->stages);
+	return (cursor){slot, pipeline_next_parity(b, at.slot, at.parity, ch->stages)};
 }
 
-/* The product again, with the multibuffer and its slot in place of the tile. */
+/* Other loads know the old product. */
 static void read_from(channels *c, const channel *ch, const consumer *r, ir_value *slot)
 {
-	ir_op *old = r->op;
-	ir_builder b = {.func = c->func, .block = old->block, .before = old, .at = old->at};
-	ir_value *args[8];
-	wgmma_plan plan;
-	unsigned n = 0;
-	wgmma_parts(old, &plan);
-	for (unsigned i = 0; i < old->nargs; i++) {
-		bool this = i == plan.operand[r->arg].arg;
-		args[n++] = this ? ch->multibuffer : ir_arg(old, i);
-		if (this) args[n++] = slot;
-	}
-	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
-	result->layout = old->results[0]->layout;
-	unsigned transposed = r->transposed ? r->arg ? WGMMA_TRANSPOSED_B : WGMMA_TRANSPOSED_A : 0;
-	ir_set_transposed(result->def, ir_get_transposed(old) | transposed);
-	ir_replace(old->results[0], result);
-	ir_erase(old);
+	const ir_op *old = r->op;
+	ir_op *again = pipeline_read_slot(c->func, r, ch->multibuffer, slot);
 	for (unsigned i = 0; i < c->nsites; i++) {
 		site *s = &c->sites[i];
-		if (s->first_use == old) s->first_use = result->def;
+		if (s->first_use == old) s->first_use = again;
 		for (unsigned k = 0; k < s->nby; k++)
-			if (s->by[k].op == old) s->by[k].op = result->def;
+			if (s->by[k].op == old) s->by[k].op = again;
 	}
 }
 

@@ -116,8 +116,8 @@ static void wait_for_neighbours(pipeline *p, ir_value *slot, ir_value *parity)
 		ir_value *other = ir_binary(&b, IR_XOR, p->parity, ir_constant_int(&b, SCALAR_I32, 1));
 		ir_value *free[] = {p->empty, slot, other};
 		ir_set_partition(ir_build(&b, IR_MBARRIER_WAIT, 3, free, 0, NULL, 0), IR_PARTITION_PRODUCER);
-		ir_value *next = pipeline_next_slot(p, &b, slot);
-		p->parity = pipeline_next_parity(p, &b, slot);
+		ir_value *next = pipeline_next_slot(&b, slot, p->stages);
+		p->parity = pipeline_next_parity(&b, slot, p->parity, p->stages);
 		slot = next;
 	}
 }
@@ -168,8 +168,8 @@ void pipeline_partition(pipeline *p)
 		}
 	} else
 		pipeline_release(p, &bottom, slot, NULL);
-	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
-	ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
+	ir_add_arg(p->func, end, pipeline_next_slot(&bottom, slot, p->stages));
+	ir_add_arg(p->func, end, pipeline_next_parity(&bottom, slot, p->parity, p->stages));
 	assert(end->nargs == p->loop->nresults);
 	pipeline_read_multibuffers(p, slot);
 	if (p->cluster) wait_for_neighbours(p, slot_behind, parity_behind);

@@ -151,11 +151,11 @@ static void rewrite(pipeline *p)
 	copy_iteration(p, &filling, counter, distance, fill, map);
 	if (p->nwaits && !all_bulk)
 		ir_set_pending(ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->overlaps ? p->nwaits : 0);
-	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, slot));
-	ir_add_arg(p->func, end, pipeline_next_slot(p, &bottom, fill));
+	ir_add_arg(p->func, end, pipeline_next_slot(&bottom, slot, p->stages));
+	ir_add_arg(p->func, end, pipeline_next_slot(&bottom, fill, p->stages));
 	for (unsigned k = 0; k < ncarried; k++)
 		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, ir_mapped(map, ir_arg(end, k)));
-	if (p->nbulk) ir_add_arg(p->func, end, pipeline_next_parity(p, &bottom, slot));
+	if (p->nbulk) ir_add_arg(p->func, end, pipeline_next_parity(&bottom, slot, p->parity, p->stages));
 	assert(end->nargs == p->loop->nresults);
 	pipeline_read_multibuffers(p, slot);
 	/* Else all have met: each has waited for its products, and in the last iteration for all copies. */

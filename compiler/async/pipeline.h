@@ -89,8 +89,12 @@ ir_value *pipeline_carry(pipeline *, ir_value *start, const layout *);
 void pipeline_make_multibuffers(pipeline *, ir_builder *); /* their barriers too */
 /* What an iteration's slot waits for, and the copies into it; `map` holds what the copies' operands are. */
 void pipeline_copy_blocks(pipeline *, ir_builder *, ir_value *slot, ir_value **map);
-ir_value *pipeline_next_slot(pipeline *, ir_builder *, ir_value *slot);
-ir_value *pipeline_next_parity(pipeline *, ir_builder *, ir_value *slot); /* of p->parity */
+ir_value *pipeline_next_slot(ir_builder *, ir_value *slot, unsigned stages);
+ir_value *pipeline_next_parity(ir_builder *, ir_value *slot, ir_value *parity, unsigned stages);
+/* The product again, with the multibuffer and its slot in place of the tile; the old one is gone. */
+ir_op *pipeline_read_slot(ir_func *, const consumer *, ir_value *multibuffer, ir_value *slot);
+/* For reports: what was said of a load is said of its multibuffer. */
+void pipeline_hand_on_note(pass_context *, const ir_op *load, const ir_op *multibuffer);
 /* Products whose sums only other products see: their waits go behind the loop. */
 void pipeline_leave_in_flight(pipeline *, ir_builder *after);
 /* Behind the last product that reads a multibuffer; null: there is none. */

@@ -53,27 +53,26 @@ ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
 }
 
 /* slot + 1, and 0 after the last. */
-ir_value *pipeline_next_slot(pipeline *p, ir_builder *b, ir_value *slot)
+ir_value *pipeline_next_slot(ir_builder *b, ir_value *slot, unsigned stages)
 {
-	ir_value *last = ir_constant_int(b, SCALAR_I32, p->stages - 1), *zero = ir_constant_int(b, SCALAR_I32, 0);
+	ir_value *last = ir_constant_int(b, SCALAR_I32, stages - 1), *zero = ir_constant_int(b, SCALAR_I32, 0);
 	ir_value *args[] = {
 		ir_binary(b, IR_EQ, slot, last), zero, ir_binary(b, IR_ADD, slot, ir_constant_int(b, SCALAR_I32, 1))};
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
 
 /* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the multibuffer. */
-ir_value *pipeline_next_parity(pipeline *p, ir_builder *b, ir_value *slot)
+ir_value *pipeline_next_parity(ir_builder *b, ir_value *slot, ir_value *parity, unsigned stages)
 {
-	ir_value *last = ir_constant_int(b, SCALAR_I32, p->stages - 1), *one = ir_constant_int(b, SCALAR_I32, 1);
-	ir_value *args[] = {ir_binary(b, IR_EQ, slot, last), ir_binary(b, IR_XOR, p->parity, one), p->parity};
+	ir_value *last = ir_constant_int(b, SCALAR_I32, stages - 1), *one = ir_constant_int(b, SCALAR_I32, 1);
+	ir_value *args[] = {ir_binary(b, IR_EQ, slot, last), ir_binary(b, IR_XOR, parity, one), parity};
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
 
-/* For reports: what was said of a load is said of its multibuffer. */
-static void hand_on_note(pass_context *c, const staged *s)
+void pipeline_hand_on_note(pass_context *c, const ir_op *load, const ir_op *multibuffer)
 {
 	for (uint32_t i = 0; i < c->not_raised.n; i++)
-		if (c->not_raised.at[i].op == s->load) c->not_raised.at[i].op = s->multibuffer->def;
+		if (c->not_raised.at[i].op == load) c->not_raised.at[i].op = multibuffer;
 }
 
 void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
@@ -86,7 +85,7 @@ void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 		ir_set_swizzle(s->multibuffer->def, s->swizzle);
 		ir_set_fast(s->multibuffer->def, s->fast);
 		s->multibuffer->layout = s->load->results[0]->layout;
-		hand_on_note(p->context, s);
+		pipeline_hand_on_note(p->context, s->load, s->multibuffer->def);
 		if (s->unshared)
 			vec_push(p->context->arena, &p->context->alone,
 				((pass_note){.op = s->multibuffer->def, .why = s->unshared}));
@@ -150,21 +149,17 @@ static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
 	erase_chain(b.before, s->load);
 }
 
-/* A wgmma with the multibuffer and its slot in place of the tile.  The operation is a new one; other loads know the old
- * one.
- */
-static void take_from_multibuffer(pipeline *p, const staged *s, const consumer *t, ir_value *slot)
+ir_op *pipeline_read_slot(ir_func *f, const consumer *t, ir_value *multibuffer, ir_value *slot)
 {
 	ir_op *old = t->op;
-	ir_builder b = {.func = p->func, .block = p->body, .before = old, .at = old->at};
+	ir_builder b = {.func = f, .block = old->block, .before = old, .at = old->at};
 	ir_value *args[8];
 	wgmma_plan plan;
 	unsigned n = 0;
 	wgmma_parts(old, &plan);
-	ir_op *source = ir_arg(old, plan.operand[t->arg].arg)->def;
 	for (unsigned i = 0; i < old->nargs; i++) {
 		bool this = i == plan.operand[t->arg].arg;
-		args[n++] = this ? s->multibuffer : ir_arg(old, i);
+		args[n++] = this ? multibuffer : ir_arg(old, i);
 		if (this) args[n++] = slot;
 	}
 	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
@@ -173,10 +168,21 @@ static void take_from_multibuffer(pipeline *p, const staged *s, const consumer *
 	ir_set_transposed(result->def, ir_get_transposed(old) | transposed);
 	ir_replace(old->results[0], result);
 	ir_erase(old);
+	return result->def;
+}
+
+/* Other loads know the old product. */
+static void take_from_multibuffer(pipeline *p, const staged *s, const consumer *t, ir_value *slot)
+{
+	ir_op *old = t->op;
+	wgmma_plan plan;
+	wgmma_parts(old, &plan);
+	ir_op *source = ir_arg(old, plan.operand[t->arg].arg)->def;
+	ir_op *again = pipeline_read_slot(p->func, t, s->multibuffer, slot);
 	erase_chain(source, s->load);
 	for (unsigned i = 0; i < p->nloads; i++)
 		for (unsigned k = 0; k < p->loads[i].nby; k++)
-			if (p->loads[i].by[k].op == old) p->loads[i].by[k].op = result->def;
+			if (p->loads[i].by[k].op == old) p->loads[i].by[k].op = again;
 }
 
 void pipeline_read_multibuffers(pipeline *p, ir_value *slot)

@@ -111,17 +111,11 @@ static unsigned begun_since(const ir_op *wait)
 	return n;
 }
 
-static bool is_local(const ir_op *wait)
-{
-	const ir_op *product = wait->kind == IR_WGMMA_WAIT && wait->nargs == 1 ? ir_arg(wait, 0)->def : NULL;
-	return product && product->block == wait->block;
-}
-
 /* Somebody else than a product, or the next iteration, takes a sum. */
 static bool others_see_sums(const ir_block *b)
 {
 	for (const ir_op *o = b->first; o; o = o->next) {
-		if (!is_local(o)) continue;
+		if (!wgmma_waited_for(o)) continue;
 		for (const ir_use *u = o->results[0]->uses; u; u = u->next)
 			if (u->user->kind != IR_WGMMA && u->user != b->last) return true;
 	}
@@ -146,7 +140,7 @@ static void visit_block(sinker *s, ir_block *b)
 	VEC(ir_op *) waits = {0};
 	for (ir_op *o = b->first; o; o = o->next) { /* in the order in which products are begun */
 		ir_op *wait = o->kind == IR_WGMMA ? ir_only_user(o->results[0]) : NULL;
-		if (wait && is_local(wait)) vec_push(s->context->arena, &waits, wait);
+		if (wait && wgmma_waited_for(wait)) vec_push(s->context->arena, &waits, wait);
 	}
 	for (uint32_t i = 0; i < waits.n; i++) sink(s, waits.at[i]);
 	for (uint32_t i = 0; i < waits.n; i++) ir_set_pending(waits.at[i], begun_since(waits.at[i]));

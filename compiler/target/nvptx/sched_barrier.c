@@ -12,6 +12,7 @@
  * Where the threads of a program meet in every iteration there is none: they would all wait for the slowest. */
 #include "passes/passes.h"
 #include "async/scratch.h"
+#include "mma/wgmma.h"
 
 #include <assert.h>
 
@@ -61,10 +62,9 @@ static ir_op *loop_of(const ir_op *wait)
 
 /* ---- in a loop's body ---- */
 
-static bool is_local(const ir_op *o)
+static bool waits_in_body(const ir_op *o)
 {
-	const ir_op *product = o->kind == IR_WGMMA_WAIT && o->nargs ? ir_arg(o, 0)->def : NULL;
-	return product && product->block == o->block && o->block->parent && o->block->parent->kind == IR_FOR;
+	return wgmma_waited_for(o) && o->block->parent && o->block->parent->kind == IR_FOR;
 }
 
 /* All threads meet in each iteration. */
@@ -101,7 +101,7 @@ static void hold_in_body(ir_func *f, ir_op *wait)
 	ir_value *last = NULL;
 	const ir_op *first = wait->prev;
 	while (first && first->kind != IR_WGMMA_WAIT) first = first->prev;
-	if (!first || !is_local(first) || meets(f, wait->block)) return;
+	if (!first || !waits_in_body(first) || meets(f, wait->block)) return;
 	for (const ir_op *o = first->next; o != wait; o = o->next)
 		if (is_summary(o) && is_made_of_reduction(o->results[0], first, STEPS)) last = o->results[0];
 	ir_builder b = {.func = f, .block = wait->block, .before = wait, .at = wait->at};
@@ -112,7 +112,7 @@ static void visit(ir_op *o, void *context)
 {
 	ir_op *loop = loop_of(o);
 	if (loop) place_barrier(context, loop, o);
-	if (is_local(o)) hold_in_body(context, o);
+	if (waits_in_body(o)) hold_in_body(context, o);
 }
 
 bool pass_sched_barrier(pass_context *c, ir_func *f)

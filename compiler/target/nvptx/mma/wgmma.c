@@ -137,6 +137,12 @@ bool wgmma_parts(const ir_op *o, wgmma_plan *p)
 	return at == o->nargs;
 }
 
+const ir_op *wgmma_waited_for(const ir_op *wait)
+{
+	const ir_op *product = wait->kind == IR_WGMMA_WAIT && wait->nargs == 1 ? ir_arg(wait, 0)->def : NULL;
+	return product && product->block == wait->block ? product : NULL;
+}
+
 /* The dimension along which a thread holds the longer run of neighbours; k among equals. */
 static unsigned fast_of(const layout *l, unsigned k, bool turns)
 {

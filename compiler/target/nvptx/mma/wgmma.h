@@ -96,6 +96,9 @@ bool wgmma_parts(const ir_op *, wgmma_plan *);
 /* Of a mapped operation; false where a tile does not fit the instruction. */
 bool wgmma_plan_make(const ir_op *, unsigned num_warps, wgmma_plan *);
 
+/* The product that the wait is for, if it is begun in the wait's block; else null. */
+const ir_op *wgmma_waited_for(const ir_op *wait);
+
 /* Bits of the attribute `transposed`: the tile in the multibuffer is [k, m], is [n, k]. */
 enum { WGMMA_TRANSPOSED_A = 1, WGMMA_TRANSPOSED_B = 2 };
 
