@@ -4,12 +4,15 @@
  * The one idea: everything is compiled in memory first; a file appears under its name only when it is whole (written
  * under a temporary name beside it, then renamed), so neither an error, a full disk nor ^C leaves half an output. */
 #include "blkc.h"
+#include "tool/colour.h"
+#include "support/nearest.h"
 #include "tool/tool.h"
 #include "base/output.h"
 #include "runtime/run/whole.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +22,14 @@
 
 typedef struct emit_kind {
 	const char *name, *extension;
-	unsigned bit; /* 0: comes in a later version */
+	unsigned bit;
 } emit_kind;
 
 /* Kinds that blkc makes itself, above the compiler's bits. */
+#define TOOL_TVM_FFI (1u << 29)
 #define TOOL_HEADER (1u << 30)
 #define TOOL_PACKAGE (1u << 31)
+#define TOOL_KINDS (TOOL_TVM_FFI | TOOL_HEADER | TOOL_PACKAGE)
 
 static const emit_kind emit_kinds[] = {
 	{"tokens", ".tokens", BLKC_EMIT_TOKENS},
@@ -39,11 +44,17 @@ static const emit_kind emit_kinds[] = {
 	{"sass", ".sass", BLKC_EMIT_SASS},
 	{"explain", ".explain", BLKC_EMIT_EXPLAIN},
 	{"json", ".json", BLKC_EMIT_JSON},
+	{"html", ".html", BLKC_EMIT_HTML},
+	{"formatted", ".blk", BLKC_EMIT_FORMATTED},
 	{"header", ".h", TOOL_HEADER},
+	{"tvm-ffi", ".tvm_ffi.c", TOOL_TVM_FFI},
 	{"package", ".blkpkg", TOOL_PACKAGE},
-	{"html", NULL, 0},
 };
 static const char stdin_name[] = "<stdin>";
+enum {
+	CODE_KINDS = BLKC_EMIT_LAYOUT | BLKC_EMIT_LLVM | BLKC_EMIT_PTX | BLKC_EMIT_CUBIN | BLKC_EMIT_OBJECT |
+		     BLKC_EMIT_ASM | BLKC_EMIT_EXPLAIN | BLKC_EMIT_JSON | BLKC_EMIT_SASS
+};
 enum { EMIT_KINDS = sizeof emit_kinds / sizeof emit_kinds[0], LIST_MAX = 256 };
 
 typedef struct command {
@@ -53,7 +64,10 @@ typedef struct command {
 	const char *include_paths[LIST_MAX];
 	const char *inputs[LIST_MAX];
 	size_t ninputs;
+	blkc_define values[LIST_MAX]; /* a package's: the same name several times */
+	size_t nvalues;
 	const char *output, *targets; /* --target as given */
+	enum { FORMAT_NONE, FORMAT_WRITE, FORMAT_CHECK } format;
 	unsigned emit;
 	bool explain; /* print the record too */
 } command;
@@ -61,16 +75,20 @@ typedef struct command {
 static const char help[] =
 	"usage: blkc [options] file.blk...        ('-' is standard input)\n"
 	"  -o FILE                 where to write; '-' is standard output (default: file.ptx, or by --emit)\n"
-	"  --emit=KIND[,KIND]      tokens ast tile layout llvm ptx cubin sass explain json header package; for cpu\n"
-	"                          tokens ast tile llvm object asm\n"
+	"  --emit=KIND[,KIND]      tokens ast tile layout llvm ptx cubin sass explain json html\n"
+	"                          header tvm-ffi package;"
+	" for cpu tokens ast tile llvm object asm\n"
 	"  --target=NAME           sm_80 (default) sm_86 sm_89 sm_90 sm_90a sm_100a sm_120a native cpu\n"
 	"                          a package takes a list (default sm_80,sm_90a,cpu); +NAME adds to the default\n"
 	"  --list-targets\n"
 	"  --kernel=NAME           one kernel (default: all)\n"
 	"  -D NAME=VALUE           a const parameter or an option: -D BLOCK=2048 -D T=f16 -D num_warps=8\n"
+	"  --values=NAME=V[,V]     of a const parameter that launches compute: for which values a package has code\n"
 	"  --specialize=LIST       what the host promises: x%16,n%16,stride=1\n"
 	"  --explain               what became of each line, on standard error: bytes per access and why not wider,\n"
 	"                          layout conversions, reductions, barriers; registers, occupancy, sizes\n"
+	"  --explain=html          the same as a page to look at: source, IR, PTX and SASS side by side, with "
+	"pictures\n"
 	"  -I DIR                  where imports are looked up after the importing file's folder\n"
 	"  --print-after=PASS|all  --time-passes  --verify-each   (on standard error)\n"
 	"  --passes=LIST           the file is tile IR, as --print-after shows it: these passes run on it "
@@ -78,6 +96,8 @@ static const char help[] =
 	"  --list-passes\n"
 	"  --max-code=N|none       instructions of a thread that a kernel may become, estimated (default: 500000)\n"
 	"  --ptxas-seconds=N|none  --ptxas-memory=MiB|none   when ptxas is stopped (default: 120, 4096)\n"
+	"  --format[=check]        writes the files anew in one style; check: names those that are in another\n"
+	"  --lsp                   as the first word: the language server, blk-lsp, with the words behind it\n"
 	"  --diagnostics=text|json  -Werror  -g0 (no line info)  --ptxas=PATH\n"
 	"  --checks                PTX in which the simulator finds divisors of 0 and gathers outside (docs/sim.md)\n"
 	"  --version  --help\n"
@@ -127,10 +147,18 @@ static int parse_emit(command *c, char *list)
 		int k = 0;
 		while (k < EMIT_KINDS && strcmp(word, emit_kinds[k].name) != 0) k++;
 		if (k == EMIT_KINDS) return usage("unknown --emit kind '%s'", word);
-		if (!emit_kinds[k].bit) return usage("--emit=%s is not in this version yet", word);
 		c->emit |= emit_kinds[k].bit;
 	}
 	return c->emit ? 0 : usage("--emit needs a kind%s", "");
+}
+
+/* The report as text for people stands on standard error, its other forms are files. */
+static int parse_explain(command *c, const char *form)
+{
+	if (!*form || strcmp(form, "=text") == 0) return c->explain = true, 0;
+	if (strcmp(form, "=json") == 0) return c->emit |= BLKC_EMIT_JSON, 0;
+	if (strcmp(form, "=html") == 0) return c->emit |= BLKC_EMIT_HTML, 0;
+	return usage("--explain is text, json or html, not '%s'", form + 1);
 }
 
 static int parse_define(command *c, char *text)
@@ -140,6 +168,19 @@ static int parse_define(command *c, char *text)
 	if (c->request.ndefines == LIST_MAX) return usage("more than 256 -D: '%s'", text);
 	*equals = 0;
 	c->defines[c->request.ndefines++] = (blkc_define){text, equals + 1};
+	return 0;
+}
+
+/* "BLOCK=256,512" */
+static int parse_values(command *c, char *text)
+{
+	char *equals = strchr(text, '=');
+	if (!equals || equals == text || !equals[1]) return usage("--values needs NAME=VALUE[,VALUE], not '%s'", text);
+	*equals = 0;
+	for (char *save = NULL, *word = strtok_r(equals + 1, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		if (c->nvalues == LIST_MAX) return usage("more than 256 values: '%s'", word);
+		c->values[c->nvalues++] = (blkc_define){text, word};
+	}
 	return 0;
 }
 
@@ -248,6 +289,7 @@ static int parse_option(command *c, int argc, char **argv, int *i)
 	if ((v = option("--target", argc, argv, i))) return set_target(c, v);
 	if ((v = option("--kernel", argc, argv, i))) return r->kernel = v, 0;
 	if ((v = option("--specialize", argc, argv, i))) return parse_specialize(c, (char *)v);
+	if ((v = option("--values", argc, argv, i))) return parse_values(c, (char *)v);
 	if ((v = option("--print-after", argc, argv, i))) return r->print_after = v, 0;
 	if ((v = option("--passes", argc, argv, i))) return r->passes = v, 0;
 	if ((v = option("--ptxas", argc, argv, i))) return r->ptxas = v, 0;
@@ -260,12 +302,22 @@ static int parse_option(command *c, int argc, char **argv, int *i)
 			       ? 0
 			       : usage("--diagnostics is text or json, not '%s'", v);
 	}
+	if (strcmp(arg, "--format") == 0 || strcmp(arg, "--format=check") == 0) {
+		c->format = arg[8] ? FORMAT_CHECK : FORMAT_WRITE;
+		return 0;
+	}
 	if (strcmp(arg, "--time-passes") == 0) return r->time_passes = 1, 0;
 	if (strcmp(arg, "--verify-each") == 0) return r->verify_each = 1, 0;
 	if (strcmp(arg, "-Werror") == 0) return r->warnings_are_errors = 1, 0;
 	if (strcmp(arg, "--checks") == 0) return r->checks = 1, 0;
 	if (strcmp(arg, "-g0") == 0) return r->no_line_info = 1, 0;
-	if (strcmp(arg, "--explain") == 0) return c->explain = true, 0;
+	if (strncmp(arg, "--explain", 9) == 0 && (!arg[9] || arg[9] == '=')) return parse_explain(c, arg + 9);
+	char near[NEAREST_OPTION];
+	if (nearest_option(help, arg, near) && strncmp(near, arg, strlen(near)) != 0) {
+		fprintf(stderr, "blkc: unknown option '%s'; did you mean '%s'?\nblkc: --help lists the options\n", arg,
+			near);
+		return 2;
+	}
 	return usage("unknown option or missing value: '%s'", arg);
 }
 
@@ -325,16 +377,50 @@ static int write_made(command *c, const char *input, const emit_kind *kind, cons
 	return !good;
 }
 
+static char *read_descriptor(int descriptor, size_t *n);
+
+/* The source goes into what is made. */
+static void *make_tvm_ffi(command *c, const char *input, const blkc_result *r, size_t *n, int *status)
+{
+	const blkc_request *q = &c->request;
+	if (q->text) return tool_tvm_ffi(input, q, r, q->text, q->text_bytes, n);
+	int descriptor = open(input, O_RDONLY | O_CLOEXEC);
+	size_t bytes;
+	char *text = descriptor < 0 ? NULL : read_descriptor(descriptor, &bytes);
+	if (descriptor >= 0) close(descriptor);
+	void *made = text ? tool_tvm_ffi(input, q, r, text, bytes, n) : NULL;
+	if (!text) {
+		fprintf(stderr, "blkc: cannot read %s: %s\n", input, strerror(errno));
+		*status = 1;
+	}
+	free(text);
+	return made;
+}
+
+/* A source in the one style: over the file that it comes from, if it differs. */
+static int write_formatted(const command *c, const char *input, const blkc_artifact *made)
+{
+	bool is_stdin = strcmp(input, stdin_name) == 0;
+	if (c->output || (is_stdin && c->format == FORMAT_WRITE))
+		return !write_file(c->output ? c->output : "-", made->bytes, made->nbytes);
+	if (made->nbytes == c->request.text_bytes && memcmp(made->bytes, c->request.text, made->nbytes) == 0) return 0;
+	if (c->format == FORMAT_CHECK) return printf("%s is not as --format writes it\n", input), 1;
+	return !write_file(input, made->bytes, made->nbytes);
+}
+
 /* The kinds that are made out of whole compiles. */
 static int write_tool_kind(command *c, const char *input, const blkc_result *r, const emit_kind *kind)
 {
 	const char *targets[TOOL_MAX_TARGETS];
-	tool_package_request request = {.base = &c->request, .checked = r, .targets = targets};
+	tool_package_request request = {
+		.base = &c->request, .checked = r, .targets = targets, .values = c->values, .nvalues = c->nvalues};
 	size_t n = 0;
 	int status = 0;
 	void *bytes = NULL;
 	if (kind->bit == TOOL_HEADER) {
 		bytes = tool_header(input, r, &n);
+	} else if (kind->bit == TOOL_TVM_FFI) {
+		bytes = make_tvm_ffi(c, input, r, &n, &status);
 	} else {
 		if (!tool_targets(c->targets, targets, &request.ntargets)) return 2;
 		bytes = tool_package(&request, &n, &status);
@@ -367,10 +453,12 @@ static int compile_input(command *c, const char *input);
 static int compile_file(command *c, const char *input)
 {
 	bool is_stdin = strcmp(input, "-") == 0;
-	int descriptor = is_stdin ? STDIN_FILENO : descriptor_named(input);
+	int descriptor = is_stdin ? STDIN_FILENO : descriptor_named(input), opened = -1;
+	if (descriptor < 0 && c->format) descriptor = opened = open(input, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (descriptor < 0) return compile_input(c, input);
 	size_t n;
 	char *text = read_descriptor(descriptor, &n);
+	if (opened >= 0) close(opened);
 	if (!text)
 		return fprintf(stderr, "blkc: cannot read %s: %s\n", is_stdin ? "standard input" : input,
 			       strerror(errno)),
@@ -388,22 +476,41 @@ static int compile_input(command *c, const char *input)
 	c->request.name = input;
 	blkc_result *r = blkc_compile(&c->request);
 	if (!r) return fprintf(stderr, "blkc: out of memory\n"), 1;
-	if (c->request.diagnostics_json || r->diagnostics[0]) fputs(r->diagnostics, stderr);
+	if (c->request.diagnostics_json)
+		fputs(r->diagnostics, stderr);
+	else
+		colour_diagnostics(stderr, r->diagnostics);
 	if (!c->request.diagnostics_json) fputs(r->log, stderr);
 	for (size_t i = 0; c->explain && i < r->nartifacts; i++)
 		if (r->artifacts[i].kind == BLKC_EMIT_EXPLAIN) fputs(r->artifacts[i].bytes, stderr);
 	int status = r->status == 0 ? 0 : r->status == 2 ? 2 : 1;
 	bool only_kind = (c->emit & (c->emit - 1)) == 0;
-	for (int k = 0; status == 0 && k < EMIT_KINDS; k++) {
+	if (!c->request.diagnostics_json && c->request.emit & CODE_KINDS) tool_note_values(r);
+	if (c->format && status == 0) status = write_formatted(c, input, &r->artifacts[0]);
+	for (int k = 0; status == 0 && !c->format && k < EMIT_KINDS; k++) {
 		const emit_kind *kind = &emit_kinds[k];
 		if (!(c->emit & kind->bit)) continue;
-		if (kind->bit & (TOOL_HEADER | TOOL_PACKAGE))
+		if (kind->bit & TOOL_KINDS)
 			status = write_tool_kind(c, input, r, kind);
 		else
 			status = !write_kind(c, input, r, kind, only_kind);
 	}
 	blkc_result_free(r);
 	return status;
+}
+
+/* The language server is a program of its own, beside this one; it takes the other words. */
+static int start_language_server(char **argv)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - sizeof "blk-lsp");
+	if (n < 0) n = 0; /* not reached: a Linux with /proc says it */
+	while (n && path[n - 1] != '/') n--;
+	strcpy(path + n, "blk-lsp");
+	argv[0] = path;
+	execv(path, argv);
+	fprintf(stderr, "blkc: cannot start '%s': %s\n", path, strerror(errno));
+	return 1;
 }
 
 /* Before any library's constructor: LLVM's abort the process where they find no memory. */
@@ -420,6 +527,10 @@ static void (*const before_all[])(void) __attribute__((section(".preinit_array")
 int main(int argc, char **argv)
 {
 	static command c;
+	if (argc > 1 && strcmp(argv[1], "--lsp") == 0) {
+		argv[1] = argv[0];
+		return start_language_server(argv + 1);
+	}
 	c.request = (blkc_request){.size = sizeof c.request,
 		.defines = c.defines,
 		.promises = c.promises,
@@ -441,6 +552,10 @@ int main(int argc, char **argv)
 	if (c.ninputs == 0) return usage("no input file%s", "");
 	if (c.output && c.ninputs > 1) return usage("-o %s with several input files", c.output);
 	if (c.output && c.emit & (c.emit - 1)) return usage("-o %s with several --emit kinds", c.output);
+	if (c.format && c.emit) return usage("--format stands without --emit%s", "");
+	if (c.format == FORMAT_CHECK && c.output) return usage("--format=check writes nothing: -o %s", c.output);
+	if (c.emit & BLKC_EMIT_FORMATTED && c.emit != BLKC_EMIT_FORMATTED)
+		return usage("--emit=formatted stands alone%s", "");
 	const char *on_stderr = c.explain               ? "--explain"
 				: c.request.time_passes ? "--time-passes"
 				: c.request.print_after ? "--print-after"
@@ -449,8 +564,10 @@ int main(int argc, char **argv)
 		return usage(
 			"%s prints text where --diagnostics=json prints JSON; --emit=explain, json or tile write files",
 			on_stderr);
-	if (c.emit & TOOL_PACKAGE && c.emit & ~(TOOL_PACKAGE | TOOL_HEADER))
-		return usage("--emit=package stands alone or beside header%s", "");
+	if (c.emit & TOOL_PACKAGE && c.emit & ~TOOL_KINDS)
+		return usage("--emit=package stands alone or beside header and tvm-ffi%s", "");
+	if (!(c.emit & TOOL_PACKAGE) && c.nvalues)
+		return usage("--values is for --emit=package; -D %s=VALUE binds one", c.values[0].name);
 	if (!(c.emit & TOOL_PACKAGE) && c.targets && strpbrk(c.targets, ",+"))
 		return usage("several targets are for --emit=package: '%s'", c.targets);
 	bool cpu = c.request.target && strcmp(c.request.target, "cpu") == 0;
@@ -460,8 +577,8 @@ int main(int argc, char **argv)
 		c.emit = BLKC_EMIT_TILE;
 		if (!c.output) c.output = "-";
 	}
-	if (!c.emit) c.emit = cpu ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
-	c.request.emit = (c.emit & ~(TOOL_HEADER | TOOL_PACKAGE)) | (c.explain ? BLKC_EMIT_EXPLAIN : 0);
+	if (!c.emit) c.emit = c.format ? BLKC_EMIT_FORMATTED : cpu ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
+	c.request.emit = (c.emit & ~TOOL_KINDS) | (c.explain ? BLKC_EMIT_EXPLAIN : 0);
 	int status = 0;
 	for (size_t i = 0; i < c.ninputs; i++) {
 		int s = compile_file(&c, c.inputs[i]);

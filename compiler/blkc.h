@@ -37,11 +37,13 @@ typedef enum blkc_emit {     /* bits of blkc_request.emit */
 	BLKC_EMIT_LLVM = 1 << 4,   /* LLVM IR as given to the backend, after its passes */
 	BLKC_EMIT_PTX = 1 << 5,
 	BLKC_EMIT_CUBIN = 1 << 6,
-	BLKC_EMIT_OBJECT = 1 << 7,  /* target cpu: relocatable ELF object for blk's own loader */
-	BLKC_EMIT_ASM = 1 << 8,     /* target cpu: assembly text */
-	BLKC_EMIT_EXPLAIN = 1 << 9, /* what became of each line, as text */
-	BLKC_EMIT_JSON = 1 << 10,   /* the same record, one JSON object */
-	BLKC_EMIT_SASS = 1 << 11,   /* the cubin disassembled: needs ptxas and nvdisasm or cuobjdump */
+	BLKC_EMIT_OBJECT = 1 << 7,     /* target cpu: relocatable ELF object for blk's own loader */
+	BLKC_EMIT_ASM = 1 << 8,        /* target cpu: assembly text */
+	BLKC_EMIT_EXPLAIN = 1 << 9,    /* what became of each line, as text */
+	BLKC_EMIT_JSON = 1 << 10,      /* the same record, one JSON object */
+	BLKC_EMIT_SASS = 1 << 11,      /* the cubin disassembled: needs ptxas and nvdisasm or cuobjdump */
+	BLKC_EMIT_FORMATTED = 1 << 12, /* the source in one style, stands alone; nothing where it does not parse */
+	BLKC_EMIT_HTML = 1 << 13,      /* the record as a page, with the code beside the source */
 } blkc_emit;
 
 typedef struct blkc_request {
@@ -71,13 +73,18 @@ typedef struct blkc_request {
 	int checks;         /* PTX with lines for the simulator about divisors of 0 and gathers; docs/sim.md */
 	const char *passes; /* names with commas between them: the text is tile IR, these run on it, and what they leave
 			       is the artifact of kind tile; NULL: the text is a program.  docs/ir.md */
+	/* Of const parameters that the signature calls computed: what their expressions are for the arguments of a
+	 * launch.  A define comes before it.  Without one, what they are for 1024 in every argument and 128 SMs. */
+	const blkc_define *values;
+	size_t nvalues;
 } blkc_request;
 
 #define BLKC_NO_LIMIT UINT32_MAX
 
 typedef struct blkc_artifact {
-	const char *kernel; /* name; "" for what is one for the whole file: tokens, ast, joined ptx, explain, json */
-	unsigned kind;      /* one blkc_emit bit */
+	const char
+		*kernel; /* name; "" for what is one for the whole file: tokens, ast, joined ptx, explain, json, html */
+	unsigned kind;   /* one blkc_emit bit */
 	const void *bytes;
 	size_t nbytes; /* text is NUL-terminated beyond nbytes */
 } blkc_artifact;
@@ -93,6 +100,12 @@ typedef struct blkc_kernel {
 	 *   param NAME TYPE [align N|div N|one]  a run-time parameter, in order; TYPE is "*f32", "*const f16", "i32"
 	 *                                        ..; behind it what was promised of it
 	 *   const NAME TYPE VALUE                a bound const parameter
+	 *   computed NAME TYPE LOW HIGH POSTFIX ; NAMES ; SOURCE
+	 *                                        a const parameter whose value the host computes at each launch, which
+	 *                                        code for that value is then made for; LOW and HIGH, inclusive: its
+	 *                                        bounds, or - and -; NAMES and SOURCE as of requires.  Code for one value
+	 *                                        has a requires line as well, which holds where it is the launch's: so a
+	 *                                        reader who does not know of this line launches it for no other
 	 *   written I                            the kernel may write the buffer of run-time parameter I
 	 *   writes_addresses I                   it may write through addresses that run-time parameter I is, or that
 	 *                                        it loads by it
@@ -127,17 +140,25 @@ typedef struct blkc_kernel {
 	 *                                        in bytes for each from the last but one on.  ADDRESS, EXTENT and
 	 *                                        STRIDE are POSTFIX.  docs/products.md
 	 *   autotune ...                         the clause in words, kept for tools (sema/autotune.c)
+	 *   key POSTFIX ; SOURCE                 a part of its key, for each where some are more than names
+	 *   try N                                how many of its configurations are tried
+	 *   where POSTFIX                        what it asks of the arguments, for the constants at hand
+	 *   order POSTFIX                        the predicted time for them
 	 *   source HEX                           with an autotune clause: a digest of what its results depend on of the
 	 *                                        source and its imports
 	 *   configuration NAME=VALUE,NAME=VALUE  one that the autotune clause allows, in its order
-	 *   fits POSTFIX                         of the configuration above, one for each requires clause
+	 *   fits POSTFIX                         of the configuration above, one for each requires clause, then one for
+	 *                                        each where
+	 *   time POSTFIX                         its predicted time
 	 *
-	 * source, configuration and fits are not repeated in the head of a PTX file.
+	 * key, try, where, order, source, configuration, fits and time are not repeated in the head of a PTX file.
 	 *
-	 *   POSTFIX  := WORD { WORD }            computed in i64, in f64 for cost; / and % are C's
+	 *   POSTFIX  := WORD { WORD }            computed in i64, in f64 for cost, order and time; / and % are C's
 	 *   WORD     := integer | float | "true" | "false"
 	 *             | "p"I                     run-time parameter I, a number; in ADDRESS a pointer too
 	 *             | "num_sms"                of the device
+	 *             | "="N                     takes one value and keeps it under the number N < 128
+	 *             | "@"N                     is that value
 	 *             | "neg" | "~" | "!" | "next_pow2"                               takes one value
 	 *             | "+" | "-" | "*" | "/" | "%" | "<<" | ">>" | "&" | "|" | "^"   take two
 	 *             | "<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"           take two

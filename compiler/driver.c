@@ -40,7 +40,9 @@ typedef struct compile {
 	VEC(blkc_kernel) kernels;
 	VEC(const explain_kernel *) records;
 	ir_func *last; /* of those that became code */
-	bool several;  /* kernels: the cpu's code of each is a part, to be joined */
+	const source_file *main;
+	explain_code ir[EXPLAIN_PTX]; /* of the kernel at hand, for its page */
+	bool several;                 /* kernels: the cpu's code of each is a part, to be joined */
 	VEC(cpu_output) parts;
 	VEC(const char *) dependencies;
 	blkc_result *result;
@@ -64,12 +66,14 @@ static void add_artifact(compile *c, const char *kernel, unsigned kind, const vo
 		((blkc_artifact){.kernel = kernel, .kind = kind, .bytes = bytes, .nbytes = n}));
 }
 
-static void add_ir(compile *c, ir_func *f, unsigned kind)
+static void add_ir(compile *c, ir_func *f, unsigned kind, explain_form form)
 {
-	if (!(c->request->emit & kind)) return;
+	if (!(c->request->emit & (kind | BLKC_EMIT_HTML))) return;
 	text out = {.arena = &c->arena};
-	ir_print(&out, f);
-	add_artifact(c, f->name, kind, out.at, out.n);
+	line_marks marks = {0};
+	ir_print_marked(&out, f, &marks);
+	c->ir[form] = (explain_code){out.at, out.n, marks};
+	if (c->request->emit & kind) add_artifact(c, f->name, kind, out.at, out.n);
 }
 
 static bool verifies_each(const blkc_request *r)
@@ -140,7 +144,7 @@ static void finish_signature(compile *c, ir_func *f, text *signature, uint64_t s
 	ir_walk(f->body, add_map, signature); /* in the order of the kernel's parameters for them: nvptx.c */
 	if (c->target->kind == TARGET_NVPTX)
 		text_printf(
-			signature, "threads %u\nshared %u\n", 32 * (f->num_warps + f->producer_warps), f->shared_bytes);
+			signature, "threads %u\nshared %u\n", 32 * (ir_warps(f) + f->producer_warps), f->shared_bytes);
 	else
 		text_printf(signature, "scratch %llu\n", (unsigned long long)scratch_bytes);
 	if (f->cluster) text_printf(signature, "cluster %u\n", f->cluster);
@@ -198,7 +202,7 @@ static tool_limits ptxas_limits(const blkc_request *r)
 		limit_or(r->ptxas_seconds, PTXAS_SECONDS, 0), limit_or(r->ptxas_megabytes, PTXAS_MEGABYTES, 0)};
 }
 
-enum { EMIT_RECORD = BLKC_EMIT_EXPLAIN | BLKC_EMIT_JSON };
+enum { EMIT_RECORD = BLKC_EMIT_EXPLAIN | BLKC_EMIT_JSON | BLKC_EMIT_HTML };
 
 static bool has_budget(const ir_func *f)
 {
@@ -215,6 +219,7 @@ static bool emit_nvptx(compile *c, pass_context *p, ir_func *f, const char *sign
 		.want_ptx = emit & (BLKC_EMIT_PTX | BLKC_EMIT_CUBIN),
 		.want_cubin = emit & (BLKC_EMIT_CUBIN | BLKC_EMIT_SASS),
 		.want_sass = emit & BLKC_EMIT_SASS,
+		.want_page = emit & BLKC_EMIT_HTML,
 		.check_budgets = has_budget(f),
 		.want_report = emit & EMIT_RECORD,
 		.ptxas = c->request->ptxas,
@@ -237,7 +242,11 @@ static bool emit_nvptx(compile *c, pass_context *p, ir_func *f, const char *sign
 	if (emit & (BLKC_EMIT_PTX | BLKC_EMIT_CUBIN)) add_artifact(c, f->name, BLKC_EMIT_PTX, out.ptx, out.ptx_bytes);
 	if (emit & BLKC_EMIT_CUBIN) add_artifact(c, f->name, BLKC_EMIT_CUBIN, out.cubin, out.cubin_bytes);
 	if (emit & BLKC_EMIT_SASS) add_artifact(c, f->name, BLKC_EMIT_SASS, out.sass, out.sass_bytes);
-	if (emit & EMIT_RECORD) vec_push(&c->arena, &c->records, explain_make(p, f, &out));
+	if (emit & EMIT_RECORD) {
+		explain_kernel *k = explain_make(p, f, &out);
+		memcpy(k->code, c->ir, sizeof c->ir);
+		vec_push(&c->arena, &c->records, k);
+	}
 	return true;
 }
 
@@ -245,6 +254,26 @@ enum {
 	EMIT_CODE = BLKC_EMIT_LLVM | BLKC_EMIT_PTX | BLKC_EMIT_CUBIN | BLKC_EMIT_OBJECT | BLKC_EMIT_ASM |
 		    BLKC_EMIT_SASS | EMIT_RECORD
 };
+
+/* All passes that the target and what is wanted take.  Three groups of rows for which no producer was found are 8 warps:
+ * the same again. */
+static bool run_pipelines(compile *c, pass_context *p, ir_func **f, bool mapped)
+{
+	uint32_t errors = c->diags.errors, artifacts = c->artifacts.n;
+	if (!run_passes(c, p, *f, PIPELINE_tile)) return false;
+	add_ir(c, *f, BLKC_EMIT_TILE, EXPLAIN_TILE);
+	if (c->target->kind == TARGET_CPU || !mapped) return true;
+	if (run_passes(c, p, *f, PIPELINE_nvptx)) {
+		add_ir(c, *f, BLKC_EMIT_LAYOUT, EXPLAIN_SCHEDULED);
+		return true;
+	}
+	if (c->diags.errors > errors || !p->whole_rows) return false;
+	*f = p->whole_rows;
+	*p = (pass_context){.arena = p->arena, .diags = p->diags, .target = p->target};
+	p->rows_together = "no producer can copy for them";
+	c->artifacts.n = artifacts;
+	return run_pipelines(c, p, f, mapped);
+}
 
 /* Errors of other kernels do not stop this one, so that one run reports all that are independent; `check_only`: the
  * file's declarations are wrong already, what follows from that would be noise. */
@@ -256,6 +285,8 @@ static void compile_kernel(compile *c, sema_program *program, const char *name, 
 	sema_request wanted = {.kernel = name,
 		.defines = r->defines,
 		.ndefines = r->ndefines,
+		.values = r->values,
+		.nvalues = r->nvalues,
 		.promises = r->promises,
 		.npromises = r->npromises,
 		.shared_defines = !r->kernel};
@@ -266,17 +297,12 @@ static void compile_kernel(compile *c, sema_program *program, const char *name, 
 	if (verifies_each(r) && !verified(c, f, "check and specialise")) return;
 	pass_context p = {.arena = &c->arena, .diags = &c->diags, .target = c->target};
 	uint64_t scratch_bytes = 0;
-	if (!run_passes(c, &p, f, PIPELINE_tile)) return;
-	add_ir(c, f, BLKC_EMIT_TILE);
 	bool code = r->emit & EMIT_CODE;
+	if (!run_pipelines(c, &p, &f, code || r->emit & BLKC_EMIT_LAYOUT)) return;
 	if (c->target->kind == TARGET_CPU) {
 		if (code && !emit_cpu(c, f, &scratch_bytes)) return;
 		finish_signature(c, f, &signature, scratch_bytes);
 	} else {
-		if (code || r->emit & BLKC_EMIT_LAYOUT) {
-			if (!run_passes(c, &p, f, PIPELINE_nvptx)) return;
-			add_ir(c, f, BLKC_EMIT_LAYOUT);
-		}
 		finish_signature(c, f, &signature, 0);
 		if (code && !emit_nvptx(c, &p, f, signature.at)) return;
 	}
@@ -333,7 +359,7 @@ static void join_kernels(compile *c)
 	if (!(emit & BLKC_EMIT_PTX)) drop_artifacts(c, BLKC_EMIT_PTX);
 }
 
-/* The records of all kernels, in the two forms. */
+/* The records of all kernels, in the three forms. */
 static void add_records(compile *c)
 {
 	text out = {.arena = &c->arena}, object = {.arena = &c->arena};
@@ -347,6 +373,11 @@ static void add_records(compile *c)
 	if (c->request->emit & BLKC_EMIT_JSON) {
 		explain_json(&object, &c->arena, c->request->name, c->records.at, c->records.n);
 		add_artifact(c, "", BLKC_EMIT_JSON, object.at, object.n);
+	}
+	if (c->request->emit & BLKC_EMIT_HTML) {
+		text page = {.arena = &c->arena};
+		explain_html(&page, &c->arena, c->main, c->records.at, c->records.n);
+		add_artifact(c, "", BLKC_EMIT_HTML, page.at, page.n);
 	}
 }
 
@@ -442,12 +473,20 @@ static int compile_request(compile *c)
 		.arena = &c->arena, .include_paths = r->include_paths, .ninclude_paths = r->ninclude_paths};
 	source_file *file = source_add(&sources, &c->diags, (span){0}, r->name, r->text, r->text_bytes);
 	if (!file) return 1;
+	c->main = file;
 	if (r->passes) return compile_ir(c, file);
 	text out = {.arena = &c->arena};
 	if (r->emit & BLKC_EMIT_TOKENS) {
 		dump_tokens(&c->arena, &c->diags, table, file, &out);
 		add_artifact(c, "", BLKC_EMIT_TOKENS, out.at ? out.at : "", out.n);
 		if (r->emit == BLKC_EMIT_TOKENS) return c->diags.errors != 0;
+	}
+	if (r->emit == BLKC_EMIT_FORMATTED) {
+		parse_file(&c->arena, &c->diags, table, file);
+		if (c->diags.errors) return 1;
+		format_source(&c->arena, &c->diags, file, &out);
+		add_artifact(c, "", BLKC_EMIT_FORMATTED, out.at ? out.at : "", out.n);
+		return 0;
 	}
 	if (r->emit & BLKC_EMIT_AST) {
 		text tree = {.arena = &c->arena};

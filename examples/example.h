@@ -31,7 +31,7 @@
 
 enum {
 	EXAMPLE_GUARD = 64, /* elements behind an output that no kernel may touch */
-	EXAMPLE_MOST = 64   /* things of one kind that a case may make */
+	EXAMPLE_MOST = 128  /* things of one kind that a case may make */
 };
 
 typedef struct example {
@@ -249,7 +249,7 @@ static inline blk_buffer *example_output(example *e, size_t n)
 /* ---- Kernels ---- */
 
 /* A kernel of the example's file, compiled with the const values and options that the format spells:
- *	example_kernel(e, "softmax_rows", "BLOCK=%d num_warps=%d", 1024, 4) */
+ *	example_kernel(e, "softmax_split", "BLOCK=%d", 256) */
 static inline blk_kernel *example_kernel(example *e, const char *name, const char *format, ...)
 {
 	char text[256];
@@ -270,19 +270,6 @@ static inline blk_kernel *example_kernel(example *e, const char *name, const cha
 	TRY(blk_module_open(e->device, e->source, defines, n, &e->modules[e->nmodules]));
 	TRY(blk_kernel_find(e->modules[e->nmodules++], name, &kernel));
 	return kernel;
-}
-
-/* The power of two that holds a row of n elements, and a number of warps that suits it. */
-static inline int example_block(int n)
-{
-	int block = 1;
-	while (block < n) block *= 2;
-	return block;
-}
-
-static inline int example_warps(int block)
-{
-	return block <= 2048 ? 4 : block <= 8192 ? 8 : 16;
 }
 
 /* ---- Checking and timing ---- */

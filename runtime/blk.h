@@ -35,6 +35,8 @@ extern "C" {
 #define BLK_API __attribute__((visibility("default")))
 #endif
 
+/* ---- Errors ---- */
+
 /*      enumerator  text */
 #define BLK_STATUSES(X)                                                                                                \
 	X(BLK_OK, "success")                                                                                           \
@@ -166,6 +168,9 @@ typedef struct blk_parameter {
 /* The run-time parameters in order; they live as long as the module. */
 BLK_API blk_status blk_kernel_parameters(blk_kernel *, const blk_parameter **, size_t *n);
 BLK_API const char *blk_kernel_name(blk_kernel *);
+/* The launch signature of the defaults, one fact a line (docs/api.md): const parameters and options too; "" for a bad
+ * handle.  It lives as long as the module. */
+BLK_API const char *blk_kernel_signature(blk_kernel *);
 
 /* ---- Arguments ---- */
 
@@ -314,6 +319,9 @@ BLK_API blk_status blk_launch_on(blk_kernel *, void *cu_stream, const blk_grid *
 /* What the grid clause says for these arguments (may hold zeros), and the cost clause: NAN where it says nothing. */
 BLK_API blk_status blk_kernel_grid(blk_kernel *, const blk_arg *, size_t n, blk_grid *);
 BLK_API blk_status blk_kernel_cost(blk_kernel *, const blk_arg *, size_t n, double *bytes, double *flops);
+/* The value of a const parameter, an integer or a bool, for these arguments where nothing is tuned: what a launch
+ * computes, or what a define or the default says.  Compiles nothing, and looks behind no pointer: they may be null. */
+BLK_API blk_status blk_kernel_constant(blk_kernel *, const char *name, const blk_arg *, size_t n, int64_t *value);
 
 typedef struct blk_info {
 	uint32_t num_warps;       /* as compiled; 1 on cpu */
@@ -366,10 +374,12 @@ BLK_API blk_status blk_bench_call(
 
 /* A launch of a kernel with an autotune clause uses the best configuration known for its key arguments, specialisation
  * and device; BLK_TUNE says what happens when a key is new:
- *	auto      every configuration is compiled, checked and timed, then the best is used; the default on CUDA
+ *	auto      every configuration, or those that its order puts first, is compiled, checked and timed, then the best is
+ *	          used; the default on CUDA
  *	isolated  as auto, but in another process
  *	always    as auto, but nothing is taken from the cache
  *	first     the first configuration that compiles and fits is used; the default on cpu and sim
+ *	nearest   what the cache knows of the key is used, else what is best for the nearest key that was tuned, else as auto
  *	cached    what the cache knows is used, else the defaults
  *	off       the defaults are used
  * So on cpu and sim nothing is timed unless it is asked for: by BLK_TUNE, or by blk_kernel_tune(), whose answers later
@@ -379,7 +389,7 @@ BLK_API blk_status blk_bench_call(
  * blk_ptr into one too, or the driver's allocation that holds the address.  So they change nothing, whatever ends them.
  * Where that size is not known, or there is no memory for copies, nothing is tried: a launch then uses the best
  * configuration that is known for the key, else that of the nearest key in the cache (docs/api.md says what is near),
- * else the defaults, and says so in blk_note(); blk_kernel_tune() fails with BLK_ERROR_ARGUMENT or BLK_ERROR_MEMORY.
+ * else what its order puts first, else the defaults, and says so in blk_note(); blk_kernel_tune() fails with BLK_ERROR_ARGUMENT or BLK_ERROR_MEMORY.
  *
  * A configuration that faults takes a CUDA context, and on a cpu device that is fast the process, with it, and one
  * that hangs never returns.  In this process the first is an error that names it, and what a process was trying when it
@@ -387,15 +397,17 @@ BLK_API blk_status blk_bench_call(
  * helper, blk-trial, which is looked for beside libblk and in ../lib from there; it is ended when a configuration runs
  * longer than BLK_TUNE_LIMIT seconds (10) and twenty times what is to be expected. */
 typedef enum blk_tune_verdict {
-	BLK_TUNE_UNKNOWN,
+	BLK_TUNE_UNKNOWN, /* not tried */
 	BLK_TUNE_GOOD,
-	BLK_TUNE_COMPILE,   /* it does not compile */
-	BLK_TUNE_RESOURCES, /* it needs more than the device has, or its grid or tensor maps cannot be made */
+	BLK_TUNE_COMPILE, /* it does not compile */
+	BLK_TUNE_RESOURCES, /* it needs more than the device has, or its grid or tensor maps cannot be made; where there is
+			     * an order, it spills and another does not */
 	BLK_TUNE_WRONG,     /* its results differ from the first configuration's */
 	BLK_TUNE_FAILED,    /* it failed while it ran, or did not end */
 	BLK_TUNE_PRUNED,    /* not timed: by its spills, or by the cost clause, it cannot be the best */
-	BLK_TUNE_SUSPECT,   /* a process ended while it tried it; only isolated tuning tries it again */
-	BLK_TUNE_MISFIT /* a requires clause does not hold with it for these arguments: not compiled, not recorded */
+	BLK_TUNE_SUSPECT, /* a process ended while it tried it; only isolated tuning tries it again */
+	BLK_TUNE_MISFIT   /* a requires clause, or the block's where, does not hold with it for these arguments: not
+			     * compiled, not recorded */
 } blk_tune_verdict;
 typedef struct blk_tune_trial {
 	const char *configuration; /* "BM=64,num_warps=4" */
@@ -403,6 +415,7 @@ typedef struct blk_tune_trial {
 	double ms;          /* the 0.2 quantile of the best round of timing it took part in; 0 unless good */
 	const char *reason; /* why it is not good; "" */
 	int chosen;
+	double predicted; /* what the block's order says of it, in its unit; nan: it has none */
 } blk_tune_trial;
 typedef int (*blk_tune_visit)(void *context, const blk_tune_trial *);
 /* Called while it works: steps done of all, the best time so far (0: none yet). */
@@ -489,6 +502,20 @@ typedef struct blk_sim_counters {
 	uint64_t shared_bytes;                      /* of a program */
 } blk_sim_counters;
 BLK_API blk_status blk_sim_count(blk_device *, blk_sim_counters *); /* of the last launch */
+
+/* What one line of the PTX did in it. */
+typedef struct blk_sim_line {
+	const char *file; /* the source line that it is of; NULL: none */
+	uint32_t line, ptx_line;
+	uint64_t instructions, lanes;      /* of warps; that took part */
+	uint64_t requests, sectors, bytes; /* of global memory, as above */
+	uint64_t shared_requests, shared_conflicts;
+} blk_sim_line;
+/* The lines that ran in the last launch, in the PTX's order.  They are the device's, until its next counted launch. */
+BLK_API blk_status blk_sim_lines(blk_device *, const blk_sim_line **, size_t *n);
+/* The report of the code that was launched last, the kernel's, as a page (blkc --explain=html) with these numbers beside
+ * its lines.  NUL-terminated beyond *bytes; it goes back by free(). */
+BLK_API blk_status blk_sim_page(blk_kernel *, char **page, size_t *bytes);
 
 /* ---- The cache on disk ---- */
 

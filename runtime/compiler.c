@@ -14,6 +14,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* The version of the binary interface is in the name: an installed libblkc.so is for those who link. */
+#define LIBRARY "libblkc.so." BLK_ABI_MAJOR
+
 static bool identify(compiler *c, const char *path)
 {
 	cache_key k;
@@ -33,7 +36,7 @@ void compiler_locate(compiler *c, const compiler_api *given)
 		return;
 	}
 	char path[4096];
-	static const char *const places[] = {"libblkc.so", "../lib/libblkc.so"};
+	static const char *const places[] = {LIBRARY, "../lib/" LIBRARY};
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
 		if (image_beside(places[i], path, sizeof path) && identify(c, path)) return;
 }
@@ -58,7 +61,7 @@ static blk_status check_search(const compiler *c)
 {
 	char *relative = c->path ? NULL : image_relative_search();
 	if (!relative) return BLK_OK;
-	error_record("the compiler library libblkc.so is not beside libblk, and the dynamic linker's search has the "
+	error_record("the compiler library " LIBRARY " is not beside libblk, and the dynamic linker's search has the "
 		     "relative folder \"%s\", which is another one wherever this process stands: make LD_LIBRARY_PATH "
 		     "absolute (an empty entry is the current folder)",
 		relative);
@@ -90,7 +93,7 @@ blk_status compiler_load(compiler *c)
 	if (!status) status = check_memory();
 	if (status) return status;
 	/* NODELETE: LLVM does not survive being unloaded and loaded again. */
-	const char *name = c->path ? c->path : "libblkc.so";
+	const char *name = c->path ? c->path : LIBRARY;
 	c->library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!c->library) return error_set(BLK_ERROR_COMPILER, "the compiler library cannot be loaded: %s", dlerror());
 	if (replaced(c))

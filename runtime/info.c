@@ -45,6 +45,7 @@ blk_status blk_kernel_info(blk_kernel *k, const blk_arg *args, size_t n, blk_inf
 	blk_status status = kernel_check(k);
 	if (!status && !out) status = error_set(BLK_ERROR_ARGUMENT, "blk_kernel_info: no place for the result");
 	if (!status) status = launch_arguments(k, args, n, bits, &key);
+	if (!status) status = computed_resolve(&k, bits);
 	if (!status) status = k->tuner ? tune_get(k, NULL, args, bits, key, &v) : variant_get(k, key, &v);
 	if (status) return status;
 	info.configuration = tune_configuration(k, bits, key);

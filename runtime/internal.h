@@ -89,6 +89,7 @@ struct blk_device {
 	double bandwidth;  /* bytes a second; 0: not measured */
 	blk_buffer *flush; /* for blk_bench */
 	cache cache;
+	const struct nvtx *profiler;  /* null: none watches */
 	bool checked;                 /* cpu: its code checks each access */
 	uint64_t identity;            /* hash of what compiled code depends on beside its target: driver, processor */
 	_Atomic bool foreign_streams; /* a stream of the caller's may not order itself after the default one */
@@ -176,7 +177,11 @@ struct blk_kernel {
 	launch_parameter *launch;
 	uint32_t nparameters;
 	packaged *packaged; /* null: not from a package */
-	bool promised;      /* PTX that was compiled with promises: each launch must keep them */
+	struct instance_table
+		*instances; /* where a launch computes const parameters: kernels for their values; or null */
+	blk_define *values; /* of such a kernel, one block; else null */
+	size_t nvalues;
+	bool promised; /* PTX that was compiled with promises: each launch must keep them */
 	_Atomic(variant_table *) variants;
 	struct tuner *tuner;  /* null: the kernel has no autotune clause, or none that applies */
 	pthread_mutex_t lock; /* compiling, growing the table */
@@ -267,9 +272,21 @@ blk_status module_open_text(
 	blk_device *, const char *name, char *text, size_t bytes, const blk_define *, size_t n, blk_module **);
 
 /* kernel.c */
-blk_status kernel_make(blk_module *, signature *, blk_kernel **); /* takes the signature, on failure too */
+/* Takes the signature, on failure too.  `is_instance`: it is for one value of what the launch computes. */
+blk_status kernel_make(blk_module *, signature *, bool is_instance, blk_kernel **);
 void kernel_destroy(blk_kernel *);
 blk_status kernel_check(const blk_kernel *);
+
+/* computed.c: for a kernel with `instances`, which this makes where its signature asks for them. */
+blk_status computed_prepare(blk_kernel *);
+void computed_free(blk_kernel *);
+/* *kernel becomes its instance for these arguments, made if need be. */
+blk_status computed_instance(blk_kernel **kernel, const uint64_t *bits);
+static inline blk_status computed_resolve(blk_kernel **kernel, const uint64_t *bits)
+{
+	return __builtin_expect(!(*kernel)->instances, 1) ? BLK_OK : computed_instance(kernel, bits);
+}
+size_t computed_text(const signature_computed *, int64_t value, char *to, size_t room); /* as source */
 
 /* launch.c: checks arguments; `bits` gets each one's 8-byte container and *key the promises that hold. */
 blk_status launch_arguments(const blk_kernel *, const blk_arg *, size_t n, uint64_t *bits, uint64_t *key);
@@ -300,12 +317,17 @@ void variant_free(blk_device *, variant *);
 blk_status specialise_check(blk_module *); /* adds the kernels of a source to its module */
 /* `configuration`: of the autotune clause, "BM=64,num_warps=4"; null: the defaults. */
 blk_status specialise_build(blk_kernel *, uint64_t key, const char *configuration, variant *);
+/* The report, as a page, of the kernel's code that has this signature: the result's only artifact. */
+blk_status specialise_page(const blk_kernel *, const signature *, blkc_result **);
+/* The kernel for these values of what its launches compute, one for each in the signature's order. */
+blk_status specialise_instance(blk_kernel *, const blk_define *values, blk_kernel **);
 blk_status module_add_kernel(blk_module *, const char *signature_text, size_t bytes);
 
 /* packaged.c: modules from packages.  A kernel's signature lists the configurations that the package holds for this
  * device and that agree with the module's defines, as a source's does; the tuner sees no difference. */
 blk_status packaged_open(blk_module *); /* decodes the file in `text` and adds the kernels */
 void packaged_close(blk_module *);
+blk_status packaged_instance(blk_kernel *, const blk_define *values, blk_kernel **); /* as specialise_instance() */
 uint64_t packaged_key(const packaged *, uint64_t key); /* the promises of the best variant for these arguments */
 /* The code of a configuration (null: the one in use) for arguments of these promises: checked, ready to load. */
 blk_status packaged_find(const blk_kernel *, uint64_t key, const char *configuration, const package_entry **);

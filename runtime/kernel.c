@@ -23,7 +23,7 @@ static void assign_bits(blk_kernel *k)
 	}
 }
 
-blk_status kernel_make(blk_module *m, signature *s, blk_kernel **out)
+blk_status kernel_make(blk_module *m, signature *s, bool is_instance, blk_kernel **out)
 {
 	blk_kernel *k = handle_new(m->head.device, HANDLE_KERNEL, sizeof *k);
 	uint32_t n = s->nparameters;
@@ -56,7 +56,8 @@ blk_status kernel_make(blk_module *m, signature *s, blk_kernel **out)
 		if (p->divisible || p->is_one) k->promised = true;
 	}
 	assign_bits(k);
-	blk_status status = tune_make(k);
+	blk_status status = is_instance ? BLK_OK : computed_prepare(k);
+	if (!status && !k->instances) status = tune_make(k);
 	if (status)
 		kernel_destroy(k);
 	else
@@ -67,6 +68,7 @@ blk_status kernel_make(blk_module *m, signature *s, blk_kernel **out)
 void kernel_destroy(blk_kernel *k)
 {
 	if (!handle_retire(&k->head)) return;
+	computed_free(k);
 	tune_destroy(k);
 	variant_table *t = atomic_load(&k->variants);
 	for (uint32_t i = 0; i <= t->mask; i++) {
@@ -136,6 +138,11 @@ const char *blk_kernel_name(blk_kernel *k)
 	return kernel_check(k) ? "" : k->sig->kernel;
 }
 
+const char *blk_kernel_signature(blk_kernel *k)
+{
+	return kernel_check(k) ? "" : k->sig->text;
+}
+
 blk_status blk_kernel_grid(blk_kernel *k, const blk_arg *args, size_t n, blk_grid *out)
 {
 	uint64_t bits[SIGNATURE_PARAMETERS], key;
@@ -144,6 +151,7 @@ blk_status blk_kernel_grid(blk_kernel *k, const blk_arg *args, size_t n, blk_gri
 	blk_status status = kernel_check(k);
 	if (!status && !out) status = error_set(BLK_ERROR_ARGUMENT, "blk_kernel_grid: no place for the result");
 	if (!status) status = launch_arguments(k, args, n, bits, &key);
+	if (!status) status = computed_resolve(&k, bits);
 	variant *v = NULL;
 	if (!status && k->tuner && k->sig->ngrid) status = tune_get(k, NULL, args, bits, key, &v);
 	if (!status && !v) status = launch_requires(k, k->sig, bits);
@@ -157,6 +165,7 @@ blk_status blk_kernel_cost(blk_kernel *k, const blk_arg *args, size_t n, double 
 	uint64_t bits[SIGNATURE_PARAMETERS], key;
 	blk_status status = kernel_check(k);
 	if (!status) status = launch_arguments(k, args, n, bits, &key);
+	if (!status) status = computed_resolve(&k, bits);
 	if (status) return status;
 	uint32_t sms = k->head.device->info.num_sms;
 	const signature *s = k->sig;

@@ -3,6 +3,8 @@
  * launched before allocates nothing on this road. */
 #include "internal.h"
 
+#include "device/nvtx.h"
+
 #include <stdlib.h>
 
 static blk_status wrong_count(const blk_kernel *k, size_t n)
@@ -162,11 +164,22 @@ blk_status launch_grid(const blk_kernel *k, const signature *sig, const uint64_t
 	return check_limits(k, grid);
 }
 
+/* Starts the code; for a profiler in a range that says what it is. */
+static inline blk_status start(
+	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps)
+{
+	if (__builtin_expect(!d->profiler, 1)) return d->backend->launch(d, v, stream, grid, bits, maps);
+	nvtx_begin(d->profiler, v->sig, grid);
+	blk_status status = d->backend->launch(d, v, stream, grid, bits, maps);
+	nvtx_end(d->profiler);
+	return status;
+}
+
 blk_status launch_variant(blk_device *d, const variant *v, void *stream, const uint32_t grid[3], uint64_t *bits)
 {
 	tensor_map maps[SIGNATURE_MAPS];
 	blk_status status = v->maps ? tensor_maps_get(d, v, bits, maps) : BLK_OK;
-	return status ? status : d->backend->launch(d, v, stream, grid, bits, maps);
+	return status ? status : start(d, v, stream, grid, bits, maps);
 }
 
 blk_status launch_without_maps(blk_kernel *k, blk_status first, char *why, variant **out)
@@ -186,7 +199,7 @@ static blk_status launch(blk_kernel *k, void *on, const blk_grid *given, const b
 	bool empty;
 	variant *v;
 	blk_status status;
-	if ((status = launch_arguments(k, args, n, bits, &key))) return status;
+	if ((status = launch_arguments(k, args, n, bits, &key)) || (status = computed_resolve(&k, bits))) return status;
 	if (__builtin_expect(k->tuner != NULL, 0)) {
 		if ((status = tune_get(k, given, args, bits, key, &v))) return status;
 		if ((status = launch_grid(k, v->sig, bits, given, grid, &empty)) || empty) return status;
@@ -196,14 +209,14 @@ static blk_status launch(blk_kernel *k, void *on, const blk_grid *given, const b
 		if ((status = variant_get(k, key, &v))) return status;
 	}
 	blk_device *d = k->head.device;
-	if (__builtin_expect(v->maps == NULL, 1)) return d->backend->launch(d, v, on, grid, bits, NULL);
+	if (__builtin_expect(v->maps == NULL, 1)) return start(d, v, on, grid, bits, NULL);
 	tensor_map maps[SIGNATURE_MAPS];
-	if (!(status = tensor_maps_get(d, v, bits, maps))) return d->backend->launch(d, v, on, grid, bits, maps);
+	if (!(status = tensor_maps_get(d, v, bits, maps))) return start(d, v, on, grid, bits, maps);
 	char *why = error_take();
 	if ((status = launch_without_maps(k, status, why, &v))) return status;
 	free(why);
 	if ((status = launch_grid(k, v->sig, bits, given, grid, &empty)) || empty) return status;
-	return d->backend->launch(d, v, on, grid, bits, NULL);
+	return start(d, v, on, grid, bits, NULL);
 }
 
 blk_status blk_launch(blk_kernel *k, blk_stream *stream, const blk_grid *given, const blk_arg *args, size_t n)

@@ -51,7 +51,7 @@ blk_status module_add_kernel(blk_module *m, const char *signature_text, size_t b
 		return error_memory();
 	}
 	m->kernels = more;
-	status = kernel_make(m, s, &m->kernels[m->nkernels]);
+	status = kernel_make(m, s, false, &m->kernels[m->nkernels]);
 	if (!status) m->nkernels++;
 	return status;
 }

@@ -33,27 +33,44 @@ static void add_number(growing *f, uint64_t v)
 	add_bytes(f, &v, sizeof v);
 }
 
+static void add_defines(growing *f, const blk_define *defines, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		add_text(f, defines[i].name);
+		add_text(f, defines[i].value);
+	}
+}
+
+typedef struct wanted {     /* of a module: */
+	const char *kernel; /* null: its check */
+	uint64_t promises;
+	const char *configuration; /* null: none */
+	const blk_define *values;  /* of const parameters that a launch computes */
+	size_t nvalues;
+	bool is_check; /* of the kernel, for its values */
+	const package_entry *packed;
+} wanted;
+
 /* False: this cannot be cached. */
-static bool make_key(const blk_module *m, const char *kernel, uint64_t promises, const char *configuration,
-	const package_entry *packed, cache_key *out)
+static bool make_key(const blk_module *m, const wanted *w, cache_key *out)
 {
 	const blk_device *d = m->head.device;
+	const package_entry *packed = w->packed;
 	growing f = {0};
 	bool compiled = m->is_ptx || packed;
 	if (!d->cache.folder || (!d->compiler.identity && !compiled)) return false;
 	cache_key source =
 		packed ? cache_digest(packed->payload, packed->payload_bytes) : cache_digest(m->text, m->text_bytes);
 	add_text(&f, BLK_VERSION);
-	add_text(&f, kernel ? kernel : "");
-	add_number(&f, kernel ? 1 : 0);
-	add_number(&f, promises);
+	add_text(&f, w->kernel ? w->kernel : "");
+	add_number(&f, w->kernel ? 1 : 0);
+	add_number(&f, w->promises);
 	add_text(&f, m->name);
 	add_bytes(&f, source.bytes, sizeof source.bytes);
-	for (size_t i = 0; i < m->ndefines; i++) {
-		add_text(&f, m->defines[i].name);
-		add_text(&f, m->defines[i].value);
-	}
-	if (configuration) add_text(&f, configuration);
+	add_defines(&f, m->defines, m->ndefines);
+	if (w->values) add_text(&f, w->is_check ? "check" : "values");
+	add_defines(&f, w->values, w->nvalues);
+	if (w->configuration) add_text(&f, w->configuration);
 	add_text(&f, d->info.target);
 	if (d->info.kind == BLK_DEVICE_SIM) add_text(&f, "checks");
 	add_number(&f, compiled ? 0 : d->compiler.identity);
@@ -234,48 +251,89 @@ static blkc_request base_request(const blk_module *m)
 		.checks = m->head.device->info.kind == BLK_DEVICE_SIM};
 }
 
-/* ---- The check of a module ---- */
+/* ---- The check of a module, and of a kernel for the values that a launch computes ---- */
 
-static blk_status check_from_cache(blk_module *m, const cache_entry *e)
+typedef blk_status (*take_signature)(void *context, const char *text, size_t bytes);
+
+static blk_status check_from_cache(blk_module *m, const cache_entry *e, take_signature take, void *context)
 {
 	blk_status status = BLK_OK;
 	for (size_t i = 0; !status && i < e->nsections; i++) {
 		const cache_section *s = &e->sections[i];
-		if (s->kind == CACHE_SIGNATURE) status = module_add_kernel(m, s->bytes, s->nbytes);
+		if (s->kind == CACHE_SIGNATURE) status = take(context, s->bytes, s->nbytes);
 		if (s->kind == CACHE_NOTES) note_diagnostics(m, s->bytes);
 	}
 	return status;
 }
 
-blk_status specialise_check(blk_module *m)
+static blk_status check(blk_module *m, const wanted *w, blkc_request *request, take_signature take, void *context)
 {
 	blk_device *d = m->head.device;
 	cache_key key;
 	cache_entry entry;
-	bool cached = make_key(m, NULL, 0, NULL, NULL, &key);
+	bool cached = make_key(m, w, &key);
 	if (cached && find_entry(d, &key, &entry)) {
-		blk_status status = check_from_cache(m, &entry);
+		blk_status status = check_from_cache(m, &entry, take, context);
 		cache_entry_free(&entry);
 		return status;
 	}
-	blkc_request request = base_request(m);
-	request.defines = (const blkc_define *)m->defines;
-	request.ndefines = m->ndefines;
-	request.emit = BLKC_EMIT_CHECK;
+	request->emit = BLKC_EMIT_CHECK;
 	blkc_result *r = NULL;
-	blk_status status = compile(m, &request, &r);
+	blk_status status = compile(m, request, &r);
 	if (status) return status;
 	parts p = {0};
 	for (size_t i = 0; !status && i < r->nkernels; i++) {
 		const char *s = r->kernels[i].signature;
-		status = module_add_kernel(m, s, strlen(s));
+		status = take(context, s, strlen(s));
 		add_part(&p, CACHE_SIGNATURE, s, strlen(s));
 	}
 	if (r->diagnostics && r->diagnostics[0]) add_part(&p, CACHE_NOTES, r->diagnostics, strlen(r->diagnostics));
 	add_dependencies(&p, d, r);
-	store(d, cached && !status ? &key : NULL, &p, "");
+	store(d, cached && !status ? &key : NULL, &p, w->kernel ? w->kernel : "");
 	d->compiler.api.result_free(r);
 	return status;
+}
+
+static blk_status add_kernel(void *m, const char *text, size_t bytes)
+{
+	return module_add_kernel(m, text, bytes);
+}
+
+blk_status specialise_check(blk_module *m)
+{
+	blkc_request request = base_request(m);
+	request.defines = (const blkc_define *)m->defines;
+	request.ndefines = m->ndefines;
+	return check(m, &(wanted){.kernel = NULL}, &request, add_kernel, m);
+}
+
+static blk_status read_signature(void *out, const char *text, size_t bytes)
+{
+	signature **s = out;
+	return *s ? BLK_OK : signature_parse(text, bytes, s);
+}
+
+blk_status specialise_instance(blk_kernel *k, const blk_define *values, blk_kernel **out)
+{
+	blk_module *m = k->module;
+	kernel_defines c;
+	signature *s = NULL;
+	wanted w = {.kernel = k->sig->kernel, .values = values, .nvalues = k->sig->ncomputed, .is_check = true};
+	if (!kernel_defines_make(k->sig, (const blkc_define *)m->defines, m->ndefines, NULL, &c)) return error_memory();
+	blkc_request request = base_request(m);
+	request.kernel = k->sig->kernel;
+	request.defines = c.list;
+	request.ndefines = c.n;
+	request.values = (const blkc_define *)values;
+	request.nvalues = k->sig->ncomputed;
+	blk_status status = check(m, &w, &request, read_signature, &s);
+	kernel_defines_free(&c);
+	if (!status && !s) status = error_set(BLK_ERROR_COMPILER, "the compiler found no kernel %s", k->sig->kernel);
+	if (status) {
+		signature_free(s);
+		return status;
+	}
+	return kernel_make(m, s, true, out);
 }
 _Static_assert(sizeof(blk_define) == sizeof(blkc_define), "a module's defines are the compiler's");
 
@@ -297,6 +355,72 @@ static size_t promises_of(const blk_kernel *k, uint64_t key, blkc_promise *out)
 			out[n++] = (blkc_promise){.name = name, .divisible = p->below_step + 1u};
 	}
 	return n;
+}
+
+/* What code was compiled with, from what it says of itself: its const parameters, its options, its promises. */
+typedef struct known_request {
+	blkc_define *defines;
+	blkc_promise *promises;
+	size_t ndefines, npromises;
+	char numbers[8][16];
+} known_request;
+
+static void know_options(known_request *q, const signature *s)
+{
+	static const char *const names[] = {"num_warps", "num_stages", "num_ctas", "maxnreg", "max_registers",
+		"max_spills", "max_shared", "strict"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		uint32_t v = *kernel_option(s, names[i]);
+		if (v == UINT32_MAX || (v == 0 && strncmp(names[i], "max_", 4) != 0)) continue;
+		if (strcmp(names[i], "strict") == 0)
+			snprintf(q->numbers[i], sizeof q->numbers[i], "true");
+		else
+			snprintf(q->numbers[i], sizeof q->numbers[i], "%u", v);
+		q->defines[q->ndefines++] = (blkc_define){names[i], q->numbers[i]};
+	}
+}
+
+static bool know_request(known_request *q, const signature *s)
+{
+	*q = (known_request){.defines = calloc(s->nconstants + 8, sizeof *q->defines),
+		.promises = calloc(2 * s->nparameters + 1, sizeof *q->promises)};
+	if (!q->defines || !q->promises) return false;
+	for (uint32_t i = 0; i < s->nconstants; i++)
+		q->defines[q->ndefines++] = (blkc_define){s->constants[i].name, s->constants[i].value};
+	know_options(q, s);
+	for (uint32_t i = 0; i < s->nparameters; i++) {
+		const signature_parameter *p = &s->parameters[i];
+		if (p->divisible > 1)
+			q->promises[q->npromises++] = (blkc_promise){.name = p->name, .divisible = p->divisible};
+		if (p->is_one) q->promises[q->npromises++] = (blkc_promise){.name = p->name, .is_one = 1};
+	}
+	return true;
+}
+
+blk_status specialise_page(const blk_kernel *k, const signature *s, blkc_result **out)
+{
+	known_request q;
+	blk_module *m = k->module;
+	if (m->is_ptx || m->package)
+		return error_set(
+			BLK_ERROR_UNSUPPORTED, "a page of kernel %s needs its source, not compiled code", s->kernel);
+	blkc_request request = base_request(m);
+	blk_status status = know_request(&q, s) ? BLK_OK : error_memory();
+	request.kernel = s->kernel;
+	request.defines = q.defines;
+	request.ndefines = q.ndefines;
+	request.promises = q.promises;
+	request.npromises = q.npromises;
+	request.emit = BLKC_EMIT_HTML;
+	if (!status) status = compile(m, &request, out);
+	free(q.defines);
+	free(q.promises);
+	if (!status && !(*out)->nartifacts) {
+		m->head.device->compiler.api.result_free(*out);
+		*out = NULL;
+		status = error_set(BLK_ERROR_COMPILER, "the compiler made no page of kernel %s", s->kernel);
+	}
+	return status;
 }
 
 static const blkc_artifact *artifact(const blkc_result *r, unsigned kind)
@@ -397,6 +521,8 @@ static blk_status build_from_source(
 		request.npromises = promises_of(k, key, promises);
 		request.defines = c.list;
 		request.ndefines = c.n;
+		request.values = (const blkc_define *)k->values;
+		request.nvalues = k->nvalues;
 		status = compile(k->module, &request, &r);
 	}
 	free(promises);
@@ -412,6 +538,15 @@ static blk_status build_from_source(
 	return status;
 }
 
+static wanted of_kernel(const blk_kernel *k, uint64_t key, const char *configuration)
+{
+	return (wanted){.kernel = k->sig->kernel,
+		.promises = key,
+		.configuration = configuration,
+		.values = k->values,
+		.nvalues = k->nvalues};
+}
+
 /* The package's own code; what the driver links from its PTX is cached, an object needs no work. */
 static blk_status build_from_package(blk_kernel *k, uint64_t key, const char *configuration, variant *v)
 {
@@ -422,8 +557,9 @@ static blk_status build_from_package(blk_kernel *k, uint64_t key, const char *co
 	bool ptx = e->kind == PACKAGE_PTX;
 	if (k->head.device->checked)
 		note_add("kernel %s comes from a package: its accesses are guarded, but not checked", k->sig->kernel);
-	const cache_key *cached =
-		ptx && make_key(k->module, k->sig->kernel, e->promises, configuration, e, &at) ? &at : NULL;
+	wanted w = of_kernel(k, e->promises, configuration);
+	w.packed = e;
+	const cache_key *cached = ptx && make_key(k->module, &w, &at) ? &at : NULL;
 	if (cached && build_from_cache(k, cached, v)) return BLK_OK;
 	return load_and_store(
 		k, cached, v, e->signature, ptx ? BLKC_EMIT_PTX : BLKC_EMIT_OBJECT, e->payload, e->payload_bytes, NULL);
@@ -434,7 +570,8 @@ blk_status specialise_build(blk_kernel *k, uint64_t key, const char *configurati
 	cache_key at;
 	if (k->packaged) return build_from_package(k, key, configuration, v);
 	const blk_module *m = k->module;
-	const cache_key *cached = make_key(m, k->sig->kernel, key, configuration, NULL, &at) ? &at : NULL;
+	wanted w = of_kernel(k, key, configuration);
+	const cache_key *cached = make_key(m, &w, &at) ? &at : NULL;
 	if (cached && build_from_cache(k, cached, v)) return BLK_OK;
 	if (m->is_ptx)
 		return load_and_store(k, cached, v, k->sig->text, BLKC_EMIT_PTX, m->text, m->text_bytes + 1, NULL);

@@ -1,7 +1,8 @@
 #!/bin/sh
-# usage: tests/run.sh BUILD [quick|coverage]     Runs every test that this machine can run; the last line is the sum.
+# usage: tests/run.sh BUILD [quick|coverage|sanitized]     Runs every test that this machine can run; the last line is the sum.
 # quick: those that end in seconds, for the time between two edits: under 90 seconds on two cores.
-# coverage: without those that run the same lines very often.
+# coverage: without those that run the same lines very often; sanitized: without those whose work is the assembler's, or
+# the simulator's over and over on other programs.  Of the device suites both take some of the cases (ONE_CASE_IN).
 # A test program is a cmocka binary (its [  PASSED  ] lines are counted) or a script whose last line is
 # "N passed, M failed[, K skipped]".  A program that dies counts as one failure.
 # As many run at a time as there are cores (JOBS says otherwise), each with a cache folder of its own, the longest first;
@@ -49,9 +50,14 @@ fi
 
 slow=
 [ "${2:-}" != quick ] || slow=" test_out_of_memory test_system_faults run-limits test_atomics test_cpu_elements test_cpu_random test_layout test_layout_convert test_nvptx test_robust
- test_syntax test_tune golden-ptx run-bench run-blkrun run-budget run-cli run-device run-examples run-fuzz run-isolated run-mutations
+ test_syntax test_tune golden-ptx run-bench run-blkrun run-budget run-cli run-cpp run-device run-examples run-fuzz run-html run-install run-isolated run-mutations
  run-packages run-sim run-tune "
 [ "${2:-}" != coverage ] || slow=" run-mutations run-device-same_bits "
+[ "${2:-}" != sanitized ] || slow=" run-mutations run-workarounds run-device-same_bits "
+case ${2:-} in
+coverage) export ONLY_COMPILE=1 ONE_CASE_IN=2 ;;
+sanitized) export ONLY_COMPILE=1 ONE_CASE_IN=4 ;;
+esac
 alone=" run-isolated run-bench test_bench test_tune "
 long=" run-packages run-device-dot run-device-tiles run-mutations run-device-scans run-device-elementwise run-device-shapes run-cli run-device-atomics golden-ptx "
 

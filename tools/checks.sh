@@ -78,7 +78,7 @@ cat <<'PAGE'
 ## A barrier that is missing
 `blkc` puts barriers where a row's maximum crosses warps. Here one is taken out of the PTX.
 PAGE
-commands 'blkc softmax/softmax.blk --kernel=softmax_rows -o rows.ptx
+commands 'blkc softmax/softmax.blk --kernel=softmax_rows -D BLOCK=1024 -o rows.ptx
 awk "/bar.sync/ && !gone { gone = 1; next } 1" rows.ptx >no_barrier.ptx
 blkrun no_barrier.ptx --device=sim rows=2 n=1000 stride=1000 y=f32[rows,stride]:poison x=f32[rows,stride]:randn'
 cat <<'PAGE'

@@ -5,7 +5,7 @@ out=$1/blk
 rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib" "$out/tests"
 cp "$1"/bin/blk* "$out/bin/"
-cp "$1/lib/libblk.so" "$1/lib/libblkc.so" "$1/lib/blk-trial" "$out/lib/"
+cp "$1"/lib/*.so.* "$1/lib/blk-trial" "$out/lib/"
 cp -r "$1/bin/examples" "$out/bin/"
 cp "$1/fuzz-programs" "$out/"
 for d in examples/ examples/*/; do
@@ -19,7 +19,7 @@ done
 cp -r tests/bench "$out/tests/"
 mkdir -p "$out/tests/data" && cp tests/data/* "$out/tests/data/"
 find "$out" -type f -perm -u+x -exec strip {} + 2>/dev/null || true
-strip "$out"/lib/*.so
+strip "$out"/lib/*.so.*
 size=$(du -sm "$out" | cut -f1)
 echo "$out: $size MB"
 [ "$size" -le 60 ] || { echo "more than 60 MB" >&2; exit 1; }

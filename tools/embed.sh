@@ -1,6 +1,8 @@
 #!/bin/sh
-# usage: embed.sh FILE.blk... >lib.c    The built-in library as C arrays (see compiler/lib/lib.h).
+# usage: embed.sh TABLE FOLDER FILE... >made.c    Files as a table of C arrays (see compiler/lib/lib.h), named from FOLDER on.
 set -e
+table=$1 folder=$2
+shift 2
 echo '#include "lib/lib.h"'
 echo '#include <string.h>'
 i=0
@@ -10,18 +12,18 @@ for f in "$@"; do
 	od -An -v -tu1 "$f" | sed 's/  */,/g; s/^,//; s/$/,/'
 	echo "0};"
 done
-echo 'const lib_source lib_sources[] = {'
+echo "const lib_source ${table}_sources[] = {"
 i=0
 for f in "$@"; do
 	i=$((i + 1))
-	echo "	{\"$(basename "$f")\", (const char *)text_$i, sizeof text_$i - 1},"
+	echo "	{\"${f#"$folder"/}\", (const char *)text_$i, sizeof text_$i - 1},"
 done
-cat <<'END'
+cat <<END
 	{0, 0, 0},
 };
-const lib_source *lib_find(const char *name)
+const lib_source *${table}_find(const char *name)
 {
-	for (const lib_source *s = lib_sources; s->name; s++)
+	for (const lib_source *s = ${table}_sources; s->name; s++)
 		if (strcmp(s->name, name) == 0) return s;
 	return 0;
 }

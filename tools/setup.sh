@@ -3,10 +3,12 @@
 # Looks for what the build calls, not for package names, so any machine that has the tools passes at once.
 set -eu
 stamp=${BUILD:-build}/.setup-$1
-[ -e "$stamp" ] && exit 0
+[ -n "$(find "$stamp" -newer "$0" 2>/dev/null)" ] && exit 0
 config=${LLVM_CONFIG:-llvm-config-22}
 missing=
+wished=
 need() { missing="$missing $1"; }
+wish() { wished="$wished $1"; }
 have() { command -v "$1" >/dev/null 2>&1; }
 header() { echo "#include <$1>" | ${CC:-cc} -E -xc - >/dev/null 2>&1; }
 
@@ -26,23 +28,35 @@ have pkg-config || need pkg-config
 header xxhash.h || need libxxhash-dev
 header zlib.h || need zlib1g-dev
 header zstd.h || need libzstd-dev
+header jansson.h || need libjansson-dev
 have "$config" || { [ -n "${LLVM_CONFIG:-}" ] && { echo "LLVM_CONFIG=$config is not there" >&2; exit 1; }; need llvm-22-dev; }
 if [ "$1" = test ]; then
 	header cmocka.h || need libcmocka-dev
+	header mpfr.h || need libmpfr-dev
 	have python3 || need python3
+	[ -n "$(sh "$(dirname "$0")/python.sh" --tests)" ] || { need python3-dev && need python3-numpy; }
 	have gdb || need gdb
 	have clang || need clang
 	echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { return p && n < 0; }' |
 		clang -xc - -fsanitize=fuzzer,address,undefined -o /dev/null 2>/dev/null || need "$(fuzzer)"
 	have clang-format || need clang-format
+	# What some tests are skipped without: `make deb`, find_package(blk), blk-lsp in an editor, pages that are looked at (a
+	# plain package in Debian only).
+	have dpkg-shlibdeps || wish dpkg-dev
+	have cmake || wish cmake
+	have nvim || wish neovim
+	have chromium || ! grep -q '^ID=debian' /etc/os-release || wish chromium
 fi
+may_install() { [ "$(id -u)" = 0 ] && have apt-get; }
+install() { # packages
+	echo "installing: $*"
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+if [ -n "$missing$wished" ] && may_install; then apt-get update -qq || true; fi
 if [ -n "$missing" ]; then
-	if [ "$(id -u)" = 0 ] && have apt-get; then
-		echo "installing:$missing"
-		export DEBIAN_FRONTEND=noninteractive
-		apt-get update -qq || true
+	if may_install; then
 		# shellcheck disable=SC2086
-		apt-get install -y -qq --no-install-recommends $missing >/dev/null || {
+		install $missing || {
 			echo "could not install:$missing" >&2
 			exit 1
 		}
@@ -51,6 +65,10 @@ if [ -n "$missing" ]; then
 		echo "  sudo apt-get install --no-install-recommends$missing" >&2
 		exit 1
 	fi
+fi
+if [ -n "$wished" ] && may_install; then
+	# shellcheck disable=SC2086
+	install $wished || echo "could not install$wished: tests that use them are skipped" >&2
 fi
 version=$("$config" --version)
 case ${version%%.*} in

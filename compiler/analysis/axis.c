@@ -43,10 +43,12 @@ static unsigned rank_of(ir_type t)
 	return t.rank ? t.rank : 1;
 }
 
+/* As far as a run may reach that begins at any multiple of itself: of extents that are no powers of two, which are whole
+ * on the cpu target only, the greatest one in them. */
 static uint32_t extent(ir_type t, unsigned dim)
 {
 	assert(dim < rank_of(t));
-	return t.rank ? t.dim[dim] : 1;
+	return t.rank ? t.dim[dim] & (0 - t.dim[dim]) : 1;
 }
 
 static axis_info nothing(ir_type t)
@@ -239,7 +241,7 @@ static axis_info broadcast(const axis_info *x, ir_type from, ir_type to)
 	assert(from.rank == to.rank);
 	axis_info r = *x;
 	for (unsigned d = 0; d < to.rank; d++)
-		if (from.dim[d] != to.dim[d]) r.contiguity[d] = 1, r.constancy[d] = to.dim[d];
+		if (from.dim[d] != to.dim[d]) r.contiguity[d] = 1, r.constancy[d] = extent(to, d);
 	return r;
 }
 
@@ -250,15 +252,15 @@ static axis_info reshape(const axis_info *x, ir_type from, ir_type to)
 	assert(ir_elements(from) == ir_elements(to));
 	unsigned a = rank_of(from) - 1, b = rank_of(to) - 1;
 	for (unsigned d = 0; d < rank_of(to); d++) r.divisibility[d] = each_any(x, from);
-	while (a > 0 && extent(from, a) == 1) a--;
-	while (b > 0 && extent(to, b) == 1) b--;
+	while (a > 0 && from.dim[a] == 1) a--;
+	while (b > 0 && to.dim[b] == 1) b--;
 	uint64_t reach = extent(to, b), c = least(x->contiguity[a], reach);
 	uint64_t unit = from.pointer ? scalar_bytes(from.elem) : 1;
 	r.contiguity[b] = (uint32_t)c;
 	r.divisibility[b] = x->contiguity[a] > c ? least(x->divisibility[a], times(c, unit)) : x->divisibility[a];
 	r.constancy[b] = (uint32_t)least(x->constancy[a], reach);
 	bool all_equal = true;
-	for (unsigned d = 0; d < rank_of(from); d++) all_equal &= x->constancy[d] == extent(from, d);
+	for (unsigned d = 0; d < from.rank; d++) all_equal &= x->constancy[d] == from.dim[d];
 	for (unsigned d = 0; all_equal && d < rank_of(to); d++) r.constancy[d] = extent(to, d);
 	return r;
 }
@@ -327,8 +329,9 @@ static axis_info transfer(const pass_context *p, const ir_op *o)
 	case IR_CONST: return uniform(t, integer_like(t) ? lowest_bit(scalar_sign_extend(t.elem, ir_get_value(o))) : 1);
 	case IR_ARANGE: {
 		axis_info r = nothing(t);
-		r.contiguity[0] = t.dim[0];
+		r.contiguity[0] = extent(t, 0);
 		r.divisibility[0] = lowest_bit(ir_get_lo(o));
+		if (r.contiguity[0] != t.dim[0]) r.divisibility[0] = least(r.divisibility[0], r.contiguity[0]);
 		return r;
 	}
 	case IR_SPLAT: return uniform(t, x->divisibility[0]);

@@ -155,6 +155,7 @@ static int_bounds operation(const reader *r, const ir_value *v)
 	switch (o->kind) {
 	case IR_PROGRAM_ID: return (int_bounds){0, ir_get_axis(o) ? INT_RANGE_PROGRAMS - 1 : INT32_MAX - 1};
 	case IR_NUM_PROGRAMS: return (int_bounds){1, ir_get_axis(o) ? INT_RANGE_PROGRAMS : INT32_MAX};
+	case IR_ROW_GROUP: return (int_bounds){0, IR_ROW_GROUPS - 1};
 	case IR_CLUSTER_SIZE: return (int_bounds){1, INT32_MAX};
 	case IR_ARANGE: return (int_bounds){ir_get_lo(o), ir_get_lo(o) + v->type.dim[0] - 1};
 	case IR_HINT:

@@ -33,6 +33,7 @@ static bool is_staged(const pipeline *p, const ir_op *o)
 /* An iteration more does nothing but add to sums: what else the loop carries is not seen behind it. */
 static bool only_sums_are_seen(const pipeline *p)
 {
+	assert(p->body && p->loop->kind == IR_FOR);
 	for (const ir_op *o = p->body->first; o; o = o->next) {
 		bool products = o->kind == IR_WGMMA || o->kind == IR_WGMMA_WAIT || o->kind == IR_YIELD;
 		if (o->nregions || !(products || ir_has(o, IR_PURE) || is_staged(p, o))) return false;
@@ -65,6 +66,7 @@ static bool has_tiles(const ir_op *o)
 static void look_around(ir_op *o, void *context)
 {
 	around *a = context;
+	assert(a->p->loop->kind == IR_FOR);
 	if (ir_encloses(a->p->loop, o)) return;
 	switch (o->kind) {
 	case IR_CONST:
@@ -116,6 +118,7 @@ static void slice_again(pipeline *p)
 
 void pipeline_init_accumulators(pipeline *p)
 {
+	assert(p->loop->kind == IR_FOR && p->body == p->loop->regions[0]);
 	if (!p->nwaits || p->nbulk < p->nloads || p->cluster || !only_sums_are_seen(p) || !is_stored_plainly(p)) return;
 	ir_op *loop = p->loop;
 	assert(p->step > 0 && p->loop->kind == IR_FOR);

@@ -12,10 +12,10 @@
  * less than the occupancy; but that of two bulk stores, which go on reading it, only where no other place is free.
  * Placement: by falling size, first fit at the lowest aligned offset.
  *
- * A multibuffer lives from its operation to the end in the same block.  Multibuffers have the lowest bytes, one after
- * the other; what runs while one lives stands behind them, everything else may lie where they do: to the barrier pass a
- * multibuffer is a write, and what was read of it is pending when it ends.  The barriers of bulk copies are given up at
- * their end only where other operations take their bytes. */
+ * A multibuffer lives from its operation to the end in the same block, or in that of the warps that compute.
+ * Multibuffers have the lowest bytes, one after the other; what runs while one lives stands behind them, everything
+ * else may lie where they do: to the barrier pass a multibuffer is a write, and what was read of it is pending when it
+ * ends.  The barriers of bulk copies are given up at their end only where other operations take their bytes. */
 #include "passes/passes.h"
 #include "scratch.h"
 
@@ -64,6 +64,12 @@ static uint32_t round_up(uint32_t n, uint32_t unit)
 	return (n + unit - 1) & ~(unit - 1);
 }
 
+/* What stands there runs once: the function's own block, and that of the warps that compute. */
+static bool is_whole(const ir_func *f, const ir_block *b)
+{
+	return b == f->body || (b->parent->kind == IR_PARTITIONS && b->parent->regions[0] == b);
+}
+
 static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
 {
 	bool own = false; /* a multibuffer of this block lives; around: one of a block around it */
@@ -78,6 +84,7 @@ static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
 			own = true;
 		} else if (o->kind == IR_MULTIBUFFER_END) {
 			own = false;
+			if (is_whole(f, b)) around = false;
 		} else if (bytes) {
 			scratch *s = ARENA_NEW(a->arena, scratch);
 			s->op = o;
@@ -153,6 +160,7 @@ static uint32_t resident(uint32_t most, uint32_t bytes)
  * that costs nothing. */
 static bool better_beside(const pass_context *c, const ir_func *f, const allocator *a, const ir_op *o)
 {
+	assert(scratch_align(o) && o->shared_bytes);
 	uint32_t most = c->target->shared_bytes, end = round_up(a->multibuffers, scratch_align(o)) + o->shared_bytes;
 	uint32_t without = a->multibuffers > o->shared_bytes ? a->multibuffers : o->shared_bytes;
 	if (o->kind != IR_BULK_STORE || !ir_get_by_warps(o) || end > most || end > f->max_shared) return false;
@@ -163,6 +171,7 @@ static bool better_beside(const pass_context *c, const ir_func *f, const allocat
  * `large`, none of its small ones. */
 static uint32_t free_place(const allocator *a, const scratch *s, uint32_t offset, bool large)
 {
+	assert(s->op->shared_bytes && !(scratch_align(s->op) & (scratch_align(s->op) - 1)));
 	ir_op **taken = ARENA_ARRAY(a->arena, ir_op *, s->neighbours.n + 1u);
 	uint32_t n = 0, align = scratch_align(s->op);
 	for (uint32_t i = 0; i < s->neighbours.n; i++) {
@@ -235,7 +244,8 @@ static void take(ir_op *o, void *context)
 static void let_stay(ir_op *o, void *context)
 {
 	ir_func *f = context;
-	if (o->kind != IR_MBARRIERS_END || o->block != f->body) return;
+	if (o->kind != IR_MBARRIERS_END || !is_whole(f, o->block)) return;
+	assert(o->nargs == 1);
 	after a = {.end = o, .barriers = ir_arg(o, 0)->def};
 	ir_walk(f->body, take, &a);
 	assert(a.seen && a.barriers->kind == IR_MBARRIERS);

@@ -157,6 +157,7 @@ static bool commute(const ir_op *a, const ir_op *b)
 /* An operation whose exchange stays inside warps, in a program of several. */
 static bool exchanges_in_warps(const placer *p, const ir_op *o)
 {
+	assert(o->shared_bytes);
 	if (o->kind == IR_BULK_STORE) return ir_get_by_warps(o);
 	if (o->kind != IR_CONVERT_LAYOUT || p->func->num_warps == 1) return false;
 	layout_plan plan;
@@ -192,6 +193,7 @@ static bool keeps_bins(const ir_op *o)
  * last one is read behind the last barrier inside; said of sorts whose steps take one each. */
 static bool overlap(const ir_func *f, const ir_op *a, const ir_op *b)
 {
+	assert(a->shared_bytes && b->shared_bytes);
 	uint32_t first = a->shared_offset, bytes = a->shared_bytes;
 	exchange_plan plan = {0};
 	assert(a->shared_bytes && b->shared_bytes);
@@ -241,6 +243,7 @@ static unsigned conflicts(const placer *p, const pending *set, const ir_op *o, b
 /* A wait for copies and a barrier, where they take one; what stands there from an iteration before serves. */
 static void separate(placer *p, pending *set, ir_op *o, unsigned found)
 {
+	assert(!ir_has(o, IR_PURE) || o->shared_bytes);
 	assert(found != 0);
 	ir_builder b = {.func = p->func, .block = o->block, .before = o, .at = o->at};
 	if (o->prev && o->prev->kind == IR_CTA_BARRIER)
@@ -294,6 +297,7 @@ static void transfer(placer *p, pending *set, ir_op *o)
 	unsigned found = conflicts(p, set, o, in_warps);
 	if (found) separate(p, set, o, found);
 	if (o->kind == IR_MBARRIERS) return;   /* a barrier stands before the first wait */
+	if (o->kind == IR_SCALARS) return;     /* and before the first number is sent */
 	if (o->kind == IR_MULTIBUFFER) return; /* its copies are ordered by the waits; who reads is not, when it ends */
 	add_multibuffer_reads(set, o);
 	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */
@@ -312,6 +316,7 @@ static void flow(placer *p, ir_block *b, pending *set);
 
 static void go_round(pending *set, const ir_op *loop)
 {
+	assert(loop->nregions);
 	for (unsigned i = 0; i < set->n; i++) {
 		access *e = &set->at[i];
 		if (!e->is_shared && !(e->around && ir_encloses(e->around, loop))) e->around = loop;
@@ -320,6 +325,7 @@ static void go_round(pending *set, const ir_op *loop)
 
 static void flow_loop(placer *p, ir_op *o, pending *set)
 {
+	assert(o->kind == IR_FOR || o->kind == IR_WHILE);
 	uint32_t number = p->next_loop++;
 	assert(number <= p->loops.n);
 	if (number == p->loops.n) vec_push(p->context->arena, &p->loops, ARENA_NEW(p->context->arena, pending));

@@ -12,6 +12,7 @@ static unsigned swizzle_of(unsigned row_bytes)
 
 bool bulk_shape_of(ir_type t, bulk_shape *s)
 {
+	assert(t.rank && t.rank <= IR_MAX_RANK);
 	unsigned bytes = scalar_bytes(t.elem), last = t.rank - 1u;
 	memset(s, 0, sizeof *s);
 	if (t.rank < 1 || t.pointer || t.dim[last] * bytes < 16 || ir_elements(t) * bytes > BULK_BYTES) return false;
@@ -46,6 +47,7 @@ bool bulk_shape_of(ir_type t, bulk_shape *s)
 
 bool bulk_shape_divide(ir_type t, unsigned shares, bulk_shape *s)
 {
+	assert(shares && !(shares & (shares - 1)));
 	unsigned copies = s->panels * s->pieces;
 	if (copies % shares == 0) return true;
 	if (shares % copies) return false;

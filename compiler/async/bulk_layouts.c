@@ -51,6 +51,7 @@ static void collect(ir_op *o, void *context)
 
 static void read_as_wanted(arena *a, ir_op *o)
 {
+	assert(o->kind == IR_BULK_LOAD);
 	ir_op *user = ir_only_user(o->results[0]);
 	while (user && moves(user)) user = ir_only_user(user->results[0]);
 	if (!user || user->kind != IR_CONVERT_LAYOUT) return;

@@ -31,6 +31,7 @@ static uint32_t span_of(const layout *l, unsigned dim, unsigned lg)
 /* Extents of the box, log2; false: there is none. */
 static bool find_box(const layout *l, unsigned lg_span, unsigned lg_element, uint8_t lg[IR_MAX_RANK])
 {
+	assert(l->rank && l->rank <= IR_MAX_RANK);
 	uint32_t warps = columns(l, LAYOUT_WARP), registers = columns(l, LAYOUT_REG);
 	unsigned last = l->rank - 1u, total = 0;
 	for (unsigned d = 0; d <= last; d++) {
@@ -50,6 +51,7 @@ static bool find_box(const layout *l, unsigned lg_span, unsigned lg_element, uin
 
 bool bulk_parts_of(const ir_value *v, bulk_parts *p)
 {
+	assert(v->layout && v->type.rank);
 	const layout *l = v->layout;
 	ir_type box = v->type;
 	unsigned bytes = scalar_bytes(box.elem);
@@ -93,6 +95,7 @@ bool bulk_parts_of(const ir_value *v, bulk_parts *p)
 /* The map with another box, of a block of that rank. */
 static ir_tensor_map *with_box(arena *a, const ir_tensor_map *map, unsigned rank, const bulk_parts *p)
 {
+	assert(rank && rank <= IR_MAP_RANK);
 	ir_tensor_map *m = ARENA_NEW(a, ir_tensor_map);
 	*m = *map;
 	assert(rank <= m->rank);

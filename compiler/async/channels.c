@@ -38,6 +38,7 @@ typedef struct site {
 	ir_op *last_use;  /* there: behind it nobody reads the slot any more; of a tile without products: the same */
 	unsigned nesting; /* loads of the same map whose tile lives while this one is made */
 	unsigned channel;
+	unsigned parts; /* blocks of a slot: one for each group of rows, or one for all */
 } site;
 
 typedef struct channel {
@@ -48,6 +49,8 @@ typedef struct channel {
 	bool loops;                           /* slots are filled again */
 	bool spanned;                         /* its tile lives round a loop: one or two are enough */
 	ir_value *multibuffer, *full, *empty; /* empty null: each slot is filled once */
+	unsigned steps; /* whose cursor it has: the first channel's that is filled in step with it */
+	unsigned taken; /* while threading: its loads since the cursor came into the block, or out of a region */
 } channel;
 
 typedef struct cursor {
@@ -61,6 +64,8 @@ typedef struct channels {
 	unsigned nsites;
 	channel at[MOST_SITES];
 	unsigned n;
+	atomics sent; /* on whose results the sites' copies depend */
+	bool ends;    /* scratch behind the last reader lies where the multibuffers do */
 } channels;
 
 /* ---- who reads a load's tile ---- */
@@ -118,7 +123,8 @@ static bool can_read(const channels *c, const site *s)
 		wgmma_shape sum;
 		wgmma_tile tile;
 		if (ir_arg(r->op, 1 - r->arg) == r->tile) return false;
-		if (!wgmma_shape_of(r->op->results[0]->type, c->func->num_warps, &sum)) return false;
+		if (!wgmma_shape_of(r->op->results[0]->type, c->func->num_warps, wgmma_widest(c->func), &sum))
+			return false;
 		unsigned k = (r->arg ? 0 : 1) ^ r->transposed;
 		if (!wgmma_tile_make(t, 1, k, r->arg ? sum.n : 64, &tile) || tile.swizzle != shape.swizzle)
 			return false;
@@ -224,12 +230,20 @@ static void find_site(ir_op *o, void *context)
 	channels *c = context;
 	site s = {.load = o};
 	if (o->kind != IR_BULK_LOAD || c->nsites == MOST_SITES || ir_get_shares(o) > 1) return;
-	if (partition_refusal(c->context, c->func, o)) return;
+	uint32_t nsent = c->sent.n;
+	if (partition_refusal(c->context, c->func, o, &c->sent)) {
+		c->sent.n = nsent;
+		return;
+	}
 	if (!find_readers(&s, o->results[0], false) || !can_read(c, &s) || !find_life(&s)) {
 		bulk_shape shape;
 		s = (site){.load = o}; /* others take it, or products that read it otherwise */
-		if (!ir_loop_around(o) || !bulk_shape_of(o->results[0]->type, &shape) || !find_first_use(&s)) return;
+		if (!ir_loop_around(o) || !bulk_shape_of(o->results[0]->type, &shape) || !find_first_use(&s)) {
+			c->sent.n = nsent;
+			return;
+		}
 	}
+	s.parts = row_group_parts(c->func, o);
 	c->sites[c->nsites++] = s;
 }
 
@@ -237,7 +251,7 @@ static const char *refusal(const channels *c)
 {
 	const ir_func *f = c->func;
 	if (!target_can(c->context->target, TARGET_SETMAXNREG)) return "only sm_90a hands registers over";
-	if (f->num_warps != 4 && f->num_warps != 8) return "it goes with 4 or 8 warps";
+	if (f->num_warps != 4 && f->num_warps != 8 && f->num_warps != 16) return "it goes with 4, 8 or 16 warps";
 	if (f->maxnreg) return "maxnreg is given";
 	if (f->num_ctas > 1) return "programs of a cluster are in step";
 	return NULL;
@@ -258,15 +272,15 @@ static void find_channels(channels *c)
 		site *s = &c->sites[i];
 		ir_type t = s->load->results[0]->type;
 		unsigned k = 0;
-		while (k < c->n &&
-			!(ir_arg(c->at[k].like->load, 0) == ir_arg(s->load, 0) && c->at[k].like->nesting == s->nesting))
+		while (k < c->n && !(ir_arg(c->at[k].like->load, 0) == ir_arg(s->load, 0) &&
+					   c->at[k].like->parts == s->parts && c->at[k].like->nesting == s->nesting))
 			k++;
 		s->channel = k;
 		if (k == c->n) {
 			uint32_t bytes = (uint32_t)ir_elements(t) * ir_element_bytes(t);
 			c->at[c->n++] = (channel){.like = s,
-				.expected = bytes,
-				.bytes = (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN};
+				.expected = bytes * s->parts,
+				.bytes = (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN * s->parts};
 		}
 		c->at[k].loops |= ir_loop_around(s->load) != NULL;
 		c->at[k].spanned |= spans_loop(s);
@@ -277,6 +291,7 @@ typedef struct rest {
 	const channels *c;
 	uint32_t most;
 	unsigned several;
+	bool over; /* the last reader has been seen, and multibuffers end behind it */
 } rest;
 
 /* Scratch of what stays: factors in channels need none, nor do the conversions that bring them to registers. */
@@ -292,9 +307,35 @@ static void add_scratch(ir_op *o, void *context)
 			if (s->by[k].tile->def == o) bytes = 0;
 		}
 	}
-	bytes = bytes > taken ? bytes - taken : 0;
+	bytes = bytes > taken && !r->over ? bytes - taken : 0;
 	if (bytes > r->most) r->most = bytes;
 	r->several += bytes > 0;
+}
+
+/* In the function's own block the last that makes or reads a tile: behind it nothing is in flight. */
+static ir_op *last_of(const channels *c)
+{
+	ir_op *last = NULL;
+	for (unsigned i = 0; i < c->nsites; i++) {
+		ir_op *made = in_block(c->func->body, c->sites[i].load), *o = made;
+		if (c->sites[i].last_use) o = in_block(c->func->body, c->sites[i].last_use);
+		if (precedes(o, made)) o = made;
+		if (!last || precedes(last, o)) last = o;
+	}
+	return last;
+}
+
+/* Bytes beside the multibuffers. */
+static uint32_t bytes_of_rest(const channels *c)
+{
+	rest r = {.c = c};
+	const ir_op *last = last_of(c);
+	for (ir_op *o = c->func->body->first; o; o = o->next) {
+		add_scratch(o, &r);
+		for (unsigned i = 0; i < o->nregions; i++) ir_walk(o->regions[i], add_scratch, &r);
+		r.over |= c->ends && o == last;
+	}
+	return r.most + (r.several > 1 ? SLACK : 0) + BULK_ALIGN;
 }
 
 static unsigned wanted_stages(const channels *c, const channel *ch)
@@ -312,19 +353,21 @@ static unsigned wanted_stages(const channels *c, const channel *ch)
 	return n < 2 ? 2 : ch->spanned ? 2 : n;
 }
 
-/* Takes slots away where they are most, of a tile that lives round a loop the second one first; false: two each do not
+/* Where all do not fit beside the scratch of what follows, that lies where the multibuffers did, behind a barrier.
+ * Then takes slots away where they are most, of a tile that lives round a loop the second one first; false: two each do not
  * fit. */
 static bool choose_stages(channels *c)
 {
-	rest r = {.c = c};
-	ir_walk(c->func->body, add_scratch, &r);
 	uint32_t most = c->context->target->shared_bytes;
 	if (c->func->max_shared < most) most = c->func->max_shared;
-	uint64_t bytes = r.most + (r.several > 1 ? SLACK : 0) + BULK_ALIGN;
+	uint64_t bytes = 0;
 	for (unsigned i = 0; i < c->n; i++) {
 		c->at[i].stages = wanted_stages(c, &c->at[i]);
 		bytes += (uint64_t)c->at[i].stages * c->at[i].bytes + 2 * MOST_STAGES * 8;
 	}
+	bytes += c->sent.n * SENT_BYTES;
+	c->ends = !c->sent.n && bytes + bytes_of_rest(c) > most; /* numbers that are sent lie there to the end */
+	bytes += bytes_of_rest(c);
 	while (bytes > most) {
 		channel *least = NULL;
 		for (unsigned i = 0; i < c->n; i++) {
@@ -352,17 +395,23 @@ static void make_channel(channels *c, channel *ch, ir_builder *b)
 	b->at = load->at;
 	ch->multibuffer = ir_build1(b, IR_MULTIBUFFER, tile->type, 0, NULL);
 	ch->multibuffer->layout = tile->layout;
-	ir_set_stages(ch->multibuffer->def, ch->stages);
+	ir_set_stages(ch->multibuffer->def, ch->stages * ch->like->parts);
 	ir_set_swizzle(ch->multibuffer->def, tile->type.rank == 2 ? shape.swizzle : 0);
 	ir_set_fast(ch->multibuffer->def, tile->type.rank - 1u);
+	pipeline_hand_on_note(c->context, load, ch->multibuffer->def);
+}
+
+/* Behind all multibuffers, so that what takes their bytes in the end leaves these alone. */
+static void make_barriers(channels *c, channel *ch, ir_builder *b)
+{
+	b->at = ch->like->load->at;
 	for (unsigned i = 0; i < 2; i++) {
 		if (i && !ch->loops) break;
 		ir_value *v = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
 		ir_set_count(v->def, ch->stages);
-		ir_set_arrivals(v->def, i ? c->func->num_warps : 1);
+		ir_set_arrivals(v->def, i ? ir_warps(c->func) : 1);
 		*(i ? &ch->empty : &ch->full) = v;
 	}
-	pipeline_hand_on_note(c->context, load, ch->multibuffer->def);
 }
 
 static ir_op *producers(ir_op *o)
@@ -383,7 +432,7 @@ static void build_copy(const channel *ch, ir_builder *b, const ir_op *load, curs
 	ir_value *come[] = {ch->full, at.slot};
 	ir_set_bytes(producers(ir_build(b, IR_MBARRIER_EXPECT, 2, come, 0, NULL, 0)), ch->expected);
 	for (unsigned k = 0; k < load->nargs; k++) args[n++] = ir_arg(load, k);
-	ir_set_shares(producers(ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0)), ir_get_shares(load));
+	row_group_copies(b, load, ch->like->parts, n, args);
 }
 
 static cursor advance(const channel *ch, ir_builder *b, cursor at)
@@ -428,39 +477,68 @@ static void read_tile(const channel *ch, site *s, ir_builder *b, ir_value *slot)
 	s->last_use = read->def;
 }
 
-static cursor open_site(channels *c, site *s, cursor at)
+static void open_site(channels *c, site *s, cursor at)
 {
 	const channel *ch = &c->at[s->channel];
 	ir_block *block = s->load->block;
 	ir_builder b = {.func = c->func, .block = block, .before = s->load, .at = s->load->at};
 	build_copy(ch, &b, s->load, at);
-	cursor next = advance(ch, &b, at);
 	b.before = s->first_use;
 	ir_value *come[] = {ch->full, at.slot, at.parity};
 	ir_build(&b, IR_MBARRIER_WAIT, 3, come, 0, NULL, 0);
-	if (!s->nby) read_tile(ch, s, &b, at.slot);
-	for (unsigned k = 0; k < s->nby; k++) read_from(c, ch, &s->by[k], at.slot);
+	ir_value *own = row_group_slot(&b, at.slot, s->parts);
+	if (!s->nby) read_tile(ch, s, &b, own);
+	for (unsigned k = 0; k < s->nby; k++) read_from(c, ch, &s->by[k], own);
 	b.before = s->last_use->next;
 	ir_value *left[] = {ch->empty, at.slot};
 	if (ch->empty) ir_build(&b, IR_MBARRIER_ARRIVE, 2, left, 0, NULL, 0);
-	return next;
 }
 
 /* ---- the cursor's way ---- */
 
-static site *site_of(channels *c, const channel *ch, const ir_op *load)
+static site *site_of(channels *c, const ir_op *load)
 {
-	for (unsigned i = 0; i < c->nsites; i++)
-		if (c->sites[i].load == load && &c->at[c->sites[i].channel] == ch) return &c->sites[i];
+	for (unsigned i = 0; load->kind == IR_BULK_LOAD && i < c->nsites; i++)
+		if (c->sites[i].load == load) return &c->sites[i];
 	return NULL;
 }
 
-static bool holds_site(channels *c, const channel *ch, const ir_op *o)
+/* The operation, or one in its regions, is a load of the channel's. */
+static bool holds_site(const channels *c, unsigned k, const ir_op *o)
 {
 	for (unsigned i = 0; i < c->nsites; i++)
-		if (&c->at[c->sites[i].channel] == ch && c->sites[i].load != o && ir_encloses(o, c->sites[i].load))
-			return true;
+		if (c->sites[i].channel == k && ir_encloses(o, c->sites[i].load)) return true;
 	return false;
+}
+
+/* The next operation, from `o` on, that the channel's cursor meets. */
+static const ir_op *next_met(const channels *c, unsigned k, const ir_op *o)
+{
+	while (o && !holds_site(c, k, o)) o = o->next;
+	return o;
+}
+
+/* Loads of two channels take turns everywhere, so that a cursor serves both. */
+static bool in_step(const channels *c, unsigned x, unsigned y, const ir_block *b)
+{
+	const ir_op *o = next_met(c, x, b->first), *p = next_met(c, y, b->first);
+	for (; o && p; o = next_met(c, x, o->next), p = next_met(c, y, p->next)) {
+		if (!o->nregions != !p->nregions || (o->nregions && o != p)) return false;
+		for (unsigned r = 0; r < o->nregions; r++)
+			if (!in_step(c, x, y, o->regions[r])) return false;
+	}
+	return !o && !p;
+}
+
+static void find_steps(channels *c)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		unsigned k = 0;
+		while (k < i &&
+			!(c->at[k].steps == k && c->at[k].stages == c->at[i].stages && in_step(c, k, i, c->func->body)))
+			k++;
+		c->at[i].steps = k;
+	}
 }
 
 static cursor as_arguments(ir_block *b)
@@ -482,37 +560,49 @@ static cursor as_results(const channels *c, ir_op *o)
 	return (cursor){slot, ir_add_result(c->func, o, ir_scalar_type(SCALAR_I32))};
 }
 
-static cursor thread_block(channels *c, const channel *ch, ir_block *b, cursor at);
+static cursor thread_block(channels *c, unsigned steps, ir_block *b, cursor at);
 
 /* The cursor through the regions of an if or a loop, as they run. */
-static cursor thread_regions(channels *c, const channel *ch, ir_op *o, cursor at)
+static cursor thread_regions(channels *c, unsigned steps, ir_op *o, cursor at)
 {
 	if (o->kind == IR_IF) {
 		for (unsigned r = 0; r < 2; r++) {
-			cursor end = thread_block(c, ch, o->regions[r], at);
+			cursor end = thread_block(c, steps, o->regions[r], at);
 			pass_on(c, o->regions[r]->last, end);
 		}
 		return as_results(c, o);
 	}
 	pass_on(c, o, at);
 	for (unsigned r = 0; r < o->nregions; r++) {
-		cursor end = thread_block(c, ch, o->regions[r], as_arguments(o->regions[r]));
+		cursor end = thread_block(c, steps, o->regions[r], as_arguments(o->regions[r]));
 		pass_on(c, o->regions[r]->last, end);
 	}
 	return as_results(c, o);
 }
 
-static cursor thread_block(channels *c, const channel *ch, ir_block *b, cursor at)
+/* `at` is where the channel that loads next, of those in step, stands; it moves on with the first load of each round. */
+static cursor thread_block(channels *c, unsigned steps, ir_block *b, cursor at)
 {
+	cursor stands[MOST_SITES + 1] = {at};
+	unsigned n = 0;
+	for (unsigned i = 0; i < c->n; i++) c->at[i].taken = 0;
 	for (ir_op *o = b->first, *next; o; o = next) {
 		next = o->next;
-		site *s = o->kind == IR_BULK_LOAD ? site_of(c, ch, o) : NULL;
-		if (s)
-			at = open_site(c, s, at);
-		else if (o->nregions && holds_site(c, ch, o))
-			at = thread_regions(c, ch, o, at);
+		site *s = site_of(c, o);
+		if (s && c->at[s->channel].steps == steps) {
+			unsigned k = c->at[s->channel].taken++;
+			if (k == n) {
+				ir_builder here = {.func = c->func, .block = b, .before = o, .at = o->at};
+				stands[++n] = advance(&c->at[steps], &here, stands[k]);
+			}
+			open_site(c, s, stands[k]);
+		} else if (o->nregions && holds_site(c, steps, o)) {
+			stands[0] = thread_regions(c, steps, o, stands[n]);
+			n = 0;
+			for (unsigned i = 0; i < c->n; i++) c->at[i].taken = 0;
+		}
 	}
-	return at;
+	return stands[n];
 }
 
 static ir_op *first_of(const channels *c)
@@ -523,6 +613,16 @@ static ir_op *first_of(const channels *c)
 		if (!first || precedes(o, first)) first = o;
 	}
 	return first;
+}
+
+static void end_multibuffers(const channels *c, ir_builder *b)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		ir_value *barriers[] = {c->at[i].full, c->at[i].empty};
+		for (unsigned k = 0; k < 2; k++)
+			if (barriers[k]) ir_build(b, IR_MBARRIERS_END, 1, &barriers[k], 0, NULL, 0);
+	}
+	ir_build(b, IR_MULTIBUFFER_END, 0, NULL, 0, NULL, 0);
 }
 
 bool pass_channels(pass_context *context, ir_func *f)
@@ -539,12 +639,16 @@ bool pass_channels(pass_context *context, ir_func *f)
 	if (!loops) return true;
 	find_channels(c);
 	if (!choose_stages(c)) return true;
+	find_steps(c);
 	ir_builder head = {.func = f, .block = f->body, .before = first_of(c), .at = f->at};
+	ir_builder behind = {.func = f, .block = f->body, .before = last_of(c)->next, .at = f->at};
 	for (unsigned i = 0; i < c->n; i++) make_channel(c, &c->at[i], &head);
+	for (unsigned i = 0; i < c->n; i++) make_barriers(c, &c->at[i], &head);
 	for (unsigned i = 0; i < c->n; i++) {
 		ir_value *zero = ir_constant_int(&head, SCALAR_I32, 0);
-		thread_block(c, &c->at[i], f->body, (cursor){zero, zero});
+		if (c->at[i].steps == i) thread_block(c, i, f->body, (cursor){zero, zero});
 	}
+	if (c->ends) end_multibuffers(c, &behind);
 	for (unsigned i = 0; i < c->nsites; i++) erase_unused(c->sites[i].load);
 	return true;
 }

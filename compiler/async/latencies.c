@@ -39,6 +39,7 @@ static bool reads_plainly(const ir_op *o)
 
 static bool fits_plan(staged *s, const layout_plan *plan, const access_plan *access)
 {
+	assert(s->load && access->width);
 	unsigned together = 0;
 	if (plan->lg_passes) return false;
 	while (together < plan->lg_vector_store && plan->store_bit[together] == together) together++;
@@ -51,6 +52,7 @@ static bool fits_plan(staged *s, const layout_plan *plan, const access_plan *acc
 /* As the scratch of a conversion. */
 static bool fits_conversion(staged *s, const access_plan *access, unsigned element)
 {
+	assert(element && !(element & (element - 1)));
 	layout to = pipeline_read_layout(s);
 	layout_plan plan;
 	layout_plan_conversion(s->load->results[0]->layout, &to, element, &plan);
@@ -62,6 +64,7 @@ static bool fits_conversion(staged *s, const access_plan *access, unsigned eleme
 /* As the load itself. */
 static bool fits_itself(staged *s, const access_plan *access, unsigned element)
 {
+	assert(s->load->results[0]->layout);
 	const layout *l = s->load->results[0]->layout;
 	layout_plan plan;
 	s->nby = 0;
@@ -72,6 +75,7 @@ static bool fits_itself(staged *s, const access_plan *access, unsigned element)
 /* What all products that take the tile read in shared memory, which runs along `fast` there; false: they differ. */
 static bool common_tile(const pipeline *p, staged *s, unsigned fast, wgmma_tile *tile)
 {
+	assert(s->nby);
 	for (unsigned i = 0; i < s->nby; i++) {
 		consumer *t = &s->by[i];
 		wgmma_plan plan;
@@ -93,8 +97,10 @@ static bool common_tile(const pipeline *p, staged *s, unsigned fast, wgmma_tile 
 /* As an operand of products in shared memory. */
 static bool fits_product(pipeline *p, staged *s, const access_plan *access)
 {
+	assert(s->load->kind == IR_LOAD);
 	wgmma_tile tile;
-	if (!common_tile(p, s, access->dim, &tile)) return false;
+	unsigned m = s->load->results[0]->type.rank - 2u; /* of m and n; in front a batch */
+	if (access->dim < m || !common_tile(p, s, access->dim - m, &tile)) return false;
 	s->width = access->width;
 	s->swizzle = tile.swizzle;
 	s->fast = tile.fast;
@@ -107,12 +113,12 @@ enum { MOST_STEPS = 8 }; /* operations between a load and a dot that are looked 
 /* The operations of the loop that take a tile, through permutations.  False: there are too many, or others. */
 static bool find_consumers(const pipeline *p, staged *s, const ir_value *v, bool transposed)
 {
+	assert(s->load && v->uses);
 	for (const ir_use *u = v->uses; u; u = u->next) {
 		ir_op *o = u->user;
 		if (o->block != p->body) return false;
 		if (o->kind == IR_PERMUTE) {
-			if (!find_consumers(p, s, o->results[0], transposed ^ (ir_unpack(ir_get_order(o), 0) == 1)))
-				return false;
+			if (!find_consumers(p, s, o->results[0], transposed ^ wgmma_swaps(o))) return false;
 			continue;
 		}
 		if (s->nby == MOST_PRODUCTS) return false;
@@ -124,6 +130,7 @@ static bool find_consumers(const pipeline *p, staged *s, const ir_value *v, bool
 /* Half a sentence; null: it fits. */
 static const char *fits_multibuffer(pipeline *p, staged *s)
 {
+	assert(s->load->nresults == 1);
 	const ir_value *v = s->load->results[0];
 	unsigned element = scalar_bytes(v->type.elem);
 	access_plan access = access_plan_make(p->context, s->load);
@@ -155,23 +162,27 @@ static void note_all(pipeline *p, const char *why)
 /* A block that a tensor map leads to: as an operand of a wgmma, or read by whoever wants it. */
 static const char *fits_block(pipeline *p, staged *s)
 {
+	assert(s->load->kind == IR_BULK_LOAD);
 	const ir_value *v = s->load->results[0];
 	bulk_shape shape;
 	wgmma_tile tile;
 	if (!bulk_shape_of(v->type, &shape)) return "no copy is of this shape";
 	s->bulk = true;
-	s->fast = v->type.rank - 1u;
-	s->swizzle = v->type.rank == 2 ? shape.swizzle : 0;
-	s->bytes = (shape.bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
+	s->fast = v->type.rank > 1;
+	s->swizzle = shape.swizzle;
+	s->parts = row_group_parts(p->func, s->load);
+	s->bytes = (shape.bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN * s->parts;
 	bool rounded = v->type.elem != SCALAR_F32 || bulk_rounds(s->load);
 	if (!rounded || !find_consumers(p, s, v, false) || !common_tile(p, s, s->fast, &tile) ||
 		tile.swizzle != shape.swizzle)
 		s->nby = 0;
+	if (v->type.rank != 2 && !s->nby) s->swizzle = 0, s->fast = v->type.rank - 1u;
 	return NULL;
 }
 
 static bool slices(pipeline *p, const ir_op *load)
 {
+	assert(load->kind == IR_BULK_LOAD || load->kind == IR_LOAD);
 	unsigned n = load->kind == IR_BULK_LOAD || load->nargs < 2 ? load->nargs : 2;
 	for (unsigned i = 0; i < n; i++)
 		if (!pipeline_slice(p, ir_arg(load, i))) return false;
@@ -182,7 +193,7 @@ static void find_loads(pipeline *p)
 {
 	bool *before = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
 	for (ir_op *o = p->body->first; o && p->nloads < MOST_LOADS; o = o->next) {
-		staged s = {.load = o};
+		staged s = {.load = o, .parts = 1};
 		bool bulk = o->kind == IR_BULK_LOAD;
 		if ((o->kind != IR_LOAD && !bulk) || ir_is_scalar(o->results[0])) continue;
 		const char *why = bulk               ? fits_block(p, &s)
@@ -196,7 +207,7 @@ static void find_loads(pipeline *p)
 			p->nbulk += bulk;
 			if (bulk)
 				p->expected += (uint32_t)ir_elements(o->results[0]->type) *
-					       ir_element_bytes(o->results[0]->type);
+					       ir_element_bytes(o->results[0]->type) * s.parts;
 			continue;
 		}
 		note(p, o, why);
@@ -261,28 +272,34 @@ static void add_scratch(ir_op *o, void *context)
 	uint32_t bytes = o->kind == IR_MULTIBUFFER ? 0 : scratch_bytes(p->func, o), multibuffers = 0;
 	for (unsigned i = 0; i < p->nloads; i++) {
 		if (p->loads[i].load == o) bytes = 0;
-		if (pipeline_takes(&p->loads[i], o)) multibuffers += p->loads[i].bytes;
+		if (pipeline_takes(&p->loads[i], o)) /* without copies each group of rows would have its own */
+			multibuffers += p->loads[i].bytes / p->loads[i].parts * p->func->row_groups;
 	}
 	if (o->kind == IR_WGMMA && bytes > multibuffers)
 		bytes -= multibuffers; /* what its operands need that are not copied ahead */
 	else if (multibuffers)
 		bytes = 0;
 	if (bytes > p->scratch) p->scratch = bytes;
+	if (bytes) p->separate += bytes + scratch_align(o);
 	p->several += bytes > 0;
 }
 
 /* As many as stand beside the scratch of what `around` holds. */
 static void fill_shared(pipeline *p, ir_block *around)
 {
+	assert(p->nloads);
 	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages, bytes = 0;
 	uint32_t most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
 	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
 	p->scratch = p->several = 0;
+	p->separate = 0;
 	ir_walk(around, add_scratch, p);
 	p->beside = p->scratch + (p->several > 1 ? SLACK : 0);
+	if (p->several > 1 && p->separate < p->beside) p->beside = (uint32_t)p->separate;
 	if (p->nbulk) p->beside += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
+	p->beside += p->sent.n * SENT_BYTES;
 	p->stages = wanted;
 	while (p->stages > 1 && (uint64_t)p->stages * bytes + p->used + p->beside > most) p->stages--;
 	assert(p->stages >= 1);
@@ -292,6 +309,7 @@ static void fill_shared(pipeline *p, ir_block *around)
 /* The user's own number is not lowered behind his back, but for a producer's sake. */
 static void check_stages(pipeline *p)
 {
+	assert(p->nloads);
 	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages, bytes = 0;
 	uint32_t most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
@@ -321,6 +339,7 @@ static bool choose_stages(pipeline *p)
 		p->alone = p->partitions ? NULL
 					 : "shared memory has no room for three stages beside the rest of the program";
 	}
+	if (!p->partitions && p->func->row_groups > 1) return false;
 	if (!p->partitions) fill_shared(p, p->body);
 	if (p->stages < 2) return false;
 	p->used += p->multibuffers + (p->partitions ? p->beside : 0);
@@ -329,6 +348,7 @@ static bool choose_stages(pipeline *p)
 
 bool pipeline_fits(pipeline *p)
 {
+	assert(p->loop->kind == IR_FOR);
 	const char *why = NULL;
 	if ((ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages) < 2)
 		why = "the loop has one stage";
@@ -342,6 +362,7 @@ bool pipeline_fits(pipeline *p)
 	if (!p->nloads) return false;
 	find_flight(p);
 	p->alone = pipeline_refuses_partitions(p);
+	if (p->alone && p->func->row_groups > 1) return false; /* only a producer's multibuffers are all groups' */
 	if (!choose_stages(p)) {
 		note_all(p, "shared memory has no room for two stages");
 		return false;
@@ -356,6 +377,7 @@ bool pipeline_fits(pipeline *p)
 
 unsigned pipeline_lowered(const ir_func *f, const ir_op *multibuffer)
 {
+	assert(multibuffer->kind == IR_MULTIBUFFER);
 	const ir_op *loop = multibuffer;
 	while (loop && loop->kind != IR_FOR) loop = loop->next;
 	if (!loop && multibuffer->results[0]
@@ -363,5 +385,5 @@ unsigned pipeline_lowered(const ir_func *f, const ir_op *multibuffer)
 		for (loop = multibuffer->results[0]->uses->user; loop && loop->kind != IR_FOR;)
 			loop = loop->block->parent;
 	unsigned wanted = !loop ? 0 : ir_get_num_stages(loop) ? ir_get_num_stages(loop) : f->num_stages;
-	return wanted > ir_get_stages(multibuffer) ? wanted : 0;
+	return wanted > ir_get_stages(multibuffer) / row_group_blocks(f, multibuffer) ? wanted : 0;
 }

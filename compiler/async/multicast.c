@@ -46,6 +46,7 @@ static sameness same_operands(neighbours *n, const ir_op *o)
 /* The counter of a loop around: where it began, and as many steps as the neighbours have made. */
 static sameness same_argument(neighbours *n, const ir_value *v)
 {
+	assert(!v->def);
 	const ir_op *o = v->block->parent;
 	if (!o) return SAME; /* a parameter */
 	if (o->kind != IR_FOR || v->index > 0 || same_value(n, ir_arg(o, 2)) != SAME) return UNKNOWN;
@@ -54,6 +55,7 @@ static sameness same_argument(neighbours *n, const ir_value *v)
 
 static sameness same_result(neighbours *n, const ir_op *o)
 {
+	assert(o->nresults);
 	if (o->kind == IR_PROGRAM_ID) return ir_get_axis(o) == 0 ? DIFFERS : SAME;
 	if (o->nresults != 1 || !ir_is_repeatable(o)) return UNKNOWN;
 	return same_operands(n, o);
@@ -61,6 +63,7 @@ static sameness same_result(neighbours *n, const ir_op *o)
 
 static sameness same_value(neighbours *n, const ir_value *v)
 {
+	assert(v->id < n->p->func->nvalues);
 	if (n->of[v->id]) return n->of[v->id];
 	sameness s = !ir_is_scalar(v) ? UNKNOWN : v->def ? same_result(n, v->def) : same_argument(n, v);
 	return n->of[v->id] = s;
@@ -92,6 +95,7 @@ static void find_leaves(leaves *l, ir_value *v)
 
 static leaves leaves_of(pipeline *p, const ir_op *load)
 {
+	assert(load->kind == IR_BULK_LOAD);
 	leaves l = {.p = p, .seen = ARENA_ARRAY(p->context->arena, bool, p->func->nvalues)};
 	for (unsigned i = 1; i < load->nargs; i++) find_leaves(&l, ir_arg(load, i));
 	return l;
@@ -153,6 +157,7 @@ static const char *loop_unshared(neighbours *n)
 
 static const char *load_unshared(neighbours *n, const staged *s)
 {
+	assert(s->load->kind == IR_BULK_LOAD);
 	pipeline *p = n->p;
 	if (!s->nby || s->by[0].op->kind != IR_WGMMA) return "threads read it from shared memory themselves";
 	if (ir_get_shares(s->load) != p->func->num_ctas) return "the block has no such parts";
@@ -169,6 +174,7 @@ static neighbours neighbours_of(pipeline *p)
 
 void pipeline_find_cluster(pipeline *p)
 {
+	assert(p->func->num_ctas);
 	if (p->func->num_ctas == 1) return;
 	neighbours n = neighbours_of(p);
 	const char *why = loop_unshared(&n);
@@ -237,6 +243,7 @@ static ir_value *iterations(asking *a, ir_value *lo, ir_value *hi, ir_value *ste
 /* Runs loop `o`, around the one in question, as often there? */
 static ir_value *as_often(asking *a, const ir_op *o, ir_value *so_far)
 {
+	assert(o->kind == IR_FOR);
 	ir_value *v[3], *w[3];
 	bool differs = false;
 	for (unsigned i = 0; i < 3; i++) {
@@ -268,6 +275,7 @@ static ir_value *is_formed(pipeline *p, ir_builder *b)
 /* The d-th neighbour; where there is no cluster, the program itself, whose arithmetic harms nobody. */
 static asking ask(pipeline *p, ir_builder *b, unsigned d)
 {
+	assert(d && d < p->cluster);
 	asking a = {.n = neighbours_of(p), .b = b, .formed = is_formed(p, b)};
 	ir_value *args[] = {a.formed, ir_constant_int(b, SCALAR_I32, d), ir_constant_int(b, SCALAR_I32, 0)};
 	a.number = ir_build1(b, IR_SELECT, args[1]->type, 3, args);
@@ -277,6 +285,7 @@ static asking ask(pipeline *p, ir_builder *b, unsigned d)
 
 void pipeline_build_in_step(pipeline *p, ir_builder *b)
 {
+	assert(p->cluster > 1);
 	p->in_step = is_formed(p, b);
 	for (unsigned d = 1; d < p->cluster; d++) {
 		asking a = ask(p, b, d);
@@ -288,6 +297,7 @@ void pipeline_build_in_step(pipeline *p, ir_builder *b)
 
 void pipeline_build_multicast(pipeline *p, ir_builder *b)
 {
+	assert(p->cluster > 1 && p->in_step);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		p->loads[i].multicast = p->loads[i].unshared ? ir_constant_int(b, SCALAR_BOOL, 0) : p->in_step;
 	}

@@ -74,6 +74,7 @@ static bool alone(const ir_op *o)
 /* The operations behind the wait that `o` needs, and itself, in their order. */
 static bool take(ahead *a, ir_op *o)
 {
+	assert(o->block);
 	if (!alone(o)) return false;
 	for (unsigned i = 0; i < o->nargs; i++) {
 		const ir_value *v = ir_arg(o, i);
@@ -100,6 +101,7 @@ static unsigned held(const ahead *a)
 
 static void load_ahead(ahead *a, ir_op *load)
 {
+	assert(load->nresults == 1);
 	a->slice.n = 0;
 	bool fits = take(a, load);
 	unsigned registers = held(a);
@@ -125,6 +127,7 @@ static bool passable(const ir_op *o)
 
 static void lift(pass_context *c, ir_func *f, ir_op *wait)
 {
+	assert(wait->kind == IR_WGMMA_WAIT);
 	ahead a = {.arena = c->arena,
 		.wait = wait,
 		.behind = ARENA_ARRAY(c->arena, bool, f->nvalues),

@@ -33,69 +33,15 @@ static ir_value *previous_slot(pipeline *p, ir_builder *b, ir_value *slot)
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
 
-/* Operands that wait for the value as it is outside. */
-typedef struct waiting {
-	ir_op *op;
-	unsigned arg;
-} waiting;
-
-typedef struct thread {
-	pipeline *p;
-	VEC(waiting) waiting;
-	ir_value *out; /* behind the operation that has been done last */
-} thread;
-
-static void supply(thread *t, ir_value *v)
-{
-	for (uint32_t i = 0; i < t->waiting.n; i++) ir_set_arg(t->waiting.at[i].op, t->waiting.at[i].arg, v);
-	t->waiting.n = 0;
-}
-
-static void await(thread *t, ir_op *o)
-{
-	vec_push(t->p->context->arena, &t->waiting, ((waiting){o, o->nargs - 1u}));
-}
-
-/* One more value that the operation carries, or that comes out of it: `t->out` in block `from` of it. */
-static void thread_through(thread *t, ir_op *o, ir_block *from, ir_value *start)
-{
-	ir_func *f = t->p->func;
-	assert(from->parent == o);
-	ir_type type = start->type;
-	if (o->kind == IR_IF) { /* the other side: as it is */
-		ir_op *other = o->regions[o->regions[0] == from]->last;
-		ir_add_arg(f, from->last, t->out);
-		ir_add_arg(f, other, start);
-		await(t, other);
-		t->out = ir_add_result(f, o, type);
-		return;
-	}
-	ir_add_arg(f, o, start);
-	ir_value *arg = ir_block_arg(o->regions[0], type, NULL);
-	if (o->kind == IR_FOR) {
-		supply(t, arg);
-		ir_add_arg(f, from->last, t->out);
-	} else {
-		ir_value *after = ir_block_arg(o->regions[1], type, NULL);
-		bool second = from == o->regions[1];
-		supply(t, second ? after : arg);
-		ir_add_arg(f, o->regions[0]->last, second ? arg : t->out);
-		ir_add_arg(f, o->regions[1]->last, second ? t->out : after);
-	}
-	await(t, o);
-	t->out = ir_add_result(f, o, type);
-}
-
 /* A value that the loop carries goes on through the loops around it; `start` stands in front of all of them, *behind
  * is what comes out of them. */
 static ir_value *carry_on(pipeline *p, ir_value *start, ir_value **behind)
 {
-	ir_value *inside = pipeline_carry(p, start, NULL);
-	thread t = {.p = p, .out = p->loop->results[p->loop->nresults - 1]};
-	await(&t, p->loop);
-	for (ir_op *o = p->loop; o->block->parent; o = o->block->parent)
-		thread_through(&t, o->block->parent, o->block, start);
-	*behind = t.out;
+	ir_builder before = {.func = p->func, .block = p->loop->block, .before = p->loop, .at = p->loop->at};
+	ir_value *hole = ir_constant(&before, start->type, 0), *inside = pipeline_carry(p, hole, NULL);
+	*behind = carry_round_loops(
+		p->context->arena, p->func, p->loop, start, hole, p->loop->results[p->loop->nresults - 1]);
+	ir_erase(hole->def);
 	return inside;
 }
 

@@ -7,6 +7,7 @@
  * accumulator_init.c  whether its sums begin with products instead of zeros
  * partition_refusal.c whether another warp can make its copies
  * partitions.c        the same where another warp shall make the copies (specialise_warps.c)
+ * carry.c             a variable that goes on round all loops around an operation
  * multicast.c         whether neighbouring programs bring blocks to each other */
 #ifndef BLK_PIPELINE_H
 #define BLK_PIPELINE_H
@@ -23,6 +24,10 @@ typedef struct consumer {
 	bool transposed;      /* an odd number of permutations between them */
 } consumer;
 
+/* Atomics that the producer executes, and whose results it sends. */
+typedef VEC(ir_op *) atomics;
+enum { SENT_BYTES = 1024 }; /* of shared memory for each, at most, with what that shifts */
+
 /* A load that becomes copies into a multibuffer. */
 typedef struct staged {
 	ir_op *load;
@@ -31,7 +36,8 @@ typedef struct staged {
 	bool bulk;                  /* by a tensor map */
 	unsigned width;             /* elements an access */
 	unsigned swizzle, fast;     /* of the multibuffer, see ops.def */
-	uint32_t bytes;             /* of one stage */
+	uint32_t bytes;             /* of one stage, with */
+	unsigned parts;             /* so many blocks: row_groups.c */
 	ir_value *multibuffer;
 	const char *unshared; /* half a sentence: why each program of a cluster brings it for itself; null: where */
 	ir_value *multicast;  /* this holds, all bring it together */
@@ -50,12 +56,13 @@ typedef struct pipeline {
 	ir_value *barriers, *parity; /* and what they arrive at */
 	unsigned distance;           /* iterations that copies run ahead */
 	int64_t step;
-	bool *sliced;     /* by value id: results of operations, and carried values, that the copies need */
-	ir_value *hi;     /* i64 */
-	uint32_t used;    /* bytes of the multibuffers of other loops, and what has to stand beside them */
-	uint32_t scratch; /* the most that another operation needs while the multibuffers live, of */
-	uint32_t several; /* so many, */
-	uint32_t beside;  /* and all that stands beside the multibuffers then */
+	bool *sliced;      /* by value id: results of operations, and carried values, that the copies need */
+	ir_value *hi;      /* i64 */
+	uint32_t used;     /* bytes of the multibuffers of other loops, and what has to stand beside them */
+	uint32_t scratch;  /* the most that another operation needs while the multibuffers live, of */
+	uint32_t several;  /* so many, */
+	uint64_t separate; /* what they need if none shares bytes with another, */
+	uint32_t beside;   /* and all that stands beside the multibuffers then */
 	uint32_t multibuffers;
 	/* Waits for products whose sums only go on to further products: they leave the loop.  And whether an
 	 * iteration's products may still run, and read the multibuffer, when the next iteration begins. */
@@ -64,6 +71,7 @@ typedef struct pipeline {
 	bool overlaps;
 	bool partitions;   /* the copies are for a producer, see specialise_warps.c; */
 	const char *alone; /* or, half a sentence, why not */
+	atomics sent;      /* then */
 	/* Programs of a cluster whose iterations go together where `in_step` holds; 0: each by itself.  Where they do,
 	 * slots are released to all of them. */
 	uint32_t cluster;
@@ -106,6 +114,14 @@ bool pipeline_takes(const staged *, const ir_op *); /* the operation is one of i
 /* Operands that the operation takes from multibuffers. */
 unsigned pipeline_multibuffers_of(const pipeline *, const ir_op *);
 
+/* ---- row_groups.c ---- */
+/* Blocks that the load is: one for each group of rows, or one for all. */
+unsigned row_group_parts(const ir_func *, const ir_op *load);
+/* The producer's copies of them: multibuffer, slot, barriers, and the load's operands. */
+void row_group_copies(ir_builder *, const ir_op *load, unsigned parts, unsigned nargs, ir_value *const *args);
+/* The multibuffer's slot that this group's block lies in; `slot`: that of the barriers. */
+ir_value *row_group_slot(ir_builder *, ir_value *slot, unsigned parts);
+
 /* ---- accumulator_init.c ---- */
 /* A loop whose sums may begin with its first products has one iteration at least. */
 void pipeline_init_accumulators(pipeline *);
@@ -119,8 +135,15 @@ void pipeline_build_multicast(pipeline *, ir_builder *);
 /* ---- partition_refusal.c ---- */
 /* Why a producer cannot make the loop's copies, in half a sentence; null: it can. */
 const char *pipeline_refuses_partitions(pipeline *);
-/* The same of one load, wherever it stands. */
-const char *partition_refusal(const pass_context *, const ir_func *, const ir_op *load);
+/* The same of one load, wherever it stands; `sent` begins with the atomics of other loads that become copies. */
+const char *partition_refusal(const pass_context *, const ir_func *, const ir_op *load, atomics *sent);
+/* The atomics on which the producer's copies depend. */
+void partition_find_sent(const pass_context *, const ir_func *, atomics *sent);
+
+/* ---- carry.c ---- */
+/* `hole` stands for the variable in front of `o` in its block, `behind` is it behind `o`, `start` is it in front of
+ * everything.  What it is behind all loops. */
+ir_value *carry_round_loops(arena *, ir_func *, ir_op *o, ir_value *start, ir_value *hole, ir_value *behind);
 
 /* ---- partitions.c ---- */
 void pipeline_partition(pipeline *);

@@ -27,6 +27,10 @@ void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value *
 		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = ir_mapped(map, ir_arg(s->load, k));
 		b->at = s->load->at;
 		if (shares > 1) args[n++] = p->cluster ? s->multicast : ir_constant_int(b, SCALAR_BOOL, 0);
+		if (s->parts > 1) {
+			row_group_copies(b, s->load, s->parts, n, args);
+			continue;
+		}
 		o = ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0);
 		ir_set_shares(o, shares);
 		ir_set_partition(o, whose);
@@ -35,6 +39,7 @@ void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value *
 
 void pipeline_release(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only_if)
 {
+	assert(p->empty && slot->type.elem == SCALAR_I32);
 	ir_value *args[4] = {p->empty, slot};
 	unsigned n = 2;
 	if (p->cluster && !only_if) only_if = ir_constant_int(b, SCALAR_BOOL, 1);
@@ -45,6 +50,7 @@ void pipeline_release(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only
 
 ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
 {
+	assert(start->block != p->body);
 	ir_add_arg(p->func, p->loop, start);
 	ir_value *result = ir_add_result(p->func, p->loop, start->type),
 		 *arg = ir_block_arg(p->body, start->type, NULL);
@@ -55,6 +61,7 @@ ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
 /* slot + 1, and 0 after the last. */
 ir_value *pipeline_next_slot(ir_builder *b, ir_value *slot, unsigned stages)
 {
+	assert(stages > 1 && ir_is_scalar(slot));
 	ir_value *last = ir_constant_int(b, SCALAR_I32, stages - 1), *zero = ir_constant_int(b, SCALAR_I32, 0);
 	ir_value *args[] = {
 		ir_binary(b, IR_EQ, slot, last), zero, ir_binary(b, IR_ADD, slot, ir_constant_int(b, SCALAR_I32, 1))};
@@ -64,6 +71,7 @@ ir_value *pipeline_next_slot(ir_builder *b, ir_value *slot, unsigned stages)
 /* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the multibuffer. */
 ir_value *pipeline_next_parity(ir_builder *b, ir_value *slot, ir_value *parity, unsigned stages)
 {
+	assert(ir_is_scalar(parity) && ir_is_scalar(slot));
 	ir_value *last = ir_constant_int(b, SCALAR_I32, stages - 1), *one = ir_constant_int(b, SCALAR_I32, 1);
 	ir_value *args[] = {ir_binary(b, IR_EQ, slot, last), ir_binary(b, IR_XOR, parity, one), parity};
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
@@ -77,11 +85,12 @@ void pipeline_hand_on_note(pass_context *c, const ir_op *load, const ir_op *mult
 
 void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 {
+	assert(p->stages > 1 && p->nloads);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		staged *s = &p->loads[i];
 		b->at = s->load->at;
 		s->multibuffer = ir_build1(b, IR_MULTIBUFFER, s->load->results[0]->type, 0, NULL);
-		ir_set_stages(s->multibuffer->def, p->stages);
+		ir_set_stages(s->multibuffer->def, p->stages * s->parts);
 		ir_set_swizzle(s->multibuffer->def, s->swizzle);
 		ir_set_fast(s->multibuffer->def, s->fast);
 		s->multibuffer->layout = s->load->results[0]->layout;
@@ -98,7 +107,7 @@ void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 	if (p->partitions) {
 		p->empty = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
 		ir_set_count(p->empty->def, p->stages);
-		ir_set_arrivals(p->empty->def, p->func->num_warps * (p->cluster ? p->cluster : 1));
+		ir_set_arrivals(p->empty->def, ir_warps(p->func) * (p->cluster ? p->cluster : 1));
 	}
 	for (unsigned i = 0; p->nbulk && p->alone && i < p->nloads; i++)
 		vec_push(p->context->arena, &p->context->notes,
@@ -108,6 +117,7 @@ void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 /* From the conversion or wgmma back to the load, as far as nobody uses them any more. */
 static void erase_chain(ir_op *last, const ir_op *load)
 {
+	assert(load->nresults == 1);
 	for (ir_op *o = last, *source; o && !o->results[0]->uses; o = source) {
 		source = o == load ? NULL : ir_arg(o, 0)->def;
 		ir_erase(o);
@@ -116,6 +126,7 @@ static void erase_chain(ir_op *last, const ir_op *load)
 
 static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
 {
+	assert(s->multibuffer && s->load->block == p->body);
 	ir_builder b = {.func = p->func, .block = p->body, .at = s->load->at};
 	ir_value *args[] = {s->multibuffer, slot}, *tile = s->load->results[0];
 	b.before = s->nby ? s->by[0].op : s->load;
@@ -151,6 +162,7 @@ static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
 
 ir_op *pipeline_read_slot(ir_func *f, const consumer *t, ir_value *multibuffer, ir_value *slot)
 {
+	assert(t->op->block && multibuffer);
 	ir_op *old = t->op;
 	ir_builder b = {.func = f, .block = old->block, .before = old, .at = old->at};
 	ir_value *args[8];
@@ -165,6 +177,7 @@ ir_op *pipeline_read_slot(ir_func *f, const consumer *t, ir_value *multibuffer, 
 	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
 	result->layout = old->results[0]->layout;
 	unsigned transposed = t->transposed ? t->arg ? WGMMA_TRANSPOSED_B : WGMMA_TRANSPOSED_A : 0;
+	ir_copy_attributes(result->def, old);
 	ir_set_transposed(result->def, ir_get_transposed(old) | transposed);
 	ir_replace(old->results[0], result);
 	ir_erase(old);
@@ -189,16 +202,19 @@ void pipeline_read_multibuffers(pipeline *p, ir_value *slot)
 {
 	for (unsigned i = 0; i < p->nloads; i++) {
 		staged *s = &p->loads[i];
+		ir_builder b = {.func = p->func, .block = p->body, .before = s->load, .at = s->load->at};
+		ir_value *own = row_group_slot(&b, slot, s->parts);
 		if (!s->nby || s->by[0].op->kind != IR_WGMMA)
-			read_multibuffer(p, s, slot);
+			read_multibuffer(p, s, own);
 		else
-			for (unsigned k = 0; k < s->nby; k++) take_from_multibuffer(p, s, &s->by[k], slot);
+			for (unsigned k = 0; k < s->nby; k++) take_from_multibuffer(p, s, &s->by[k], own);
 	}
 }
 
 /* Products whose sums only other products see: their waits go behind the loop. */
 void pipeline_leave_in_flight(pipeline *p, ir_builder *after)
 {
+	assert(p->nwaits <= MOST_PRODUCTS);
 	for (unsigned i = 0; i < p->nwaits; i++) {
 		ir_op *w = p->waits[i];
 		ir_replace(w->results[0], ir_arg(w, 0));
@@ -229,6 +245,7 @@ ir_op *pipeline_behind_products(const pipeline *p)
 
 layout pipeline_read_layout(const staged *s)
 {
+	assert(s->nby && s->by[0].op->results[0]->layout);
 	const consumer *t = &s->by[0];
 	layout l = *t->op->results[0]->layout;
 	uint8_t order[IR_MAX_RANK];
@@ -248,6 +265,7 @@ bool pipeline_takes(const staged *s, const ir_op *o)
 
 unsigned pipeline_multibuffers_of(const pipeline *p, const ir_op *o)
 {
+	assert(o->kind == IR_WGMMA || o->kind == IR_DOT);
 	unsigned n = 0;
 	for (unsigned i = 0; i < p->nloads; i++) n += pipeline_takes(&p->loads[i], o);
 	return n;

@@ -191,7 +191,7 @@ static bool fits_registers(const loop *l)
 			if (l->crosses[v->id]) n += registers_of(v);
 		}
 	}
-	unsigned most = TARGET_SM_REGISTERS / (32 * l->func->num_warps);
+	unsigned most = TARGET_SM_REGISTERS / (32 * ir_warps(l->func));
 	if (most > TARGET_THREAD_REGISTERS) most = TARGET_THREAD_REGISTERS;
 	if (l->func->maxnreg && l->func->maxnreg < most) most = l->func->maxnreg;
 	return n + OTHERS <= most;

@@ -28,6 +28,7 @@ enum { MOST_STEPS = 8 }; /* operations between a load and a product that are loo
 
 static const char *tile_sides(window *w, const affine *pointer)
 {
+	assert(w->load->kind == IR_LOAD);
 	ir_type t = w->load->results[0]->type;
 	unsigned inner = 0;
 	for (unsigned i = 0; i < pointer->n; i++) {
@@ -66,6 +67,7 @@ static const char *look(window *w)
  * pointers that move on count them too; at last all, which shows what a batch's offset is made of. */
 static const char *find(window *w)
 {
+	assert(w->load->kind == IR_LOAD && w->load->results[0]->type.rank);
 	const window fresh = *w;
 	w->range.context.closed_products = true;
 	if (!look(w)) return NULL;
@@ -99,6 +101,7 @@ static void add_side(ir_builder *b, const window *w, const window_side *s, bulk_
 /* What the load's block is, in values that stand in front of it. */
 static void describe(const window *w, bulk_access *t)
 {
+	assert(w->n && w->n <= IR_MAP_RANK);
 	ir_builder b = {.func = w->range.context.func, .block = w->load->block, .before = w->load, .at = w->load->at};
 	memset(t, 0, sizeof *t);
 	t->block = ir_element(w->load->results[0]->type);
@@ -164,6 +167,7 @@ static void collect_rows(ir_op *o, void *context)
 
 static const char *rewrite(found *f, ir_op *load)
 {
+	assert(load->kind == IR_LOAD);
 	window w = {.range = {.context = {.pass = f->pass, .func = f->func}, .at = load},
 		.load = load,
 		.loop = load->block->parent};

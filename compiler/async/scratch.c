@@ -10,6 +10,7 @@
 /* Appends a step for one bit; a warp bit joins a warp step that stands directly before it. */
 static void add_bit(reduce_plan *p, layout_in in, unsigned bit)
 {
+	assert(in != LAYOUT_LANE || bit < 5);
 	reduce_step *last = p->nsteps ? &p->step[p->nsteps - 1] : NULL;
 	if (in != LAYOUT_WARP || !last || last->in != LAYOUT_WARP) {
 		last = &p->step[p->nsteps++];
@@ -22,6 +23,7 @@ static void add_bit(reduce_plan *p, layout_in in, unsigned bit)
 /* The first place, in the order registers, lanes, warps, that steps this coordinate; later ones hold copies. */
 static bool home(const layout *l, uint32_t coordinate, layout_in *in, unsigned *bit)
 {
+	assert(coordinate && !(coordinate & (coordinate - 1)));
 	for (unsigned k = LAYOUT_REG; k <= LAYOUT_WARP; k++)
 		for (unsigned i = 0; i < l->nin[k]; i++)
 			if (l->col[k][i] == coordinate) {
@@ -101,6 +103,7 @@ void reduce_plan_make(const ir_op *reduce, reduce_plan *p)
 /* Registers that a thread writes and reads at the steps between warps; *bytes: of all threads, at the largest. */
 static uint64_t exchanged(const ir_op *reduce, const layout *l, uint64_t *bytes)
 {
+	assert(reduce->kind == IR_REDUCE || reduce->kind == IR_SCAN);
 	reduce_plan p;
 	uint64_t n = 0;
 	make_plan(reduce, l, &p);
@@ -118,6 +121,7 @@ static uint64_t exchanged(const ir_op *reduce, const layout *l, uint64_t *bytes)
 
 bool scan_wants_lines(const ir_op *scan, const layout *l, unsigned num_warps)
 {
+	assert(scan->kind == IR_SCAN);
 	layout lines = layout_lines(ir_arg(scan, 0)->type, ir_get_axis(scan), num_warps);
 	uint64_t there_and_back = 4 * (uint64_t)layout_registers(l), bytes, unused;
 	uint64_t as_it_lies = exchanged(scan, l, &bytes);
@@ -127,6 +131,7 @@ bool scan_wants_lines(const ir_op *scan, const layout *l, unsigned num_warps)
 
 bool reduce_in_pass(const reduce_step *s, uint32_t pass, uint32_t r)
 {
+	assert(pass < UINT32_C(1) << s->npasses);
 	for (unsigned i = 0; i < s->npasses; i++)
 		if ((r >> s->pass[i] & 1) != (pass >> i & 1)) return false;
 	return true;
@@ -141,6 +146,7 @@ uint32_t reduce_slot(const reduce_step *s, uint32_t element)
 
 uint32_t exchange_bits(const layout *l, unsigned axis, layout_in in)
 {
+	assert(axis < l->rank);
 	uint32_t bits = layout_dim_bits(l, axis), mask = 0;
 	for (unsigned i = 0; i < l->nin[in]; i++)
 		if (l->col[in][i] & bits) mask |= UINT32_C(1) << i;
@@ -149,6 +155,7 @@ uint32_t exchange_bits(const layout *l, unsigned axis, layout_in in)
 
 void exchange_plan_make(const ir_func *f, const ir_op *o, exchange_plan *p)
 {
+	assert(ir_arg(o, 0)->layout);
 	enum { LIMIT = 16 * 1024 }; /* bytes of a buffer; beyond, more barriers cost less than the occupancy */
 	const layout *l = ir_arg(o, 0)->layout;
 	uint32_t element = ir_element_bytes(ir_arg(o, 0)->type);
@@ -167,6 +174,7 @@ void exchange_plan_make(const ir_func *f, const ir_op *o, exchange_plan *p)
  */
 static uint32_t warp_steps(const layout *l, const ir_op *sort)
 {
+	assert(sort->kind == IR_SORT);
 	unsigned axis = ir_get_axis(sort), bits = l->lg[axis], sorted = bits;
 	unsigned near = bits - (unsigned)__builtin_popcount(exchange_bits(l, axis, LAYOUT_WARP));
 	uint32_t n = 0;
@@ -205,6 +213,7 @@ static uint32_t rounded(uint32_t bytes)
 
 bool multibuffer_is_bulk(const ir_op *multibuffer)
 {
+	assert(multibuffer->kind == IR_MULTIBUFFER);
 	for (const ir_use *u = multibuffer->results[0]->uses; u; u = u->next)
 		if (u->user->kind == IR_BULK_COPY) return true;
 	return false;
@@ -225,6 +234,7 @@ static bool bulk_multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 
 bool multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 {
+	assert(multibuffer->kind == IR_MULTIBUFFER);
 	const ir_value *tile = multibuffer->results[0];
 	if (multibuffer_is_bulk(multibuffer)) return bulk_multibuffer_plan(multibuffer, plan);
 	if (ir_get_swizzle(multibuffer)) {
@@ -288,11 +298,12 @@ static uint32_t load_bytes(const ir_func *f, const ir_op *o)
 
 static uint32_t atomic_bytes(const ir_func *f, const ir_op *o)
 {
-	return o->results[0]->uses ? handed_on_bytes(f, o) : 0;
+	return o->results[0]->uses && !ir_get_partition(o) ? handed_on_bytes(f, o) : 0;
 }
 
 static uint32_t convert_bytes(const ir_func *f, const ir_op *o)
 {
+	assert(o->kind == IR_CONVERT_LAYOUT);
 	(void)f;
 	layout_plan plan;
 	const ir_value *from = ir_arg(o, 0);
@@ -380,6 +391,7 @@ static uint32_t block_bytes(ir_type block)
 
 static uint32_t bulk_load_bytes(const ir_func *f, const ir_op *o)
 {
+	assert(o->kind == IR_BULK_LOAD);
 	(void)f;
 	uint32_t bytes = block_bytes(o->results[0]->type);
 	return bytes ? bytes + BULK_BARRIER_BYTES : 0;
@@ -387,6 +399,7 @@ static uint32_t bulk_load_bytes(const ir_func *f, const ir_op *o)
 
 static uint32_t bulk_store_bytes(const ir_func *f, const ir_op *o)
 {
+	assert(o->kind == IR_BULK_STORE);
 	bulk_parts parts;
 	if (ir_get_by_warps(o) && bulk_parts_of(ir_arg(o, 1), &parts))
 		return f->num_warps * parts.buffers * parts.copy_bytes;
@@ -401,9 +414,16 @@ static uint32_t wgmma_bytes(const ir_func *f, const ir_op *o)
 
 static uint32_t multibuffer_bytes(const ir_func *f, const ir_op *o)
 {
+	assert(o->kind == IR_MULTIBUFFER);
 	(void)f;
 	layout_plan plan;
 	return multibuffer_plan(o, &plan) ? plan.bytes * ir_get_stages(o) : 0;
+}
+
+static uint32_t scalars_bytes(const ir_func *f, const ir_op *o)
+{
+	(void)f;
+	return 8 * ir_get_count(o);
 }
 
 static uint32_t mbarriers_bytes(const ir_func *f, const ir_op *o)
@@ -430,6 +450,7 @@ static const rule scratch_bulk_store = {.bytes = bulk_store_bytes, .align = alig
 static const rule scratch_wgmma = {
 	.bytes = wgmma_bytes, .align = align_wgmma, .purpose = "the operands of this product"};
 static const rule scratch_multibuffer = {.bytes = multibuffer_bytes, .align = align_multibuffer, .lasts = true};
+static const rule scratch_scalars = {.bytes = scalars_bytes, .lasts = true};
 static const rule scratch_mbarriers = {.bytes = mbarriers_bytes, .lasts = true};
 
 static const rule *rule_of(const ir_op *o)
@@ -444,7 +465,17 @@ static const rule *rule_of(const ir_op *o)
 
 uint32_t scratch_bytes(const ir_func *f, const ir_op *o)
 {
-	return rule_of(o)->bytes ? rule_of(o)->bytes(f, o) : 0;
+	uint32_t bytes = rule_of(o)->bytes ? rule_of(o)->bytes(f, o) : 0;
+	if (!bytes || f->row_groups == 1 || scratch_lasts(o)) return bytes;
+	uint32_t align = scratch_align(o) > SCRATCH_ALIGN ? scratch_align(o) : SCRATCH_ALIGN;
+	return (bytes + align - 1) / align * align * f->row_groups; /* each group has its own */
+}
+
+bool scratch_meets(const ir_func *f, const ir_block *b)
+{
+	for (const ir_op *o = b->first; o; o = o->next)
+		if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER || scratch_bytes(f, o)) return true;
+	return false;
 }
 
 uint32_t scratch_align(const ir_op *o)

@@ -109,6 +109,8 @@ const ir_op *multibuffer_read_by_dot(const ir_op *, unsigned operand);
 
 /* What the column scratch of ops.def says of any operation.  Bytes: 0 for most. */
 uint32_t scratch_bytes(const ir_func *, const ir_op *);
+/* Whether all threads meet at one of the block's own operations: a barrier, or an exchange through scratch. */
+bool scratch_meets(const ir_func *, const ir_block *);
 /* What their offset is a multiple of. */
 uint32_t scratch_align(const ir_op *);
 /* Its bytes are its own until the end of what they are for. */

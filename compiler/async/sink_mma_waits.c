@@ -12,11 +12,10 @@
  *     p' = softmax(s); p' = convert p'          acc = wgmma_wait acc {pending=0}
  *                                               p' = convert p'
  *
- * Three things need a wait beside what takes its sum.  A factor in registers (p) is read until then, so what the loop
- * carries in its place (the conversion) stands behind, and needs no registers of its own.  A product whose factor in
- * registers has been computed in the block stands behind the waits that it stood behind: the factor would be held
- * beside all that is computed of the wait's sum.  And operations with effects keep their order among themselves, but
- * for products and waits, which have their own: the hardware's, in which they are begun.
+ * Two things need a wait beside what takes its sum.  A factor in registers (p) is read until then, so what the loop
+ * carries in its place (the conversion) stands behind, and needs no registers of its own.  And operations with effects
+ * keep their order among themselves, but for products and waits, which have their own: the hardware's, in which they are
+ * begun.
  *
  * Blocks in which only products take sums are left: pipeline.c lets those run on from iteration to iteration. */
 #include "passes/passes.h"
@@ -63,14 +62,6 @@ static void mark(sinker *s, const ir_op *o)
 	for (unsigned i = 0; i < o->nresults; i++) s->needs[o->results[i]->id] = true;
 }
 
-/* It reads a factor from registers that the block has computed. */
-static bool holds_factor(const ir_op *o)
-{
-	const ir_value *v = o->kind == IR_WGMMA ? ir_arg(o, 0) : NULL;
-	return v && v->def && v->def->block == o->block && v->def->kind != IR_BULK_LOAD &&
-	       v->def->kind != IR_MULTIBUFFER;
-}
-
 /* What the loop carries in place of the factor that the product reads from registers. */
 static void mark_next_factor(sinker *s, const ir_op *wgmma)
 {
@@ -79,6 +70,14 @@ static void mark_next_factor(sinker *s, const ir_op *wgmma)
 	if (!loop || loop->kind != IR_FOR || v->block != wgmma->block || v->index == 0 || ir_is_scalar(v)) return;
 	const ir_value *next = ir_arg(v->block->last, v->index - 1u);
 	if (next->def && next->def->block == wgmma->block) s->needs[next->id] = true;
+}
+
+/* Somebody else than a product, or the next iteration, takes the sum. */
+static bool others_see(const ir_op *wait)
+{
+	for (const ir_use *u = wait->results[0]->uses; u; u = u->next)
+		if (u->user->kind != IR_WGMMA && u->user != wait->block->last) return true;
+	return false;
 }
 
 /* The wait, and behind it what needs it, in front of the block's end. */
@@ -93,7 +92,7 @@ static void sink(sinker *s, ir_op *wait)
 	VEC(ir_op *) behind = {0};
 	vec_push(s->context->arena, &behind, wait);
 	for (ir_op *o = wait->next; o != b->last; o = o->next) {
-		bool moves = is_free_to_move(o), needs = takes_needed(s, o) || (!moves && acts) || holds_factor(o);
+		bool moves = is_free_to_move(o), needs = takes_needed(s, o) || (!moves && acts);
 		for (unsigned i = 0; i < o->nresults; i++) needs |= s->needs[o->results[i]->id];
 		if (!needs) continue;
 		acts |= !moves;
@@ -111,14 +110,10 @@ static unsigned begun_since(const ir_op *wait)
 	return n;
 }
 
-/* Somebody else than a product, or the next iteration, takes a sum. */
 static bool others_see_sums(const ir_block *b)
 {
-	for (const ir_op *o = b->first; o; o = o->next) {
-		if (!wgmma_waited_for(o)) continue;
-		for (const ir_use *u = o->results[0]->uses; u; u = u->next)
-			if (u->user->kind != IR_WGMMA && u->user != b->last) return true;
-	}
+	for (const ir_op *o = b->first; o; o = o->next)
+		if (wgmma_waited_for(o) && others_see(o)) return true;
 	return false;
 }
 

@@ -39,10 +39,11 @@ static bool is_producers(const ir_op *o)
 	return ir_has_attribute(o, IR_ATTR_partition) && ir_get_partition(o) == IR_PARTITION_PRODUCER;
 }
 
-/* Multibuffers and barriers that the producer takes: they stand in front of the partitions. */
+/* Multibuffers, barriers and room for numbers that the producer takes: they stand in front of the partitions. */
 static bool is_shared(const ir_op *o)
 {
-	if (o->kind != IR_MBARRIERS && o->kind != IR_MULTIBUFFER) return false;
+	assert(o->block);
+	if (o->kind != IR_MBARRIERS && o->kind != IR_MULTIBUFFER && o->kind != IR_SCALARS) return false;
 	for (const ir_use *u = o->results[0]->uses; u; u = u->next)
 		if (is_producers(u->user)) return true;
 	return false;
@@ -61,6 +62,7 @@ static bool computed_by_all(const splitter *s, const ir_op *o)
 /* Moves everything else into the first region. */
 static void fill_first(splitter *s, ir_op *partitions)
 {
+	assert(partitions->kind == IR_PARTITIONS && partitions->nregions == 2);
 	ir_block *body = s->func->body;
 	for (uint32_t i = 0; i < body->nargs; i++) s->stays[body->args[i]->id] = true;
 	for (ir_op *o = body->first, *next; o != partitions; o = next) {
@@ -74,11 +76,19 @@ static void fill_first(splitter *s, ir_op *partitions)
 
 static void drop_producers(ir_block *b)
 {
-	for (ir_op *o = b->first, *next; o; o = next) {
-		next = o->next;
+	for (ir_op *o = b->last, *prev; o; o = prev) {
+		prev = o->prev;
 		for (unsigned r = 0; r < o->nregions; r++) drop_producers(o->regions[r]);
 		if (is_producers(o)) ir_erase(o);
 	}
+}
+
+/* The number itself, in the producer, which sends it in front. */
+static ir_value *sent_to(const ir_op *receive)
+{
+	const ir_op *o = receive->prev;
+	while (o->kind != IR_SCALAR_SEND || ir_arg(o, 0) != ir_arg(receive, 0)) o = o->prev;
+	return ir_arg(o, 2);
 }
 
 /* Operations with effects that are not the producer's.  What they gave, something unused gets instead. */
@@ -90,8 +100,9 @@ static void drop_others(splitter *s, ir_block *b)
 			!is_producers(o)) {
 			ir_builder at = {.func = s->func, .block = b, .before = o, .at = o->at};
 			for (unsigned i = 0; i < o->nresults; i++) {
-				ir_value *v = ir_constant(&at, o->results[i]->type, 0);
-				v->layout = o->results[i]->layout;
+				bool has = o->kind == IR_SCALAR_RECEIVE;
+				ir_value *v = has ? sent_to(o) : ir_constant(&at, o->results[i]->type, 0);
+				if (!has) v->layout = o->results[i]->layout;
 				ir_replace(o->results[i], v);
 			}
 			ir_erase(o);
@@ -112,7 +123,7 @@ bool pass_specialise_warps(pass_context *c, ir_func *f)
 {
 	bool found = false;
 	ir_walk(f->body, find_producers, &found);
-	if (!found) return true;
+	if (!found) return f->row_groups == 1; /* groups of rows are for a producer: the driver compiles again */
 	splitter s = {.context = c, .func = f, .stays = ARENA_ARRAY(c->arena, bool, f->nvalues)};
 	ir_builder end = {.func = f, .block = f->body, .before = f->body->last, .at = f->at};
 	ir_op *partitions = ir_build(&end, IR_PARTITIONS, 0, NULL, 0, NULL, 2);
@@ -126,7 +137,7 @@ bool pass_specialise_warps(pass_context *c, ir_func *f)
 	drop_producers(partitions->regions[0]);
 	drop_others(&s, partitions->regions[1]);
 	pressure need = pressure_estimate(c->arena, f);
-	bool short_of = f->num_warps > FEW_WARPS && need.lines.n && need.lines.at[0].registers > FEW_REGISTERS;
-	f->producer_warps = short_of ? 4 : 1;
+	bool short_of = ir_warps(f) > FEW_WARPS && need.lines.n && need.lines.at[0].registers > FEW_REGISTERS;
+	f->producer_warps = short_of || f->row_groups > 1 ? 4 : 1;
 	return true;
 }

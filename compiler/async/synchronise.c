@@ -54,6 +54,7 @@ static bool is_fenced(const ir_op *o, const wgmma_plan *plan)
 /* A wait for as much has just been: in front, or at the end of every iteration of the loop whose sum this is. */
 static bool is_waited_for(const ir_op *o)
 {
+	assert(o->kind == IR_WGMMA_WAIT);
 	const ir_op *before = follows(o, IR_WGMMA_WAIT), *loop = before ? NULL : follows(o, IR_FOR);
 	if (loop && loop == ir_arg(o, 0)->def) before = follows(loop->regions[0]->last, IR_WGMMA_WAIT);
 	return before && ir_get_pending(before) <= ir_get_pending(o);
@@ -65,6 +66,7 @@ static bool is_waited_for(const ir_op *o)
  * (barriers.c). */
 static bool reuses_scratch(const ir_op *o)
 {
+	assert(o->kind == IR_BULK_STORE);
 	if (!ir_loop_around(o)) return false;
 	for (const ir_op *barrier = o->prev; barrier; barrier = barrier->prev)
 		if (barrier->kind == IR_CTA_BARRIER && barrier->prev && barrier->prev->kind == IR_BULK_WAIT)
@@ -75,6 +77,7 @@ static bool reuses_scratch(const ir_op *o)
 /* Another store follows before anybody waits: its first commit is for both. */
 static bool is_committed_later(const ir_op *o)
 {
+	assert(o->kind == IR_BULK_STORE);
 	const ir_op *next = o->next;
 	bulk_parts p;
 	while (next && next->kind != IR_BULK_WAIT && next->kind != IR_BULK_STORE && !next->nregions) next = next->next;
@@ -121,17 +124,28 @@ static void find_use(ir_op *o, void *context)
 /* Threads may have kept something of their own in the bytes of the multibuffers that copies fill from here on. */
 static bool shared_was_used(const ir_func *f, const ir_op *o)
 {
+	assert(o->block);
 	use_before b = {.end = o};
 	ir_walk(f->body, find_use, &b);
 	return b.used || o->block != f->body;
 }
 
+/* More barriers of copies follow, with nothing between that runs: thread 0's fence behind those is for these too. */
+static bool are_fenced_later(const ir_op *o)
+{
+	while ((o = o->next) && (ir_has(o, IR_PURE) || o->kind == IR_MULTIBUFFER || o->kind == IR_MBARRIERS))
+		if (o->kind == IR_MBARRIERS && copies_arrive(o->results[0])) return true;
+	return false;
+}
+
 /* Copies, those of other programs too, arrive from the other side; threads meet before they do. */
 static void see_barriers(const ir_func *f, ir_op *o)
 {
+	assert(o->kind == IR_MBARRIERS);
 	bool copies = copies_arrive(o->results[0]), cluster = copies && f->num_ctas > 1;
+	bool fence = copies && (!cluster || shared_was_used(f, o)) && (cluster || !are_fenced_later(o));
 	ir_set_cluster(o, cluster);
-	ir_set_proxy(o, copies && (!cluster || shared_was_used(f, o)) ? IR_PROXY_SHARED : IR_PROXY_NONE);
+	ir_set_proxy(o, fence ? IR_PROXY_SHARED : IR_PROXY_NONE);
 }
 
 static void find_reads(ir_op *o, void *context)
@@ -164,6 +178,12 @@ static bool follows_reads(const ir_op *o)
 	return true;
 }
 
+/* Every lane reads a number that was sent. */
+static bool follows_receive(const ir_op *o)
+{
+	return o->prev && o->prev->kind == IR_SCALAR_RECEIVE;
+}
+
 typedef struct synchroniser {
 	const ir_func *func;
 	ir_proxy stores; /* what copies of stores have to see */
@@ -184,7 +204,7 @@ static void synchronise(ir_op *o, void *context)
 		ir_set_proxy(o, s->stores);
 		break;
 	case IR_MBARRIERS: see_barriers(f, o); break;
-	case IR_MBARRIER_ARRIVE: ir_set_syncwarp(o, s->reads && follows_reads(o)); break;
+	case IR_MBARRIER_ARRIVE: ir_set_syncwarp(o, follows_receive(o) || (s->reads && follows_reads(o))); break;
 	default: break;
 	}
 }

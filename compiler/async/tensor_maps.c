@@ -38,6 +38,7 @@ unsigned tensor_stride_one(const ir_op *o, ir_type block)
 
 uint32_t tensor_thin(const ir_op *o, ir_type block)
 {
+	assert(block.rank && block.rank <= IR_MAX_RANK);
 	unsigned left = block.rank, last = tensor_stride_one(o, block);
 	uint32_t thin = 0;
 	for (unsigned d = 0; d < block.rank && left > 2; d++)
@@ -48,6 +49,7 @@ uint32_t tensor_thin(const ir_op *o, ir_type block)
 /* The operands, with a dimension of stride 1 moved to the end, and thin ones to the front. */
 static bool read_access(const ir_op *o, bulk_access *t)
 {
+	assert(o->kind == IR_TENSOR_LOAD || o->kind == IR_TENSOR_STORE);
 	bool loads = o->kind == IR_TENSOR_LOAD;
 	ir_type block = loads ? o->results[0]->type : ir_arg(o, 1)->type;
 	unsigned rank = block.rank, first = loads ? 1 : 2, last = tensor_stride_one(o, block), n = 0, front;
@@ -82,6 +84,7 @@ static bool read_access(const ir_op *o, bulk_access *t)
 
 static bool aligned(const pass_context *p, const bulk_access *t)
 {
+	assert(t->base->type.pointer);
 	uint64_t bytes = scalar_bytes((scalar)t->block.elem);
 	if (axis_get(p, t->base)->divisibility[0] % 16 != 0) return false;
 	for (unsigned i = 0; i + 1u < t->rank; i++)
@@ -92,6 +95,7 @@ static bool aligned(const pass_context *p, const bulk_access *t)
 /* Indices as i32, without building anything: what was widened is taken before. */
 static bool narrow_indices(bulk_access *t)
 {
+	assert(t->rank <= IR_MAP_RANK);
 	for (unsigned i = 0; i < t->rank; i++) {
 		ir_value *v = t->index[i];
 		int64_t n;
@@ -107,6 +111,7 @@ static bool narrow_indices(bulk_access *t)
 /* The parameter that the array begins with; null: the host cannot make the map, or its line is too long. */
 static ir_value *describe(const host_values *h, const bulk_access *t, const bulk_shape *s, ir_tensor_map *m)
 {
+	assert(t->rank >= t->block.rank && t->rank <= IR_MAP_RANK);
 	unsigned rank = t->rank, before = rank - t->block.rank;
 	text line = {.arena = h->arena};
 	assert(t->block.rank <= rank && rank <= IR_MAP_RANK);
@@ -126,6 +131,7 @@ static ir_value *describe(const host_values *h, const bulk_access *t, const bulk
 /* Null: a kernel takes no more of them. */
 static ir_value *build_map(ir_func *f, ir_value *root, const ir_tensor_map *m, span at)
 {
+	assert(root->type.pointer);
 	unsigned n = 0;
 	for (ir_op *o = f->body->first; o; o = o->next) {
 		if (o->kind != IR_TENSOR_MAP) continue;
@@ -162,6 +168,7 @@ ir_value *tensor_reshape(ir_builder *b, ir_value *v, ir_type shape)
 
 static void rewrite(ir_func *f, ir_op *o, const bulk_access *t, ir_value *map, unsigned shares)
 {
+	assert(map->def && map->def->kind == IR_TENSOR_MAP);
 	bool loads = o->kind == IR_TENSOR_LOAD || o->kind == IR_LOAD;
 	ir_builder b = {.func = f, .block = o->block, .before = o, .at = o->at};
 	ir_value *args[2 + IR_MAP_RANK];
@@ -237,6 +244,7 @@ static unsigned shares_of(const pass_context *p, const ir_func *f, const ir_op *
 
 bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
 {
+	assert(t->rank <= IR_MAP_RANK);
 	bulk_shape s;
 	host_values h = {p->arena, f};
 	ir_tensor_map *described = ARENA_NEW(p->arena, ir_tensor_map);

@@ -64,6 +64,7 @@ static void blame_product(search *s, const ir_op *o, uint64_t wanted)
 
 static bool suffices(const search *s, const ir_value *v, uint64_t wanted)
 {
+	assert(wanted);
 	const axis_info *a = axis_get(s->pass, v);
 	for (unsigned d = 0; a->known && d < (v->type.rank ? v->type.rank : 1u); d++)
 		if (a->contiguity[d] == 1 && a->divisibility[d] >= wanted) return true;
@@ -73,6 +74,7 @@ static bool suffices(const search *s, const ir_value *v, uint64_t wanted)
 /* Something in v is not divisible by `wanted` (bytes for pointers) where its runs start. */
 static void blame(search *s, const ir_value *v, uint64_t wanted)
 {
+	assert(wanted);
 	const ir_op *o = v->def;
 	int64_t n;
 	if (suffices(s, v, wanted) || s->steps++ > MAX_STEPS) return;
@@ -168,6 +170,7 @@ static const char *put_promise(const search *s, arena *a, const char *what)
 
 static const char *of_alignment(search *s, const ir_op *o, unsigned bytes, const char **promise)
 {
+	assert(bytes && !(bytes & (bytes - 1)));
 	text out = {.arena = s->pass->arena};
 	blame(s, ir_arg(o, 0), bytes);
 	text_printf(&out, "the address is not known to be a multiple of %u bytes", bytes);
@@ -188,6 +191,7 @@ static const char *of_alignment(search *s, const ir_op *o, unsigned bytes, const
 
 static const char *of_mask(search *s, const ir_op *o, unsigned elements, const char **promise)
 {
+	assert(elements && !(elements & (elements - 1)));
 	text out = {.arena = s->pass->arena};
 	blame_mask(s, ir_mask(o), elements);
 	text_puts(&out, "the mask may change inside the access");
@@ -238,6 +242,7 @@ const char *explain_blame(const pass_context *p, const ir_func *f, const ir_op *
 
 const char *explain_base(const ir_func *f, const ir_value *v)
 {
+	assert(v->type.pointer);
 	for (;;) {
 		const ir_op *o = v->def;
 		if (!o && !v->block->parent) return f->params[v->index].name;

@@ -1,16 +1,18 @@
-/* What became of a kernel: the record behind --emit=explain, --emit=json and --explain.
+/* What became of a kernel: the record behind --emit=explain, --emit=json, --emit=html and --explain.
  *
  * In: a scheduled kernel and the code made of it.  Out: one row for each operation that touches memory or moves data
  * between threads, by source line, and the kernel's sums.
- * The one idea: a record first, text later: both emitters print the same facts, and each fact is asked from whoever
+ * The one idea: a record first, text later: the emitters print the same facts, and each fact is asked from whoever
  * decided it (access_plan, layout_plan, reduce_plan, the assembler), never worked out a second time.
  *
- * record.c: the facts.  blame.c: why an access is not wider, in the program's own names.  text.c, json.c: emitters. */
+ * record.c: the facts.  blame.c: why an access is not wider, in the program's own names.  text.c, json.c, html.c:
+ * emitters; page.html, page.css and page.js are the page around the facts. */
 #ifndef BLK_EXPLAIN_H
 #define BLK_EXPLAIN_H
 
 #include "target/nvptx/nvptx.h"
 #include "analysis/pressure.h"
+#include "layout/layout.h"
 
 typedef enum explain_kind {
 	EXPLAIN_LOAD,
@@ -24,6 +26,7 @@ typedef enum explain_kind {
 	EXPLAIN_PRODUCT,  /* a dot */
 	EXPLAIN_EXCHANGE, /* any other operation that needs shared memory */
 	EXPLAIN_LIBERTY,  /* with floats; how: which */
+	EXPLAIN_MASK,     /* under a branch; how: which */
 	EXPLAIN_KINDS
 } explain_kind;
 extern const char *const explain_kind_names[]; /* ORDER explain_kind */
@@ -49,6 +52,7 @@ typedef struct explain_row {
 	uint32_t warp_bytes;             /* contiguous bytes that one instruction of a warp covers; 0: a scalar */
 	bool masked;                     /* under the program's mask */
 	bool once;                       /* by one thread, for all */
+	bool sent;                       /* the producer's, which sends what it returns */
 	bool owners;                     /* only threads that own their elements: others hold copies */
 	const char *why;                 /* not wider; null where it is 16 bytes */
 	const char *promise;             /* what --specialize could say about it: "x%16,n%16"; or null */
@@ -62,6 +66,7 @@ typedef struct explain_row {
 	explain_bank store, load;
 
 	uint32_t swizzle; /* of a block: bytes; its copies are the accesses above; how: "load", "load ahead", "store" */
+	uint32_t blocks;  /* of a stage: one for each group of rows, or one */
 	uint32_t lowered; /* of a multibuffer: stages that were asked for and that shared memory does not hold, or 0 */
 	uint32_t stages;  /* of a multibuffer; its accesses are above; how: "matrix loads", "wgmma" or null */
 
@@ -69,10 +74,13 @@ typedef struct explain_row {
 	uint32_t instructions; /* that a warp, or a warpgroup, executes */
 	const char *first,
 		*second; /* where the operands come from: "registers", "shared memory", "multibuffer"; null: mma.sync */
-	bool flies;      /* nobody waits for it in the loop */
-	bool producer;   /* of a multibuffer: a warp of its own fills it */
-	bool by_warps;   /* of a tensor copy: each warp makes those of its part */
-	bool shared;     /* of a multibuffer: a cluster's programs fill it together where their blocks are the same; */
+	bool swapped;    /* the transposed product, a and b in the other order, */
+	const char *not_swapped; /* or why a product of few rows is not; or null */
+	bool flies;              /* nobody waits for it in the loop */
+	bool producer;           /* of a multibuffer: a warp of its own fills it, */
+	uint32_t loop_line;      /* in the loop that stands there; 0: none */
+	bool by_warps;           /* of a tensor copy: each warp makes those of its part */
+	bool shared; /* of a multibuffer: a cluster's programs fill it together where their blocks are the same; */
 	const char *unshared; /* or why not; or null */
 	const char
 		*why_not; /* wgmma; or, of a load in a loop: copied ahead; of a multibuffer: by a producer; or null */
@@ -81,14 +89,28 @@ typedef struct explain_row {
 	/* reductions: bits of the axis combined inside threads, between lanes and between warps */
 	uint32_t in_registers, between_lanes, between_warps;
 	const char *instruction; /* that combines all lanes at once, or null */
+
+	/* Who holds what: of the addresses, of what is reduced, multiplied, converted; null: nobody, or a scalar. */
+	ir_type tile;
+	const layout *layout, *from; /* from: before a conversion */
+	uint32_t along, contiguous;  /* of an access: the dimension in which it is wide; neighbours there in memory */
 } explain_row;
+
+/* The kernel in one of its forms, beside the source. */
+typedef enum explain_form { EXPLAIN_TILE, EXPLAIN_SCHEDULED, EXPLAIN_PTX, EXPLAIN_SASS, EXPLAIN_FORMS } explain_form;
+typedef struct explain_code {
+	const char *text;
+	size_t n;
+	line_marks marks;
+} explain_code;
 
 typedef struct explain_kernel {
 	const char *name;
 	span at;
 	uint32_t line;
 	const blk_target *target;
-	uint32_t num_warps, producer_warps, maxnreg;
+	uint32_t num_warps, producer_warps, row_groups, maxnreg;
+	const char *rows_together;  /* see pass_context */
 	uint32_t num_ctas, cluster; /* as asked for, and as the code wants it: 0: none */
 	VEC(explain_row) rows;      /* in the order of the text, then of the program */
 	uint32_t shared_bytes, barriers;
@@ -97,8 +119,12 @@ typedef struct explain_kernel {
 	size_t ptx_bytes, cubin_bytes;
 	const char *not_assembled; /* how ptxas ended, where not well; null: it was not there, or all is known */
 	bool assembled;            /* ptxas ran: these are known */
-	uint32_t registers, spill_bytes;
+	uint32_t registers, spill_bytes, all_shared; /* all_shared: with what ptxas knows of */
 	target_occupancy occupancy;
+	explain_code code[EXPLAIN_FORMS]; /* what the page shows; texts may be null */
+	const char *no_sass;
+	const uint32_t *live; /* registers at each instruction of the SASS */
+	uint32_t nlive;
 } explain_kernel;
 
 /* `f` is scheduled and `code` what nvptx_emit() made of it. */
@@ -110,6 +136,9 @@ const char *explain_blame(const pass_context *, const ir_func *, const ir_op *, 
 const char *explain_base(const ir_func *, const ir_value *pointer);
 
 void explain_text(text *out, arena *, const explain_kernel *);
+void explain_text_row(text *out, arena *, const explain_kernel *, const explain_row *);
 void explain_json(text *out, arena *, const char *file, const explain_kernel *const *, uint32_t n);
+/* `main`: the file that was compiled; it is shown whole, of others the lines that became code. */
+void explain_html(text *out, arena *, const source_file *main, const explain_kernel *const *, uint32_t n);
 
 #endif

@@ -57,6 +57,7 @@ static void put_access(json *j, const explain_row *r)
 	number_if(j, "contiguous_bytes_per_warp", r->warp_bytes, r->warp_bytes);
 	truth(j, "masked", r->masked);
 	truth(j, "by_one_thread", r->once);
+	if (r->sent) truth(j, "sent_by_producer", true);
 	truth(j, "by_owners", r->owners);
 	string(j, "not_wider_because", r->why);
 	string(j, "promise", r->promise);
@@ -93,6 +94,40 @@ static void put_reduction(json *j, const explain_row *r)
 	string(j, "instruction", r->instruction);
 }
 
+static void put_columns(json *j, const char *name, const layout *l, layout_in in)
+{
+	start(j, name, "[");
+	for (unsigned i = 0; i < l->nin[in]; i++) text_printf(j->out, "%s%u", i ? ", " : "", l->col[in][i]);
+	text_puts(j->out, "]");
+	j->comma = true;
+}
+
+/* As layout.h stores it: what each bit adds to the row-major number of an element. */
+static void put_layout(json *j, const char *name, const layout *l)
+{
+	start(j, name, "{");
+	put_columns(j, "registers", l, LAYOUT_REG);
+	put_columns(j, "lanes", l, LAYOUT_LANE);
+	put_columns(j, "warps", l, LAYOUT_WARP);
+	text_puts(j->out, "}");
+	j->comma = true;
+}
+
+static void put_tile(json *j, const explain_row *r)
+{
+	if (!r->layout) return;
+	start(j, "shape", "[");
+	for (unsigned i = 0; i < r->tile.rank; i++) text_printf(j->out, "%s%u", i ? ", " : "", r->tile.dim[i]);
+	text_puts(j->out, "]");
+	j->comma = true;
+	number(j, "element_bytes", scalar_bytes(r->tile.elem));
+	if (r->from) put_layout(j, "from_layout", r->from);
+	put_layout(j, "layout", r->layout);
+	if (r->kind > EXPLAIN_ATOMIC) return;
+	number(j, "wide_in_dimension", r->along);
+	number(j, "contiguous_elements", r->contiguous);
+}
+
 static void put_row(json *j, const explain_row *r)
 {
 	start(j, NULL, "\n      {");
@@ -105,7 +140,7 @@ static void put_row(json *j, const explain_row *r)
 	string(j, "type", r->type);
 	if (r->kind <= EXPLAIN_ATOMIC) put_access(j, r);
 	if (r->kind == EXPLAIN_BARRIER) string(j, "before", r->how);
-	if (r->kind == EXPLAIN_LIBERTY) string(j, "what", r->how);
+	if (r->kind == EXPLAIN_LIBERTY || r->kind == EXPLAIN_MASK) string(j, "what", r->how);
 	if (r->kind == EXPLAIN_CONVERSION) put_conversion(j, r);
 	if (r->kind == EXPLAIN_REDUCTION) put_reduction(j, r);
 	if (r->kind == EXPLAIN_COPY) {
@@ -115,6 +150,7 @@ static void put_row(json *j, const explain_row *r)
 		number(j, "accesses", r->accesses);
 		truth(j, "masked", r->masked);
 		string(j, "read_by", r->how);
+		number_if(j, "loop_line", r->loop_line, r->loop_line);
 	}
 	if (r->kind == EXPLAIN_BULK) {
 		string(j, "how", r->how);
@@ -124,7 +160,9 @@ static void put_row(json *j, const explain_row *r)
 		truth(j, "by_warps", r->by_warps);
 		if (r->stages) {
 			number(j, "stages", r->stages);
+			number_if(j, "row_groups", r->blocks > 1, r->blocks);
 			number_if(j, "stages_asked_for", r->lowered, r->lowered);
+			number_if(j, "loop_line", r->loop_line, r->loop_line);
 			truth(j, "producer", r->producer);
 			string(j, "why_no_producer", r->why_not);
 			truth(j, "by_a_cluster", r->shared);
@@ -138,11 +176,14 @@ static void put_row(json *j, const explain_row *r)
 		string(j, "b_from", r->second);
 		truth(j, "left_running", r->flies);
 		string(j, "not_wgmma_because", r->why_not);
+		truth(j, "transposed", r->swapped);
+		string(j, "not_transposed_because", r->not_swapped);
 	}
 	string(j, "no_tensor_copy_because", r->no_tensor_copy);
 	number(j, "shuffles", r->shuffles);
 	number(j, "barriers", r->barriers);
 	number(j, "shared_bytes", r->shared_bytes);
+	put_tile(j, r);
 	text_puts(j->out, "}");
 	j->comma = true;
 }
@@ -176,7 +217,9 @@ static void put_kernel(json *j, arena *a, const explain_kernel *k)
 	number(j, "line", k->line);
 	string(j, "target", k->target->name);
 	number(j, "num_warps", k->num_warps);
+	if (k->row_groups > 1) number(j, "row_groups", k->row_groups);
 	number(j, "producer_warps", k->producer_warps);
+	if (k->rows_together) string(j, "rows_together", k->rows_together);
 	number_if(j, "maxnreg", k->maxnreg, k->maxnreg);
 	number_if(j, "cluster", k->cluster, k->cluster);
 	number_if(j, "registers", k->assembled, k->registers);

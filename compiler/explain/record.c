@@ -24,6 +24,7 @@ const char *const explain_kind_names[] = {
 	[EXPLAIN_PRODUCT] = "product",
 	[EXPLAIN_EXCHANGE] = "exchange",
 	[EXPLAIN_LIBERTY] = "liberty",
+	[EXPLAIN_MASK] = "mask",
 };
 
 typedef struct recorder {
@@ -74,8 +75,15 @@ static const char *caching_of(recorder *r, const ir_op *o)
 	return out.at;
 }
 
+static void picture(explain_row *row, const ir_value *tile)
+{
+	row->tile = tile->type;
+	row->layout = tile->layout;
+}
+
 static void record_access(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(ir_arg(o, 0)->type.pointer);
 	const ir_value *pointer = ir_arg(o, 0);
 	const layout *l = pointer->layout;
 	access_plan plan = access_plan_make(r->pass, o);
@@ -86,6 +94,9 @@ static void record_access(recorder *r, const ir_op *o, explain_row *row)
 	row->accesses =
 		l ? (layout_registers(l) >> __builtin_popcount(layout_free_mask(l, LAYOUT_REG))) / plan.width : 1;
 	row->warp_bytes = l ? warp_run(r->pass, pointer, &plan) * bytes : 0;
+	picture(row, pointer);
+	row->along = plan.dim;
+	row->contiguous = axis_get(r->pass, pointer)->contiguity[plan.dim];
 	row->masked = ir_mask(o) != NULL;
 	bool acts = ir_touches(o, IR_WRITES_GLOBAL);
 	row->once = !l && (acts || scalar_load_needs_broadcast(o));
@@ -94,6 +105,8 @@ static void record_access(recorder *r, const ir_op *o, explain_row *row)
 	row->why = explain_blame(r->pass, r->func, o, &row->promise);
 	row->why_not = note_of(r, o);
 	row->caching = caching_of(r, o);
+	row->sent = ir_is_atomic(o) && ir_get_partition(o) == IR_PARTITION_PRODUCER;
+	if (row->sent) return;
 	bool hands_on = scalar_load_needs_broadcast(o) || (ir_is_atomic(o) && o->results[0]->uses && !l);
 	if (hands_on && r->func->num_warps > 1)
 		row->barriers = 1;
@@ -129,6 +142,7 @@ static void record_shuffles(const layout_plan *p, const layout *to, unsigned byt
 
 static void record_conversion(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_CONVERT_LAYOUT);
 	static const char *const names[] = {"nothing", "registers", "shuffles", "shared memory of each warp",
 		"shared memory"}; /* ORDER layout_conversion */
 	const ir_value *from = ir_arg(o, 0), *to = o->results[0];
@@ -138,6 +152,8 @@ static void record_conversion(recorder *r, const ir_op *o, explain_row *row)
 	row->name = to->name;
 	row->type = ir_type_name(r->arena, to->type);
 	row->how = names[p->kind];
+	picture(row, to);
+	row->from = from->layout;
 	if (p->kind == LAYOUT_SHUFFLES) record_shuffles(p, to->layout, bytes, row);
 	if (p->kind != LAYOUT_WARP_SHARED && p->kind != LAYOUT_CTA_SHARED) return;
 	row->passes = UINT32_C(1) << p->lg_passes;
@@ -151,12 +167,14 @@ static void record_conversion(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_reduction(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_REDUCE);
 	reduce_plan *p = ARENA_NEW(r->arena, reduce_plan);
 	const layout *l = ir_arg(o, 0)->layout;
 	reduce_plan_make(o, p);
 	row->name = o->results[0]->name;
 	row->type = ir_type_name(r->arena, ir_arg(o, 0)->type);
 	row->how = ir_combine_names[ir_get_combine(o)];
+	picture(row, ir_arg(o, 0));
 	const char *whole = nvptx_warp_reduction(o);
 	uint32_t values = layout_registers(l);
 	for (uint32_t i = 0; i < p->nsteps; i++) {
@@ -190,6 +208,18 @@ static unsigned shares_of(const ir_op *o)
 	return 1;
 }
 
+/* The loop that fills it. */
+static uint32_t loop_of_copies(const recorder *r, const ir_op *multibuffer)
+{
+	for (const ir_use *u = multibuffer->results[0]->uses; u; u = u->next) {
+		const ir_op *o = u->user;
+		if (o->kind != IR_BULK_COPY && o->kind != IR_ASYNC_COPY) continue;
+		while (o && !ir_is_loop(o)) o = o->block->parent;
+		if (o) return source_locate(r->arena, o->at).line;
+	}
+	return 0;
+}
+
 static void record_sharing(const recorder *r, const ir_op *multibuffer, explain_row *row)
 {
 	row->unshared = find_note(r->pass->alone.at, r->pass->alone.n, multibuffer);
@@ -202,6 +232,7 @@ static void record_copies(recorder *r, const ir_op *o, explain_row *row)
 	const ir_value *tile = o->results[0];
 	layout_plan plan;
 	row->type = ir_type_name(r->arena, tile->type);
+	picture(row, tile);
 	row->stages = ir_get_stages(o);
 	row->lowered = pipeline_lowered(r->func, o);
 	if (multibuffer_plan(o, &plan) && plan.matrices) row->how = "matrix loads";
@@ -228,7 +259,8 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 		if (u->user->kind == IR_BULK_COPY) map = ir_arg(u->user, 3);
 	if (map) row->name = explain_base(r->func, ir_arg(map->def, 0));
 	if (multibuffer) {
-		row->stages = ir_get_stages(o);
+		row->blocks = row_group_blocks(r->func, o);
+		row->stages = ir_get_stages(o) / row->blocks;
 		row->lowered = pipeline_lowered(r->func, o);
 		row->why_not = note_of(r, o);
 		row->producer = !row->why_not;
@@ -251,6 +283,8 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_multibuffer(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_MULTIBUFFER);
+	row->loop_line = loop_of_copies(r, o);
 	if (row->kind == EXPLAIN_BULK)
 		record_block_copy(r, o, row);
 	else
@@ -267,13 +301,15 @@ static const char *place_of(const wgmma_operand *o)
 
 static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_WGMMA);
 	wgmma_plan plan;
 	if (!wgmma_plan_make(o, r->func->num_warps, &plan)) return;
 	row->how = arena_printf(r->arena, "wgmma m64n%uk%u", plan.shape.n, plan.form->k);
-	row->instructions = plan.shape.rows * plan.shape.columns * (plan.k / plan.form->k);
+	row->instructions = plan.shape.batches * plan.shape.rows * plan.shape.columns * (plan.k / plan.form->k);
 	row->first = place_of(&plan.operand[0]);
 	row->second = place_of(&plan.operand[1]);
 	row->barriers = plan.scratch_bytes ? 1 : 0;
+	row->swapped = ir_get_swapped(o);
 	row->flies = true;
 	for (const ir_use *u = o->results[0]->uses; u; u = u->next) row->flies &= u->user->kind != IR_WGMMA_WAIT;
 	const ir_use *u = o->results[0]->uses;
@@ -282,18 +318,22 @@ static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 
 static void record_dot(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_DOT);
 	const mma_form *form = mma_form_of(r->pass->target, o);
 	if (form && form->name)
 		row->how = arena_printf(r->arena, "mma.sync m%un8k%u", form->m, form->k);
 	else
 		row->how = "shuffles and fma";
 	row->why_not = mma_why_not_faster(r->pass, o);
+	row->not_swapped = find_note(r->pass->not_swapped.at, r->pass->not_swapped.n, o);
 }
 
 static void record_product(recorder *r, const ir_op *o, explain_row *row)
 {
+	assert(o->kind == IR_WGMMA || o->kind == IR_DOT);
 	row->name = o->results[0]->name;
 	row->type = ir_type_name(r->arena, o->results[0]->type);
+	picture(row, o->results[0]);
 	if (o->kind == IR_WGMMA)
 		record_wgmma(r, o, row);
 	else
@@ -367,6 +407,7 @@ static const rule *rule_of(const ir_op *o)
 
 static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 {
+	assert(o->kind < IR_KIND_COUNT);
 	explain_row row = {.kind = kind_of(o), .at = o->at, .loops = loops, .shared_bytes = o->shared_bytes};
 	if (!rule_of(o)->record || (row.kind == EXPLAIN_EXCHANGE && !o->shared_bytes)) return;
 	row.no_tensor_copy = find_note(r->pass->not_raised.at, r->pass->not_raised.n, o);
@@ -389,21 +430,27 @@ static void record_block(recorder *r, const ir_block *b, uint32_t loops)
 	}
 }
 
-/* One row a line and liberty. */
-static void record_liberties(recorder *r)
+static bool is_recorded(const recorder *r, const explain_row *row)
 {
-	for (uint32_t i = 0; i < r->pass->liberties.n; i++) {
-		const pass_liberty *l = &r->pass->liberties.at[i];
-		source_position at = source_locate(r->arena, l->at);
-		explain_row row = {.kind = EXPLAIN_LIBERTY, .at = l->at, .how = l->what, .line = at.line};
-		row.column = at.column;
-		bool known = false;
-		for (uint32_t k = 0; k < r->kernel->rows.n; k++) {
-			const explain_row *o = &r->kernel->rows.at[k];
-			known |= o->kind == EXPLAIN_LIBERTY && o->at.file == l->at.file && o->line == row.line &&
-				 o->how == row.how;
-		}
-		if (!known) vec_push(r->arena, &r->kernel->rows, row);
+	for (uint32_t k = 0; k < r->kernel->rows.n; k++) {
+		const explain_row *o = &r->kernel->rows.at[k];
+		if (o->kind == row->kind && o->at.file == row->at.file && o->line == row->line && o->how == row->how)
+			return true;
+	}
+	return false;
+}
+
+/* One row a line and text. */
+static void record_remarks(recorder *r, explain_kind kind, const pass_remark *remarks, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		source_position at = source_locate(r->arena, remarks[i].at);
+		explain_row row = {.kind = kind,
+			.at = remarks[i].at,
+			.how = remarks[i].what,
+			.line = at.line,
+			.column = at.column};
+		if (!is_recorded(r, &row)) vec_push(r->arena, &r->kernel->rows, row);
 	}
 }
 
@@ -431,6 +478,7 @@ static void sort_rows(recorder *r)
 
 explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *code)
 {
+	assert(f->level == IR_LEVEL_SCHEDULED);
 	explain_kernel *k = ARENA_NEW(p->arena, explain_kernel);
 	recorder r = {.arena = p->arena, .pass = p, .func = f, .kernel = k};
 	pass_axis(p, f);
@@ -438,8 +486,10 @@ explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *co
 		.at = f->at,
 		.line = source_locate(p->arena, f->at).line,
 		.target = p->target,
-		.num_warps = f->num_warps,
+		.num_warps = ir_warps(f),
 		.producer_warps = f->producer_warps,
+		.row_groups = f->row_groups,
+		.rows_together = p->rows_together,
 		.maxnreg = f->maxnreg,
 		.num_ctas = f->num_ctas,
 		.cluster = f->cluster,
@@ -449,14 +499,20 @@ explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *co
 		.assembled = code->assembled,
 		.not_assembled = code->not_assembled,
 		.registers = code->registers,
-		.spill_bytes = code->spill_bytes};
+		.spill_bytes = code->spill_bytes,
+		.code = {[EXPLAIN_PTX] = {code->ptx, code->ptx_bytes, code->ptx_marks},
+			[EXPLAIN_SASS] = {code->sass, code->sass_bytes, code->sass_marks}},
+		.no_sass = code->no_sass,
+		.live = code->live.at,
+		.nlive = code->live.n};
 	record_block(&r, f->body, 0);
-	record_liberties(&r);
+	record_remarks(&r, EXPLAIN_LIBERTY, p->liberties.at, p->liberties.n);
+	record_remarks(&r, EXPLAIN_MASK, p->masks.at, p->masks.n);
 	sort_rows(&r);
 	k->pressure = pressure_estimate(p->arena, f);
 	if (k->pressure.lines.n) k->live_registers = k->pressure.lines.at[0].registers;
+	k->all_shared = f->shared_bytes + code->static_shared;
 	if (k->assembled)
-		k->occupancy = target_fill_sm(p->target, f->num_warps + f->producer_warps, k->registers,
-			f->shared_bytes + code->static_shared);
+		k->occupancy = target_fill_sm(p->target, ir_warps(f) + f->producer_warps, k->registers, k->all_shared);
 	return k;
 }

@@ -59,6 +59,7 @@ static void put_access(writer *w, const explain_row *row)
 	else
 		text_printf(out, "%u %s of %u bytes a thread; a warp's covers %u contiguous bytes", row->accesses,
 			plural(row->accesses, "access", "accesses"), row->access_bytes, row->warp_bytes);
+	if (row->sent) text_puts(out, " of a producer warp, which sends the others what it returns");
 	if (row->masked) text_puts(out, ", masked");
 	if (row->owners) text_puts(out, ", by the threads that own an element (others hold copies)");
 	if (row->caching) text_printf(out, ", %s", row->caching);
@@ -116,9 +117,11 @@ static void put_product(writer *w, const explain_row *row)
 	text_printf(w->out, ": %s", row->how);
 	if (row->instructions) text_printf(w->out, ", %u a warpgroup", row->instructions);
 	if (row->first) text_printf(w->out, ", a from %s, b from %s", row->first, row->second);
+	if (row->swapped) text_puts(w->out, ", transposed onto warpgroups");
 	if (row->first) text_puts(w->out, row->flies ? ", left running" : ", waited for");
 	put_barriers(w, row);
 	if (row->why_not) text_printf(w->out, "\n            not wgmma: %s", row->why_not);
+	if (row->not_swapped) text_printf(w->out, "\n            not transposed onto warpgroups: %s", row->not_swapped);
 }
 
 static void put_lowered(writer *w, const explain_row *row)
@@ -170,6 +173,7 @@ static void put_row(writer *w, const explain_row *row)
 			row->producer   ? " of a producer warp"
 			: row->by_warps ? " of each warp"
 					: "");
+		if (row->blocks > 1) text_printf(w->out, ", for each of %u groups of rows", row->blocks);
 		if (row->swizzle) text_printf(w->out, ", swizzled in %u bytes", row->swizzle);
 		if (row->stages) text_printf(w->out, ", into a multibuffer of %u stages", row->stages);
 		put_barriers(w, row);
@@ -183,7 +187,8 @@ static void put_row(writer *w, const explain_row *row)
 		text_puts(w->out, ": between threads");
 		put_barriers(w, row);
 		break;
-	case EXPLAIN_LIBERTY: text_printf(w->out, ": %s", row->how); break;
+	case EXPLAIN_LIBERTY:
+	case EXPLAIN_MASK: text_printf(w->out, ": %s", row->how); break;
 	default: text_puts(w->out, ": "); put_access(w, row);
 	}
 	if (row->no_tensor_copy) text_printf(w->out, "\n            no tensor copy: %s", row->no_tensor_copy);
@@ -196,9 +201,12 @@ static void put_head(writer *w)
 	text *out = w->out;
 	text_printf(out, "kernel %s  %s:%u  %s, %u %s", k->name, k->at.file ? k->at.file->name : "", k->line,
 		k->target->name, k->num_warps, plural(k->num_warps, "warp", "warps"));
+	if (k->row_groups > 1) text_printf(out, " in %u groups of rows", k->row_groups);
 	if (k->producer_warps) text_printf(out, " and %u of a producer", k->producer_warps);
 	if (k->cluster) text_printf(out, ", clusters of %u programs", k->cluster);
 	text_puts(out, "\n");
+	if (k->rows_together)
+		text_printf(out, "  num_warps = 12 are 8, not three groups of rows: %s\n", k->rows_together);
 	if (k->num_ctas > 1 && !k->cluster)
 		text_printf(out, "  no clusters, though num_ctas = %u: %s\n", k->num_ctas,
 			target_can(k->target, TARGET_MULTICAST) ? "no loop has copies that programs could share"
@@ -233,6 +241,12 @@ static void put_pressure(writer *w)
 		}
 		text_puts(w->out, "\n");
 	}
+}
+
+void explain_text_row(text *out, arena *a, const explain_kernel *k, const explain_row *row)
+{
+	writer w = {out, a, k};
+	put_row(&w, row);
 }
 
 void explain_text(text *out, arena *a, const explain_kernel *k)

@@ -70,7 +70,9 @@ static void follow_operation(trace *t, const ir_op *o, unsigned way)
 	case IR_UMULHI:
 	case IR_SHL:
 	case IR_SHR:
-	case IR_POPCOUNT: break; /* an offset */
+	case IR_POPCOUNT:
+	case IR_CLZ:
+	case IR_BREV: break; /* an offset */
 	case IR_PTR_ADD:
 	case IR_GATHER: follow(t, ir_arg(o, 0), way); break;
 	case IR_LOAD:

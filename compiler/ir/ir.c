@@ -108,7 +108,7 @@ ir_type ir_element(ir_type t)
 	return (ir_type){.elem = t.elem, .pointer = t.pointer};
 }
 
-typedef enum identity { ZERO, ONE, LEAST, MOST, ONES } identity;
+typedef enum identity { ZERO, ONE, LEAST, MOST, LOWEST, HIGHEST, ONES } identity;
 
 typedef struct combine_info {
 	ir_kind kind;
@@ -149,6 +149,8 @@ uint64_t ir_identity(ir_combine how, scalar s)
 	case ONE: return is_float ? scalar_from_double(s, 1.0) : 1;
 	case LEAST: return is_float ? scalar_from_double(s, __builtin_nan("")) : sign;
 	case MOST: return is_float ? scalar_from_double(s, __builtin_nan("")) : all & ~sign;
+	case LOWEST: return scalar_from_double(s, -__builtin_inf());
+	case HIGHEST: return scalar_from_double(s, __builtin_inf());
 	case ONES: return all;
 	default: return is_float ? sign : 0;
 	}
@@ -183,6 +185,7 @@ ir_func *ir_func_new(arena *a, const char *name)
 	f->num_warps = 4;
 	f->num_stages = 3;
 	f->num_ctas = 1;
+	f->row_groups = 1;
 	f->max_registers = f->max_spills = f->max_shared = UINT32_MAX;
 	f->body = ir_block_new(f, NULL);
 	return f;

@@ -27,6 +27,8 @@
 #include "../support/scalar.h"
 
 enum { IR_MAX_RANK = 4, IR_MAX_ATTR = 4 };
+/* Warps that are so many groups with rows of their own, where that can be (deal_rows.c). */
+enum { IR_ROW_GROUPS = 3, IR_DEALT_WARPS = 4 * IR_ROW_GROUPS };
 enum { IR_MAP_RANK = 5 }; /* of an array behind a tensor map; the block has IR_MAX_RANK at most */
 
 /* A scalar (rank 0) or tile type, of numbers or of pointers to global memory. */
@@ -156,6 +158,7 @@ typedef enum ir_combine {
 typedef enum ir_combinable {
 	IR_COMBINABLE_arithmetic,
 	IR_COMBINABLE_ordered,
+	IR_COMBINABLE_floating,
 	IR_COMBINABLE_bits,
 	IR_COMBINABLE_truth
 } ir_combinable;
@@ -289,8 +292,10 @@ struct ir_func {
 	uint32_t max_registers, max_spills, max_shared;    /* UINT32_MAX: not given */
 	uint32_t strict;                                   /* 1: no liberties with floats (language.md, section 5) */
 	uint32_t shared_bytes;                             /* static shared memory, after allocate_shared */
+	bool takes_turns;                                  /* turns.c */
 	uint32_t producer_warps; /* beside num_warps: of the second partition, and what the hardware wants with it */
 	uint32_t cluster;        /* neighbours along x that the code wants to be a cluster; 0: none */
+	uint32_t row_groups;     /* groups of num_warps warps, each with rows of its own (deal_rows.c); else 1 */
 };
 
 /* Where new operations go: before `before`, or at the end of `block` when it is null. */
@@ -300,6 +305,12 @@ typedef struct ir_builder {
 	ir_op *before;
 	span at; /* given to new operations */
 } ir_builder;
+
+/* Warps that compute. */
+static inline uint32_t ir_warps(const ir_func *f)
+{
+	return f->num_warps * f->row_groups;
+}
 
 ir_func *ir_func_new(arena *, const char *name);
 ir_value *ir_add_param(ir_func *, const char *name, ir_type, span); /* before any specialisation: divisible = 1 */
@@ -458,7 +469,8 @@ void ir_walk(ir_block *, void (*visit)(ir_op *, void *), void *context);
 
 /* print.c: at the mapped level each tile result is followed by its layout. read.c: the inverse; verify.c. */
 void ir_print(text *, const ir_func *);
-ir_func *ir_read(arena *, diags *, source_file *); /* null after a diagnostic */
+void ir_print_marked(text *, const ir_func *, line_marks *); /* and which lines its operations are of */
+ir_func *ir_read(arena *, diags *, source_file *);           /* null after a diagnostic */
 /* Of several the one that begins at byte *at; *at goes on to where the next one would, or to the end. */
 ir_func *ir_read_next(arena *, diags *, source_file *, size_t *at);
 /* Types, operand counts, dominance, terminators, regions, level (layouts present and of the right shape). False: *why

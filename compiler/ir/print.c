@@ -23,7 +23,8 @@ typedef struct printer {
 	const char **value_names; /* by id */
 	uint32_t nvalues;
 	uint32_t next_number;
-	ir_names names; /* user name -> how often it was given */
+	ir_names names;    /* user name -> how often it was given */
+	line_marks *marks; /* or null */
 } printer;
 
 static bool is_identifier(const char *s)
@@ -167,6 +168,15 @@ static void print_attributes(text *out, const ir_op *o)
 	if (separator[1] == 0) text_puts(out, "}");
 }
 
+/* What follows stands for this place of the source. */
+static void mark(printer *p, span at)
+{
+	arena *a = p->out->arena;
+	if (!p->marks) return;
+	line_mark m = {.at = p->out->n, .file = at.file, .line = source_locate(a, at).line};
+	vec_push(a, p->marks, m);
+}
+
 static void print_ops(printer *, const ir_block *, unsigned depth);
 
 static void indent(text *out, unsigned depth)
@@ -176,6 +186,7 @@ static void indent(text *out, unsigned depth)
 
 static void print_region(printer *p, const ir_op *o, unsigned r, unsigned depth)
 {
+	assert(r < o->nregions);
 	const ir_block *b = o->regions[r];
 	if (r) text_puts(p->out, o->kind == IR_IF ? " else" : " do");
 	for (uint32_t i = 0; i < b->nargs; i++) {
@@ -187,6 +198,7 @@ static void print_region(printer *p, const ir_op *o, unsigned r, unsigned depth)
 	}
 	text_puts(p->out, b->nargs ? ") {\n" : " {\n");
 	print_ops(p, b, depth + 1);
+	mark(p, o->at);
 	indent(p->out, depth);
 	text_puts(p->out, "}");
 }
@@ -194,6 +206,7 @@ static void print_region(printer *p, const ir_op *o, unsigned r, unsigned depth)
 static void print_op(printer *p, const ir_op *o, unsigned depth)
 {
 	text *out = p->out;
+	mark(p, o->at);
 	indent(out, depth);
 	for (unsigned i = 0; i < o->nresults; i++) {
 		name_value(p, o->results[i]);
@@ -242,8 +255,14 @@ static void print_params(printer *p, const ir_func *f)
 
 void ir_print(text *out, const ir_func *f)
 {
-	printer p = {.out = out, .nvalues = f->nvalues, .names = {.arena = out->arena}};
+	ir_print_marked(out, f, NULL);
+}
+
+void ir_print_marked(text *out, const ir_func *f, line_marks *marks)
+{
+	printer p = {.out = out, .nvalues = f->nvalues, .names = {.arena = out->arena}, .marks = marks};
 	p.value_names = ARENA_ARRAY(out->arena, const char *, f->nvalues);
+	mark(&p, f->at);
 	text_printf(out, "func @%s", f->name);
 	print_params(&p, f);
 	if (f->level) text_printf(out, " level=%s", ir_level_names[f->level]);
@@ -256,7 +275,9 @@ void ir_print(text *out, const ir_func *f)
 	if (f->shared_bytes) text_printf(out, " shared_bytes=%u", f->shared_bytes);
 	if (f->producer_warps) text_printf(out, " producer_warps=%u", f->producer_warps);
 	if (f->cluster) text_printf(out, " cluster=%u", f->cluster);
+	if (f->row_groups != 1) text_printf(out, " row_groups=%u", f->row_groups);
 	text_puts(out, " {\n");
 	print_ops(&p, f->body, 1);
+	mark(&p, f->at);
 	text_puts(out, "}\n");
 }

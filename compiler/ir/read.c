@@ -345,6 +345,7 @@ static bool take_map(reader *r, const ir_tensor_map **out)
 
 static bool take_attribute(reader *r, const attribute_info *a, details *d)
 {
+	assert(a->name);
 	attribute_range range = ir_attribute_range(a->type);
 	if (a->type == ATTRIBUTE_bits) {
 		d->bits = take_number(r);
@@ -360,6 +361,7 @@ static bool take_attribute(reader *r, const attribute_info *a, details *d)
 /* One of the row's attributes that was not given before; IR_ATTRIBUTE_COUNT otherwise. */
 static unsigned find_attribute(ir_kind kind, const details *d, word name)
 {
+	assert(kind < IR_KIND_COUNT);
 	unsigned i = 0;
 	uint64_t open = ir_ops[kind].attributes & ~d->given;
 	while (i < IR_ATTRIBUTE_COUNT && !((open >> i & 1) && is(name, ir_attributes[i].name))) i++;
@@ -410,6 +412,7 @@ static bool take_block(reader *, ir_block *);
 
 static bool take_region(reader *r, ir_op *o, unsigned i)
 {
+	assert(i < o->nregions);
 	if (i && !accept_word(r, "else") && !accept_word(r, "do")) return fail(r, r->at, "expected `else` or `do`");
 	uint32_t outer = r->visible.n;
 	if (accept(r, '(')) do {
@@ -459,6 +462,7 @@ static bool take_result_names(reader *r, word_list *names)
 
 static bool take_results(reader *r, unsigned n, ir_type *types, const layout **layouts)
 {
+	assert(types && layouts);
 	for (unsigned i = 0; i < n; i++)
 		if (!expect(r, i ? ',' : ':') || !take_type_and_layout(r, &types[i], &layouts[i])) return false;
 	return true;
@@ -481,7 +485,7 @@ static bool take_op(reader *r, ir_block *b)
 {
 	word_list names = {0};
 	value_list args = {0};
-	ir_kind kind;
+	ir_kind kind = 0; /* gcc, at some of its levels, does not see that take_kind() sets it */
 	ir_builder build = {.func = r->func, .block = b};
 	details d = {0};
 	if (!take_result_names(r, &names) || !take_kind(r, &kind, &build.at)) return false;
@@ -578,6 +582,7 @@ static bool take_option(reader *r, word name)
 		{"shared_bytes", &f->shared_bytes},
 		{"producer_warps", &f->producer_warps},
 		{"cluster", &f->cluster},
+		{"row_groups", &f->row_groups},
 	};
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
 		if (is(name, options[i].name)) return take_u32(r, options[i].at);

@@ -103,6 +103,7 @@ static bool share_all(verifier *v, const ir_op *o)
 
 static bool share_in_for(verifier *v, const ir_op *o)
 {
+	assert(o->kind == IR_FOR);
 	assert(o->nargs == o->nresults + 3u);
 	for (unsigned i = 0; i < o->nresults; i++) {
 		if (!share(v, o, ir_arg(o, i + 3), o->results[i])) return false;
@@ -114,6 +115,7 @@ static bool share_in_for(verifier *v, const ir_op *o)
 
 static bool share_in_if(verifier *v, const ir_op *o)
 {
+	assert(o->kind == IR_IF);
 	assert(o->nregions == 2);
 	for (unsigned i = 0; i < 2u * o->nresults; i++)
 		if (!share(v, o, ir_arg(o->regions[i & 1]->last, i / 2), o->results[i / 2])) return false;
@@ -122,6 +124,7 @@ static bool share_in_if(verifier *v, const ir_op *o)
 
 static bool share_in_while(verifier *v, const ir_op *o)
 {
+	assert(o->kind == IR_WHILE);
 	const ir_block *before = o->regions[0], *after = o->regions[1];
 	assert(before->nargs == o->nargs && after->nargs == o->nresults);
 	for (unsigned i = 0; i < o->nargs; i++) {
@@ -250,8 +253,10 @@ static bool check_function(verifier *v)
 		if (p->divisible == 0 || (p->divisible & (p->divisible - 1)))
 			return fail_at(v, NULL, "a parameter's divisor is not a power of two");
 	}
-	if (f->num_warps == 0 || f->num_warps > 32 || (f->num_warps & (f->num_warps - 1)))
+	bool dealt = f->num_warps == IR_DEALT_WARPS && f->level == IR_LEVEL_TILE; /* deal_rows.c chooses others */
+	if (f->num_warps == 0 || f->num_warps > 32 || (f->num_warps & (f->num_warps - 1) && !dealt))
 		return fail_at(v, NULL, "num_warps is not a power of two up to 32");
+	if (f->row_groups != 1 && f->row_groups != IR_ROW_GROUPS) return fail_at(v, NULL, "no such number of groups");
 	if (f->body->parent) return fail_at(v, NULL, "the body has a parent");
 	return true;
 }

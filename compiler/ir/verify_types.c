@@ -3,6 +3,7 @@
  * In: an operation with sound structure.  Out: true, or half a sentence that names the operand and the types.
  * The one idea: the column `types` of ops.def names a rule, a function rule_NAME here; most operations share one. */
 #include "attributes.h"
+#include "extents.h"
 #include "inline_asm.h"
 #include "tensor_map.h"
 #include "verify.h"
@@ -26,8 +27,10 @@ bool ir_verify_type(ir_type t, text *why)
 	if (t.elem >= SCALAR_COUNT || t.pointer > IR_CONST_POINTER) return ir_verify_fail(why, "unknown element type");
 	if (t.rank > IR_MAX_RANK) return ir_verify_fail(why, "rank %u is above %u", t.rank, IR_MAX_RANK);
 	for (unsigned i = 0; i < t.rank; i++)
-		if (t.dim[i] == 0 || t.dim[i] > LARGEST_TILE || (t.dim[i] & (t.dim[i] - 1)))
-			return ir_verify_fail(why, "extent %u is not a power of two up to %u", t.dim[i], LARGEST_TILE);
+		if (!ir_extent_fits(t.dim[i]) || t.dim[i] > LARGEST_TILE)
+			return ir_verify_fail(why,
+				"extent %u is not an odd number up to %u times a power of two up to %u", t.dim[i],
+				IR_MOST_ODD, LARGEST_TILE);
 	if (ir_elements(t) > LARGEST_TILE) return ir_verify_fail(why, "tile of more than %u elements", LARGEST_TILE);
 	return true;
 }
@@ -119,6 +122,7 @@ static bool rule_comparison(const ir_op *o, text *why)
 
 static bool rule_bitcast(const ir_op *o, text *why)
 {
+	assert(o->kind == IR_BITCAST);
 	ir_type a = type(o, 0), r = o->results[0]->type;
 	bool address = (a.pointer || is_integer(a)) && (r.pointer || is_integer(r));
 	bool numbers = is_number(a) && is_number(r) && scalar_bits(a.elem) == scalar_bits(r.elem);
@@ -156,6 +160,7 @@ static bool rule_shape(const ir_op *o, text *why)
 
 static bool rule_select(const ir_op *o, text *why)
 {
+	assert(o->kind == IR_SELECT);
 	ir_type r = o->results[0]->type;
 	return same(o, type(o, 0), ir_with_elem(r, SCALAR_BOOL), "condition", why) &&
 	       same(o, type(o, 1), r, "first arm", why) && same(o, type(o, 2), r, "second arm", why);
@@ -163,6 +168,7 @@ static bool rule_select(const ir_op *o, text *why)
 
 static bool rule_convert(const ir_op *o, text *why)
 {
+	assert(o->kind == IR_CONVERT);
 	ir_type a = type(o, 0), r = o->results[0]->type;
 	if (is_number(a) && is_number(r) && ir_same_shape(a, r)) return true;
 	return ir_verify_fail(why, "%s does not convert to %s", name(why, a), name(why, r));
@@ -170,6 +176,7 @@ static bool rule_convert(const ir_op *o, text *why)
 
 static bool rule_ptr_add(const ir_op *o, text *why)
 {
+	assert(o->kind == IR_PTR_ADD);
 	ir_type p = type(o, 0), n = type(o, 1);
 	if (!p.pointer || !is_integer(n) || !ir_same_shape(p, n))
 		return ir_verify_fail(why, "%s does not add to %s", name(why, n), name(why, p));
@@ -188,6 +195,7 @@ static bool access_op(const ir_op *o, ir_type value, unsigned mask, text *why)
 
 static bool rule_load(const ir_op *o, text *why)
 {
+	assert(o->kind == IR_LOAD);
 	if (o->nargs < 1 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
 	ir_type r = o->results[0]->type;
 	return access_op(o, r, 1, why) && (o->nargs < 3 || same(o, type(o, 2), r, "other", why));
@@ -195,6 +203,7 @@ static bool rule_load(const ir_op *o, text *why)
 
 static bool rule_store(const ir_op *o, text *why)
 {
+	assert(o->kind == IR_STORE);
 	if (o->nargs < 2 || o->nargs > 3) return ir_verify_fail(why, "%u operands", o->nargs);
 	if (type(o, 0).pointer == IR_CONST_POINTER)
 		return ir_verify_fail(why, "writes through %s", name(why, type(o, 0)));
@@ -252,6 +261,7 @@ static bool rule_bulk_access(const ir_op *o, text *why)
 
 static bool rule_tensor_map(const ir_op *o, text *why)
 {
+	assert(o->kind == IR_TENSOR_MAP);
 	const ir_value *base = ir_arg(o, 0);
 	if (base->def || base->block->parent || !base->type.pointer)
 		return ir_verify_fail(why, "a map of something else than a pointer parameter");
@@ -308,6 +318,7 @@ static bool combines(ir_combine c, ir_type t)
 	switch (ir_combinable_types(c)) {
 	case IR_COMBINABLE_arithmetic: return is_arithmetic(t);
 	case IR_COMBINABLE_ordered: return is_ordered(t);
+	case IR_COMBINABLE_floating: return is_float(t);
 	case IR_COMBINABLE_bits: return is_bits(t);
 	default: return is_bool(t);
 	}
@@ -472,7 +483,8 @@ static bool rule_multibuffer(const ir_op *o, text *why)
 	if (!is_number(t) || t.rank == 0) return ir_verify_fail(why, "the result is %s", name(why, t));
 	if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
 		return ir_verify_fail(why, "swizzle=%u", swizzle);
-	if (swizzle && (t.rank != 2 || fast > 1 || t.dim[fast] * scalar_bytes(t.elem) < swizzle))
+	if (swizzle &&
+		(t.rank < 2 || t.rank > 3 || fast > 1 || t.dim[t.rank - 2u + fast] * scalar_bytes(t.elem) < swizzle))
 		return ir_verify_fail(why, "swizzle=%u of %s", swizzle, name(why, t));
 	return ir_get_stages(o) >= 1 || ir_verify_fail(why, "stages=%u", ir_get_stages(o));
 }
@@ -507,6 +519,7 @@ static bool rule_bulk_copy(const ir_op *o, text *why)
 		return ir_verify_fail(why, "%u operands for a block of type %s", o->nargs, name(why, block));
 	for (unsigned i = 4; i < indices_end; i++)
 		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "index", why)) return false;
+	if (ir_get_part(o) > o->block->func->row_groups) return ir_verify_fail(why, "part %u", ir_get_part(o));
 	return conditions(o, indices_end, why) && barriers_and_slot(o, 2, why);
 }
 
@@ -518,9 +531,11 @@ static bool wgmma_operand(const ir_op *o, unsigned *at, bool transposed, ir_type
 	const ir_value *v = ir_arg(o, (*at)++);
 	bool multibuffer = v->def && v->def->kind == IR_MULTIBUFFER;
 	*t = v->type;
-	if (!is_number(*t) || t->rank != 2) return ir_verify_fail(why, "operand of type %s", name(why, *t));
+	if (!is_number(*t) || t->rank < 2 || t->rank > 3)
+		return ir_verify_fail(why, "operand of type %s", name(why, *t));
+	unsigned m = t->rank - 2u;
 	if (transposed && !multibuffer) return ir_verify_fail(why, "a tile that is no multibuffer is transposed");
-	if (transposed) t->dim[0] = v->type.dim[1], t->dim[1] = v->type.dim[0];
+	if (transposed) t->dim[m] = v->type.dim[m + 1], t->dim[m + 1] = v->type.dim[m];
 	if (!multibuffer) return true;
 	if (!ir_get_swizzle(v->def)) return ir_verify_fail(why, "the multibuffer is not for wgmma");
 	if (*at >= o->nargs || type(o, *at).rank || type(o, *at).elem != SCALAR_I32 || !is_number(type(o, *at)))
@@ -537,8 +552,10 @@ static bool rule_wgmma(const ir_op *o, text *why)
 	if (transposed > 3) return ir_verify_fail(why, "transposed=%u", transposed);
 	if (!wgmma_operand(o, &at, transposed & 1, &a, why) || !wgmma_operand(o, &at, transposed & 2, &b, why))
 		return false;
-	bool fits = (a.elem == b.elem || (scalar_is_fp8(a.elem) && scalar_is_fp8(b.elem))) && a.dim[1] == b.dim[0] &&
-		    is_number(r) && r.rank == 2 && r.dim[0] == a.dim[0] && r.dim[1] == b.dim[1] &&
+	unsigned m = a.rank - 2u, n = a.rank - 1u;
+	bool fits = (a.elem == b.elem || (scalar_is_fp8(a.elem) && scalar_is_fp8(b.elem))) && a.rank == b.rank &&
+		    a.dim[n] == b.dim[m] && is_number(r) && r.rank == a.rank && r.dim[m] == a.dim[m] &&
+		    r.dim[n] == b.dim[n] && (!m || (a.dim[0] == b.dim[0] && r.dim[0] == a.dim[0])) &&
 		    r.elem == summed_in(a.elem);
 	if (!fits)
 		return ir_verify_fail(why, "%s and %s do not multiply to %s", name(why, a), name(why, b), name(why, r));
@@ -622,7 +639,8 @@ static bool rule_source(const ir_op *o, text *why)
 	if (o->kind == IR_ARANGE)
 		return (ir_get_lo(o) >= INT32_MIN && ir_get_lo(o) <= (int64_t)INT32_MAX - (int64_t)r.dim[0] + 1) ||
 		       ir_verify_fail(why, "%lld.. does not fit i32", (long long)ir_get_lo(o));
-	return o->kind == IR_CLUSTER_SIZE || ir_get_axis(o) < 3 || ir_verify_fail(why, "axis %u", ir_get_axis(o));
+	return o->kind == IR_CLUSTER_SIZE || o->kind == IR_ROW_GROUP || ir_get_axis(o) < 3 ||
+	       ir_verify_fail(why, "axis %u", ir_get_axis(o));
 }
 
 static bool counts(const ir_op *o, text *why)
@@ -718,7 +736,7 @@ static bool rule_mbarriers(const ir_op *o, text *why)
 
 static bool rule_mbarrier_expect(const ir_op *o, text *why)
 {
-	if (ir_get_bytes(o) < 1 || ir_get_bytes(o) >= 1 << 20) return ir_verify_fail(why, "bytes=%u", ir_get_bytes(o));
+	if (ir_get_bytes(o) >= 1 << 20) return ir_verify_fail(why, "bytes=%u", ir_get_bytes(o));
 	return barriers_and_slot(o, 0, why);
 }
 
@@ -732,6 +750,16 @@ static bool rule_mbarrier_arrive(const ir_op *o, text *why)
 	if (ir_get_programs(o) > 1 ? o->nargs != 4 : o->nargs < 2 || o->nargs > 3)
 		return ir_verify_fail(why, "%u operands", o->nargs);
 	return conditions(o, 2, why) && barriers_and_slot(o, 0, why);
+}
+
+/* scalars, slot of scalar_send and scalar_receive, and the number. */
+static bool rule_scalar_slot(const ir_op *o, text *why)
+{
+	const ir_op *made = ir_arg(o, 0)->def;
+	ir_type number = o->nresults ? o->results[0]->type : type(o, 2);
+	if (!made || made->kind != IR_SCALARS) return ir_verify_fail(why, "of what is no room for scalars");
+	if (!is_number(number) || number.rank) return ir_verify_fail(why, "the number is %s", name(why, number));
+	return same(o, type(o, 1), ir_scalar_type(SCALAR_I32), "slot", why);
 }
 
 static bool rule_mbarriers_end(const ir_op *o, text *why)

@@ -104,8 +104,6 @@ layout layout_lines(ir_type shape, unsigned axis, unsigned num_warps)
 	return l;
 }
 
-static const uint8_t last_first[] = {1, 0};
-
 /* Warps take whole batches, then steps of `first` and up along two dimensions; a dimension that is not this tile's
  * (IR_MAX_RANK) is repeated. */
 static void deal_warps(layout *l, mma_warps w, unsigned m, unsigned n)
@@ -150,22 +148,25 @@ layout layout_mma_operand(ir_type shape, bool is_b, unsigned elements_per_regist
 layout layout_wgmma_accumulator(ir_type shape, unsigned num_warps)
 {
 	layout l = layout_of_shape(shape);
-	assert(l.rank == 2);
-	unsigned row = 4, column = l.lg[1];
-	deal(&l, LAYOUT_REG, 1, 0);
-	deal(&l, LAYOUT_REG, 0, 3);
-	for (unsigned i = 0; i < 2; i++) deal(&l, LAYOUT_LANE, 1, 1 + i);
-	for (unsigned i = 0; i < 3; i++) deal(&l, LAYOUT_LANE, 0, i);
-	/* Four warps make a warpgroup of 64 rows; further warpgroups take more rows, then halves of the columns. */
+	assert(l.rank == 2 || l.rank == 3);
+	unsigned m = l.rank - 2u, n = l.rank - 1u, batch = 0, row = 4, column = l.lg[n];
+	deal(&l, LAYOUT_REG, n, 0);
+	deal(&l, LAYOUT_REG, m, 3);
+	for (unsigned i = 0; i < 2; i++) deal(&l, LAYOUT_LANE, n, 1 + i);
+	for (unsigned i = 0; i < 3; i++) deal(&l, LAYOUT_LANE, m, i);
+	/* Four warps make a warpgroup of 64 rows; further warpgroups take more of a batch, then more rows, then halves of
+	 * the columns. */
 	for (unsigned i = 0; i < lg2(num_warps); i++) {
-		if (i < 2 || row < l.lg[0])
-			deal(&l, LAYOUT_WARP, 0, row++);
+		if (i >= 2 && m && batch < l.lg[0])
+			deal(&l, LAYOUT_WARP, 0, batch++);
+		else if (i < 2 || row < l.lg[m])
+			deal(&l, LAYOUT_WARP, m, row++);
 		else if (column > 3)
-			deal(&l, LAYOUT_WARP, 1, --column);
+			deal(&l, LAYOUT_WARP, n, --column);
 		else
 			deal(&l, LAYOUT_WARP, IR_MAX_RANK, 0);
 	}
-	deal_rest(&l, last_first);
+	deal_rest(&l, (uint8_t[]){(uint8_t)n, (uint8_t)m, 0});
 	return l;
 }
 

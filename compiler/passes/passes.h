@@ -14,11 +14,11 @@ typedef struct pass_note {
 	const char *why;
 } pass_note;
 
-/* What was done with floats that they cannot be told from, but for the bounds of language.md: for reports. */
-typedef struct pass_liberty {
+/* What was done, for reports. */
+typedef struct pass_remark {
 	span at;
 	const char *what;
-} pass_liberty;
+} pass_remark;
 
 typedef struct pass_context {
 	arena *arena;
@@ -27,11 +27,15 @@ typedef struct pass_context {
 	struct axis_info *axis; /* by value id; pass_axis() fills it */
 	uint32_t naxis;
 	const ir_func *axis_of;
-	VEC(pass_note) notes;      /* loads of a product that pipeline did not let run ahead */
-	VEC(pass_note) not_raised; /* loads of a product, or their multibuffers, that no tensor map can copy */
-	VEC(pass_note) alone;      /* multibuffers that each program of a cluster fills for itself */
-	VEC(pass_note) whole;      /* consumers of long tiles that did not become loops over parts */
-	VEC(pass_liberty) liberties;
+	VEC(pass_note) notes;       /* loads of a product that pipeline did not let run ahead */
+	VEC(pass_note) not_raised;  /* loads of a product, or their multibuffers, that no tensor map can copy */
+	VEC(pass_note) alone;       /* multibuffers that each program of a cluster fills for itself */
+	VEC(pass_note) not_swapped; /* dots of few rows that are not made transposed */
+	VEC(pass_note) whole;       /* consumers of long tiles that did not become loops over parts */
+	VEC(pass_remark) liberties; /* with floats, which they cannot be told from, but for the bounds of language.md */
+	VEC(pass_remark) masks;     /* that are looked at under a branch */
+	const char *rows_together; /* why 12 warps are not three groups of rows; null: they are, or are not asked for */
+	ir_func *whole_rows;       /* the program for 8 warps, should no producer be found for three groups */
 } pass_context;
 
 /* What each does and where it stands: pipelines.def. */
@@ -49,6 +53,8 @@ bool wgmma_transposes(const pass_context *, const ir_op *wgmma, unsigned i, layo
 bool pass_axis(pass_context *, ir_func *);
 /* For reports: the stages that were asked for, where a multibuffer has fewer; else 0. */
 unsigned pipeline_lowered(const ir_func *, const ir_op *multibuffer);
+/* Slots of a multibuffer that a stage has: one for each group of rows that has a block of its own, or one. */
+unsigned row_group_blocks(const ir_func *, const ir_op *multibuffer);
 
 /* axis.c: contiguity, divisibility, constancy per dimension (playbook: Triton's AxisInfo); all powers of two */
 typedef struct axis_info {

@@ -6,6 +6,7 @@
 
 ir_value *sema_convert(sema *s, ir_value *v, scalar to)
 {
+	assert(!v->type.pointer);
 	uint64_t bits;
 	if (v->type.elem == to) return v;
 	ir_type t = ir_with_elem(v->type, to);
@@ -16,6 +17,7 @@ ir_value *sema_convert(sema *s, ir_value *v, scalar to)
 /* The shape that both stretch to. */
 bool sema_common_shape(ir_type a, ir_type b, ir_type *out)
 {
+	assert(a.rank <= IR_MAX_RANK && b.rank <= IR_MAX_RANK);
 	ir_type r = a;
 	r.rank = a.rank > b.rank ? a.rank : b.rank;
 	for (unsigned i = 0; i < r.rank; i++) { /* from the right */
@@ -35,6 +37,7 @@ bool sema_stretches(ir_type from, ir_type to)
 
 ir_value *sema_stretch(sema *s, ir_value *v, ir_type shape)
 {
+	assert(sema_stretches(v->type, shape));
 	if (ir_same_shape(v->type, shape)) return v;
 	uint64_t bits;
 	if (ir_is_const(v, &bits)) return ir_constant(&s->b, ir_with_shape(v->type, shape), bits);

@@ -10,6 +10,7 @@ static const builtin *const groups[] = {
 	sema_tensor_builtins,
 	sema_reduce_builtins,
 	sema_math_builtins,
+	sema_special_builtins,
 	sema_misc_builtins,
 };
 

@@ -52,6 +52,7 @@ extern const builtin sema_memory_builtins[];
 extern const builtin sema_tensor_builtins[];
 extern const builtin sema_reduce_builtins[];
 extern const builtin sema_math_builtins[];
+extern const builtin sema_special_builtins[];
 extern const builtin sema_misc_builtins[];
 /* The function of an operation with the flag IR_BUILTIN, or null: builtins_rows.c. */
 const builtin *sema_row_builtin(const char *name);

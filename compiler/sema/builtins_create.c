@@ -1,8 +1,8 @@
 /* Built-ins that make values from nowhere, and those that only rearrange elements.
  *
  * Both are shape arithmetic: the numbers are checked here, at compile time, and the operation that is emitted has
- * nothing left to decide.  Extents are powers of two, so `cat` joins equal extents only, and an `arange` of another
- * length is refused with the length and the mask to use instead. */
+ * nothing left to decide.  `cat` joins equal extents only, and an `arange` of a length that no tile has is refused with
+ * the length and the mask to use instead. */
 #include "builtins_util.h"
 
 /* ---- values from nowhere ---- */
@@ -33,12 +33,13 @@ static sval builtin_arange(sema *s, const builtin_call *c)
 	if (hi <= lo)
 		return sema_error(s, 503, span_join(c->arg_at[0], c->arg_at[1]),
 			"'arange' from %lld to %lld holds no number", (long long)lo, (long long)hi);
-	uint64_t n = (uint64_t)(hi - lo), next = builtin_next_pow2(n);
-	if (n != next) {
+	uint64_t n = (uint64_t)(hi - lo);
+	if (n <= UINT32_MAX && !ir_extent_fits((uint32_t)n)) {
 		diag *d = sema_diag(s, 503, span_join(c->arg_at[0], c->arg_at[1]),
-			"'arange' of %llu numbers: the length of a tile is a power of two", (unsigned long long)n);
+			"'arange' of %llu numbers: the length of a tile is an odd number up to %d times a power of two",
+			(unsigned long long)n, IR_MOST_ODD);
 		diag_set_hint(s->diags, d, "use arange(%lld, %lld) and mask what is beyond: i < %lld", (long long)lo,
-			(long long)(lo + (int64_t)next), (long long)hi);
+			(long long)(lo + (int64_t)ir_next_extent(n)), (long long)hi);
 		return sval_poison(c->at);
 	}
 	if (n > UINT32_MAX) /* all numbers of i32: no extent holds that, and sema_check_tile() sees extents only */
@@ -157,6 +158,7 @@ static sval builtin_reshape_to(sema *s, const builtin_call *c)
 		diag_set_hint(s->diags, d, "'reshape' keeps all elements; 'broadcast_to' repeats them");
 		return sval_poison(c->at);
 	}
+	if (!sema_check_reshape(s, x->type, shape, c->arg_at[1])) return sval_poison(c->at);
 	return sval_value(builtin_reshape(s, x, shape), c->at);
 }
 
@@ -165,7 +167,9 @@ static sval builtin_ravel(sema *s, const builtin_call *c)
 	ir_value *x = shaped(s, c, 0, 0);
 	if (!x) return sval_poison(c->at);
 	uint32_t n = (uint32_t)ir_elements(x->type);
-	return sval_value(builtin_reshape(s, x, ir_tile_type(SCALAR_BOOL, 1, &n)), c->at);
+	ir_type t = ir_tile_type(SCALAR_BOOL, 1, &n);
+	if (!sema_check_tile(s, t, c->at) || !sema_check_reshape(s, x->type, t, c->at)) return sval_poison(c->at);
+	return sval_value(builtin_reshape(s, x, t), c->at);
 }
 
 static sval builtin_trans(sema *s, const builtin_call *c)
@@ -250,13 +254,23 @@ static sval builtin_join(sema *s, const builtin_call *c)
 	return sval_value(join(s, c, v), c->at);
 }
 
-/* Both tiles with the dimensions in front of `axis` in one, and those from it on in another. */
-static void flatten(sema *s, ir_value **v, unsigned axis)
+/* Both tiles with the dimensions in front of `axis` in one, and those from it on in another; returns which one the axis
+ * is in.  Extents that are no powers of two stay where they are: merging would move their elements. */
+static bool flatten(sema *s, const builtin_call *c, ir_value **v, unsigned *axis)
 {
 	uint32_t extent[2] = {1, 1};
 	ir_type t = v[0]->type;
-	for (unsigned i = 0; i < t.rank; i++) extent[i >= axis] *= t.dim[i];
+	if (ir_is_cut(t)) {
+		if (t.rank < IR_MAX_RANK) return true;
+		diag *d = sema_diag(s, 207, c->at, "'%s' of four dimensions takes powers of two, found %s",
+			c->builtin->name, sema_shape_text(s, t));
+		diag_set_hint(s->diags, d, "three dimensions take others, too");
+		return false;
+	}
+	for (unsigned i = 0; i < t.rank; i++) extent[i >= *axis] *= t.dim[i];
+	*axis = 1;
 	for (unsigned i = 0; i < 2; i++) v[i] = builtin_reshape(s, v[i], ir_tile_type(SCALAR_BOOL, 2, extent));
+	return true;
 }
 
 /* a0, b0, a1, b1, ... along the last dimension: joined, and the new dimension merged with it. */
@@ -268,7 +282,8 @@ static sval builtin_interleave(sema *s, const builtin_call *c)
 	if (t.rank == 0) return sval_value(join(s, c, v), c->at);
 	t.dim[t.rank - 1] *= 2;
 	if (!sema_check_tile(s, t, c->at)) return sval_poison(c->at);
-	flatten(s, v, t.rank - 1u);
+	unsigned last = t.rank - 1u;
+	if (!flatten(s, c, v, &last)) return sval_poison(c->at);
 	return sval_value(builtin_reshape(s, join(s, c, v), t), c->at);
 }
 
@@ -298,7 +313,7 @@ static sval builtin_cat(sema *s, const builtin_call *c)
 	if (!ir_same_shape(t[0], t[1])) {
 		diag *d = sema_diag(s, 504, c->at, "'cat' puts tiles of one shape together, not %s and %s",
 			sema_shape_text(s, t[0]), sema_shape_text(s, t[1]));
-		diag_set_hint(s->diags, d, "extents are powers of two, so two of them add up to one only when equal");
+		diag_set_hint(s->diags, d, "what is put together has twice the extent of either");
 		return sval_poison(c->at);
 	}
 	unsigned axis = 0;
@@ -309,9 +324,13 @@ static sval builtin_cat(sema *s, const builtin_call *c)
 	ir_type result = v[0]->type;
 	result.dim[axis] *= 2;
 	if (!sema_check_tile(s, result, c->at)) return sval_poison(c->at);
-	static const uint16_t order[] = {0, 2, 1};
-	flatten(s, v, axis); /* [outer, inner] twice -> [outer, inner, 2] -> [outer, 2, inner] */
-	return sval_value(builtin_reshape(s, builtin_permute(s, join(s, c, v), order), result), c->at);
+	uint16_t order[IR_MAX_RANK];
+	if (!flatten(s, c, v, &axis)) return sval_poison(c->at);
+	unsigned rank = v[0]->type.rank; /* [outer, inner] twice -> [outer, inner, 2] -> [outer, 2, inner] */
+	for (unsigned i = 0; i <= rank; i++) order[i] = (uint16_t)(i < axis ? i : i == axis ? rank : i - 1);
+	ir_value *both = builtin_permute(s, join(s, c, v), order);
+	if (!sema_check_reshape(s, both->type, result, c->at)) return sval_poison(c->at);
+	return sval_value(builtin_reshape(s, both, result), c->at);
 }
 
 static sval builtin_flip(sema *s, const builtin_call *c)

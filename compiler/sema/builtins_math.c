@@ -7,14 +7,9 @@
 
 #include "builtins_util.h"
 
-/* ---- compile-time numbers ---- */
+#include "../ir/fold.h"
 
-static bool all_numbers(const sval *v, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (v[i].kind != SVAL_NUMBER) return false;
-	return true;
-}
+/* ---- compile-time numbers ---- */
 
 static double as_double(sema_number n)
 {
@@ -25,28 +20,6 @@ static bool is_bool(sval v)
 {
 	ir_type t;
 	return sval_type_of(v, &t) && !t.pointer && t.elem == SCALAR_BOOL;
-}
-
-/* Brings numbers to the type that the arithmetic operators would give them together; literals alone stay literals. */
-static bool common_numbers(sema *s, const builtin_call *c, sval *v, unsigned n)
-{
-	scalar type;
-	bool untyped = true;
-	if (!sema_numbers_type(s, v, n, c->at, &type)) return false;
-	for (unsigned i = 0; i < n; i++) untyped = untyped && v[i].number.untyped;
-	for (unsigned i = 0; i < n; i++) {
-		if (!untyped)
-			v[i] = sval_number_bits(type, sema_number_bits(v[i].number, type), v[i].at);
-		else if (scalar_is_float(type))
-			v[i] = sval_float(as_double(v[i].number), v[i].at);
-	}
-	return true;
-}
-
-/* A folded float; untyped when what it was made of is. */
-static sval fold_float(sema_number like, double x, span at)
-{
-	return like.untyped ? sval_float(x, at) : sval_number_bits(like.type, scalar_from_double(like.type, x), at);
 }
 
 static double evaluate(int which, double x)
@@ -73,26 +46,12 @@ static double evaluate(int which, double x)
 
 /* ---- one float argument ---- */
 
-static bool takes_float(sema *s, const builtin_call *c, unsigned arg)
-{
-	ir_type t;
-	sval x = c->args[arg];
-	if (!sval_type_of(x, &t)) {
-		sema_value(s, x, arena_printf(s->arena, "'%s'", c->builtin->name));
-		return false;
-	}
-	if (!t.pointer && scalar_is_float((scalar)t.elem) && !scalar_is_fp8((scalar)t.elem)) return true;
-	diag *d = sema_diag(s, 206, x.at, "'%s' needs floats, found %s", c->builtin->name, sema_type_text(s, x));
-	if (!t.pointer) diag_set_hint(s->diags, d, "convert first: %s.to(f32)", sema_postfix_text(s, x.at));
-	return false;
-}
-
 static sval builtin_elementary(sema *s, const builtin_call *c)
 {
-	if (!takes_float(s, c, 0)) return sval_poison(c->at);
+	if (!builtin_takes_float(s, c, 0)) return sval_poison(c->at);
 	if (c->args[0].kind == SVAL_NUMBER) {
 		sema_number n = c->args[0].number;
-		return fold_float(n, evaluate(c->builtin->which, n.f), c->at);
+		return builtin_folded_float(n, evaluate(c->builtin->which, n.f), c->at);
 	}
 	ir_value *x = c->args[0].value;
 	/* sqrt_rn in f32 rounds correctly after a second rounding to 16 bits too: 24 >= 2 * 11 + 2 bits. */
@@ -104,10 +63,10 @@ static sval builtin_elementary(sema *s, const builtin_call *c)
 /* 1 / (1 + exp(-x)), as exp(x) / (1 + exp(x)) for negative x, so that nothing overflows and small results are kept. */
 static sval builtin_sigmoid(sema *s, const builtin_call *c)
 {
-	if (!takes_float(s, c, 0)) return sval_poison(c->at);
+	if (!builtin_takes_float(s, c, 0)) return sval_poison(c->at);
 	if (c->args[0].kind == SVAL_NUMBER) {
 		sema_number n = c->args[0].number;
-		return fold_float(n, 1 / (1 + exp(-n.f)), c->at);
+		return builtin_folded_float(n, 1 / (1 + exp(-n.f)), c->at);
 	}
 	ir_value *x = c->args[0].value;
 	scalar own = (scalar)x->type.elem;
@@ -131,7 +90,7 @@ static sval builtin_abs(sema *s, const builtin_call *c)
 	}
 	if (c->args[0].kind == SVAL_NUMBER) {
 		sema_number n = c->args[0].number;
-		if (scalar_is_float(n.type)) return fold_float(n, fabs(n.f), c->at);
+		if (scalar_is_float(n.type)) return builtin_folded_float(n, fabs(n.f), c->at);
 		sema_int i = n.i < 0 ? -n.i : n.i;
 		return n.untyped ? sval_int(i, c->at)
 				 : sval_number_bits(n.type, scalar_truncate(n.type, (uint64_t)i), c->at);
@@ -143,16 +102,16 @@ static sval builtin_abs(sema *s, const builtin_call *c)
 
 static sval builtin_classify(sema *s, const builtin_call *c)
 {
-	bool nan = c->builtin->which == IR_NE;
-	if (!takes_float(s, c, 0)) return sval_poison(c->at);
+	ir_kind test = (ir_kind)c->builtin->which;
+	if (!builtin_takes_float(s, c, 0)) return sval_poison(c->at);
 	if (c->args[0].kind == SVAL_NUMBER) {
 		double x = c->args[0].number.f;
-		return sval_bool(nan ? isnan(x) : isinf(x), c->at);
+		return sval_bool(test == IR_NE ? isnan(x) : test == IR_EQ ? isinf(x) : isfinite(x), c->at);
 	}
 	ir_value *x = c->args[0].value;
-	if (nan) return sval_value(ir_binary(&s->b, IR_NE, x, x), c->at);
+	if (test == IR_NE) return sval_value(ir_binary(&s->b, IR_NE, x, x), c->at);
 	ir_value *infinity = builtin_float_constant(s, x->type, INFINITY);
-	return sval_value(ir_binary(&s->b, IR_EQ, ir_unary(&s->b, IR_ABS, x), infinity), c->at);
+	return sval_value(ir_binary(&s->b, test, ir_unary(&s->b, IR_ABS, x), infinity), c->at);
 }
 
 /* ---- two and three arguments ---- */
@@ -173,50 +132,45 @@ static bool numeric(sema *s, const builtin_call *c, unsigned n, bool with_bool)
 	return true;
 }
 
-/* At least one argument is a float, and integers among them are compile-time numbers, which adapt. */
-static bool floats(sema *s, const builtin_call *c, unsigned n)
+static double extremum(bool max, bool nan_wins, double a, double b)
 {
-	unsigned nfloats = 0;
-	for (unsigned i = 0; i < n; i++) {
-		ir_type t;
-		if (!sval_type_of(c->args[i], &t)) return takes_float(s, c, i);
-		bool is_float = !t.pointer && scalar_is_float((scalar)t.elem);
-		if (is_float) nfloats++;
-		if ((is_float || !sval_is_int(c->args[i])) && !takes_float(s, c, i)) return false;
-	}
-	if (nfloats) return true;
-	return takes_float(s, c, 0); /* which it does not */
-}
-
-static double extremum(bool max, double a, double b)
-{
-	if (isnan(a)) return b;
-	if (isnan(b)) return a;
+	if (isnan(a)) return nan_wins ? a : b;
+	if (isnan(b)) return nan_wins ? b : a;
 	if (a == b) return max == !!signbit(a) ? b : a; /* equal zeros: -0 is the lower one */
 	return (a > b) == max ? a : b;
+}
+
+ir_kind builtin_extremum_kind(bool max, bool nan_wins)
+{
+	if (nan_wins) return max ? IR_MAX_NAN : IR_MIN_NAN;
+	return max ? IR_MAX : IR_MIN;
 }
 
 sval builtin_extremum(sema *s, const builtin_call *c, ir_kind kind, sval a, sval b)
 {
 	sval v[] = {a, b};
-	bool max = kind == IR_MAX;
-	if (all_numbers(v, 2)) {
-		if (!common_numbers(s, c, v, 2)) return sval_poison(c->at);
+	bool nan_wins = kind == IR_MAX_NAN || kind == IR_MIN_NAN;
+	bool max = kind == IR_MAX || kind == IR_MAX_NAN;
+	if (builtin_all_numbers(v, 2)) {
+		if (!builtin_common_numbers(s, c, v, 2)) return sval_poison(c->at);
 		if (scalar_is_float(v[0].number.type))
-			return fold_float(v[0].number, extremum(max, v[0].number.f, v[1].number.f), c->at);
+			return builtin_folded_float(
+				v[0].number, extremum(max, nan_wins, v[0].number.f, v[1].number.f), c->at);
 		sval pick = (v[0].number.i > v[1].number.i) == max ? v[0] : v[1];
 		pick.at = c->at;
 		return pick;
 	}
 	ir_value *x[2];
 	if (!sema_unify(s, v, 2, c->at, x)) return sval_poison(c->at);
+	if (!scalar_is_float((scalar)x[0]->type.elem)) kind = max ? IR_MAX : IR_MIN; /* there is no nan */
 	return sval_value(ir_binary(&s->b, kind, x[0], x[1]), c->at);
 }
 
 static sval builtin_extremum_of_two(sema *s, const builtin_call *c)
 {
-	if (!numeric(s, c, 2, true)) return sval_poison(c->at);
-	return builtin_extremum(s, c, (ir_kind)c->builtin->which, c->args[0], c->args[1]);
+	bool nan_wins = false, max = c->builtin->which == IR_MAX;
+	if (!numeric(s, c, 2, true) || !builtin_flag(s, c, 2, "propagate_nan", &nan_wins)) return sval_poison(c->at);
+	return builtin_extremum(s, c, builtin_extremum_kind(max, nan_wins), c->args[0], c->args[1]);
 }
 
 static sval builtin_clamp(sema *s, const builtin_call *c)
@@ -228,11 +182,11 @@ static sval builtin_clamp(sema *s, const builtin_call *c)
 
 static sval builtin_fma(sema *s, const builtin_call *c)
 {
-	if (!floats(s, c, 3)) return sval_poison(c->at);
+	if (!builtin_takes_floats(s, c, 3)) return sval_poison(c->at);
 	sval v[] = {c->args[0], c->args[1], c->args[2]};
-	if (all_numbers(v, 3)) {
-		if (!common_numbers(s, c, v, 3)) return sval_poison(c->at);
-		return fold_float(v[0].number, fma(v[0].number.f, v[1].number.f, v[2].number.f), c->at);
+	if (builtin_all_numbers(v, 3)) {
+		if (!builtin_common_numbers(s, c, v, 3)) return sval_poison(c->at);
+		return builtin_folded_float(v[0].number, fma(v[0].number.f, v[1].number.f, v[2].number.f), c->at);
 	}
 	ir_value *x[3];
 	if (!sema_unify(s, v, 3, c->at, x)) return sval_poison(c->at);
@@ -241,11 +195,11 @@ static sval builtin_fma(sema *s, const builtin_call *c)
 
 static sval builtin_div_rn(sema *s, const builtin_call *c)
 {
-	if (!floats(s, c, 2)) return sval_poison(c->at);
+	if (!builtin_takes_floats(s, c, 2)) return sval_poison(c->at);
 	sval v[] = {c->args[0], c->args[1]};
-	if (all_numbers(v, 2)) {
-		if (!common_numbers(s, c, v, 2)) return sval_poison(c->at);
-		return fold_float(v[0].number, v[0].number.f / v[1].number.f, c->at);
+	if (builtin_all_numbers(v, 2)) {
+		if (!builtin_common_numbers(s, c, v, 2)) return sval_poison(c->at);
+		return builtin_folded_float(v[0].number, v[0].number.f / v[1].number.f, c->at);
 	}
 	ir_value *x[2];
 	if (!sema_unify(s, v, 2, c->at, x)) return sval_poison(c->at);
@@ -256,11 +210,11 @@ static sval builtin_div_rn(sema *s, const builtin_call *c)
 
 static sval builtin_pow(sema *s, const builtin_call *c)
 {
-	if (!floats(s, c, 2)) return sval_poison(c->at);
+	if (!builtin_takes_floats(s, c, 2)) return sval_poison(c->at);
 	sval v[] = {c->args[0], c->args[1]};
-	if (all_numbers(v, 2)) {
-		if (!common_numbers(s, c, v, 2)) return sval_poison(c->at);
-		return fold_float(v[0].number, pow(v[0].number.f, v[1].number.f), c->at);
+	if (builtin_all_numbers(v, 2)) {
+		if (!builtin_common_numbers(s, c, v, 2)) return sval_poison(c->at);
+		return builtin_folded_float(v[0].number, pow(v[0].number.f, v[1].number.f), c->at);
 	}
 	ir_value *x[2];
 	bool square = v[1].kind == SVAL_NUMBER && as_double(v[1].number) == 2;
@@ -284,8 +238,8 @@ static sval builtin_where(sema *s, const builtin_call *c)
 			return sval_poison(c->at);
 		}
 	sval v[] = {c->args[1], c->args[2]};
-	if (all_numbers(c->args, 3)) {
-		if (!common_numbers(s, c, v, 2)) return sval_poison(c->at);
+	if (builtin_all_numbers(c->args, 3)) {
+		if (!builtin_common_numbers(s, c, v, 2)) return sval_poison(c->at);
 		sval pick = v[c->args[0].number.i ? 0 : 1];
 		pick.at = c->at;
 		return pick;
@@ -324,8 +278,8 @@ static sval builtin_umulhi(sema *s, const builtin_call *c)
 {
 	if (!integers(s, c, 2)) return sval_poison(c->at);
 	sval v[] = {c->args[0], c->args[1]};
-	bool folds = all_numbers(v, 2);
-	if (folds && !common_numbers(s, c, v, 2)) return sval_poison(c->at);
+	bool folds = builtin_all_numbers(v, 2);
+	if (folds && !builtin_common_numbers(s, c, v, 2)) return sval_poison(c->at);
 	ir_value *x[2] = {0};
 	if (!folds && !sema_unify(s, v, 2, c->at, x)) return sval_poison(c->at);
 	scalar t = folds ? v[0].number.type : (scalar)x[0]->type.elem;
@@ -342,6 +296,24 @@ static sval builtin_umulhi(sema *s, const builtin_call *c)
 		is_signed ? (uint64_t)((v[0].number.i * v[1].number.i) >> bits)
 			  : (uint64_t)(((unsigned __int128)v[0].number.i * (unsigned __int128)v[1].number.i) >> bits);
 	return sval_number_bits(t, scalar_truncate(t, high), c->at);
+}
+
+/* clz, ctz: how many zeros above or below, as an i32; the operation counts in the type that it is given. */
+static sval builtin_zeros(sema *s, const builtin_call *c)
+{
+	if (!integers(s, c, 1)) return sval_poison(c->at);
+	bool below = c->builtin->which == IR_BREV;
+	if (c->args[0].kind == SVAL_NUMBER) {
+		scalar t = c->args[0].number.type;
+		uint64_t bits = sema_number_bits(c->args[0].number, t);
+		if (below) fold_scalar(IR_BREV, t, t, &bits, &bits);
+		fold_scalar(IR_CLZ, t, t, &bits, &bits);
+		return c->args[0].number.untyped ? sval_int((sema_int)bits, c->at)
+						 : sval_typed_int(SCALAR_I32, (sema_int)bits, c->at);
+	}
+	ir_value *x = c->args[0].value;
+	if (below) x = ir_unary(&s->b, IR_BREV, x);
+	return sval_value(sema_convert(s, ir_unary(&s->b, IR_CLZ, x), SCALAR_I32), c->at);
 }
 
 static sval builtin_next_pow2_of(sema *s, const builtin_call *c)
@@ -374,8 +346,9 @@ const builtin sema_math_builtins[] = {
 	{"abs", "x", 0, builtin_abs, IR_ABS},
 	{"isnan", "x", 0, builtin_classify, IR_NE},
 	{"isinf", "x", 0, builtin_classify, IR_EQ},
-	{"maximum", "a b", 0, builtin_extremum_of_two, IR_MAX},
-	{"minimum", "a b", 0, builtin_extremum_of_two, IR_MIN},
+	{"isfinite", "x", 0, builtin_classify, IR_LT},
+	{"maximum", "a b propagate_nan?", 0, builtin_extremum_of_two, IR_MAX},
+	{"minimum", "a b propagate_nan?", 0, builtin_extremum_of_two, IR_MIN},
 	{"clamp", "x lo hi", 0, builtin_clamp, 0},
 	{"fma", "a b c", 0, builtin_fma, IR_FMA},
 	{"div_rn", "a b", 0, builtin_div_rn, IR_DIV_RN},
@@ -383,6 +356,8 @@ const builtin sema_math_builtins[] = {
 	{"where", "c a b", 0, builtin_where, IR_SELECT},
 	{"cdiv", "a b", 0, builtin_cdiv, 0},
 	{"umulhi", "a b", 0, builtin_umulhi, IR_UMULHI},
+	{"clz", "x", 0, builtin_zeros, IR_CLZ},
+	{"ctz", "x", 0, builtin_zeros, IR_BREV},
 	{"next_pow2", "n", 0, builtin_next_pow2_of, 0},
 	{0},
 };

@@ -1,18 +1,29 @@
 /* Reductions, scans, and what orders or looks up elements along an axis.
  *
- * Without an axis a reduction first lays its tile out in one dimension.  bool and narrow integers sum in 32 bits;
+ * Without an axis a reduction first lays its tile out in one dimension; where extents are no powers of two, which do not
+ * lie in one another's lines, it reduces the last dimension as often as there are dimensions.  bool and narrow integers sum in 32 bits;
  * f16 and bf16 sum in f32 and come back.  argmax and argmin become a reduction of (key, index) pairs: the key is an
- * integer that orders as the language orders the value, nan below everything (above, for argmin), so that the combining
- * function is two integer comparisons.  A user's function is inlined into the region of the operation. */
+ * integer that orders as the language orders the value, nan below everything (above, for argmin, and the other way
+ * round where it propagates), so that the combining function is two integer comparisons.  A user's function is inlined into the region of the operation. */
 #include "builtins_util.h"
 
 enum { MAX_REDUCED = 16 }; /* tiles that one reduce or scan takes */
+
+/* No axis is given, and dimension after dimension goes. */
+static bool by_dimensions(sval axis, ir_type t)
+{
+	return sval_is_none(axis) && t.rank > 1 && ir_is_cut(t);
+}
 
 /* The axis and the tile on which to reduce: all elements in one row when no axis is given. */
 static bool along(sema *s, const builtin_call *c, unsigned axis_arg, ir_value **x, unsigned *axis)
 {
 	*axis = 0;
 	if (!sval_is_none(c->args[axis_arg])) return sema_as_axis(s, c->args[axis_arg], (*x)->type.rank, axis, "axis");
+	if (by_dimensions(c->args[axis_arg], (*x)->type)) {
+		*axis = (*x)->type.rank - 1u;
+		return true;
+	}
 	uint32_t n = (uint32_t)ir_elements((*x)->type);
 	*x = builtin_reshape(s, *x, ir_tile_type(SCALAR_BOOL, 1, &n));
 	return true;
@@ -69,9 +80,9 @@ static bool combines(sema *s, const builtin_call *c, ir_combine combine, scalar 
 	return false;
 }
 
-static sval builtin_reduction(sema *s, const builtin_call *c)
+/* Along an axis by a built-in combination. */
+static sval reduction(sema *s, const builtin_call *c, ir_combine combine)
 {
-	ir_combine combine = (ir_combine)c->builtin->which;
 	ir_value *x = builtin_tile(s, c, 0);
 	bool keep_dims = false;
 	unsigned axis;
@@ -81,8 +92,14 @@ static sval builtin_reduction(sema *s, const builtin_call *c)
 	if (combine == IR_SUM) x = sema_convert(s, x, accumulator(own));
 	if (!along(s, c, 1, &x, &axis) || !builtin_flag(s, c, 2, "keep_dims", &keep_dims)) return sval_poison(c->at);
 	ir_value *v = ir_result(reduce_op(s, 1, &x, axis, combine));
+	while (sval_is_none(c->args[1]) && v->type.rank) v = ir_result(reduce_op(s, 1, &v, v->type.rank - 1u, combine));
 	if (combine == IR_SUM && scalar_is_float(own)) v = sema_convert(s, v, own);
 	return sval_value(keep_dims ? keep(s, v, rank, axis, sval_is_none(c->args[1])) : v, c->at);
+}
+
+static sval builtin_reduction(sema *s, const builtin_call *c)
+{
+	return reduction(s, c, (ir_combine)c->builtin->which);
 }
 
 static bool is_axis(sval v, unsigned rank)
@@ -114,20 +131,22 @@ static sval builtin_max(sema *s, const builtin_call *c)
 {
 	ir_type a, b;
 	bool first = sval_type_of(c->args[0], &a), second = sval_type_of(c->args[1], &b);
-	bool max = c->builtin->which == IR_MAXIMUM;
+	bool max = c->builtin->which == IR_MAXIMUM, nan_wins = false;
+	if (!builtin_flag(s, c, 3, "propagate_nan", &nan_wins)) return sval_poison(c->at);
 	if (first && second && a.rank == 0 && b.rank == 0 && !a.pointer && !b.pointer && sval_is_none(c->args[2]))
-		return builtin_extremum(s, c, max ? IR_MAX : IR_MIN, c->args[0], c->args[1]);
+		return builtin_extremum(s, c, builtin_extremum_kind(max, nan_wins), c->args[0], c->args[1]);
 	if (first && second && !a.pointer && (a.rank || b.rank) && !is_axis(c->args[1], a.rank)) {
 		report_axis(s, c, max, a, b);
 		return sval_poison(c->at);
 	}
-	return builtin_reduction(s, c);
+	if (!nan_wins || !first || !scalar_is_float((scalar)a.elem)) return builtin_reduction(s, c);
+	return reduction(s, c, max ? IR_MAXIMUM_NAN : IR_MINIMUM_NAN);
 }
 
 /* ---- argmax, argmin ---- */
 
-/* Integers that order as the values do, nan last in the direction that is looked for. */
-static ir_value *order_keys(sema *s, ir_value *x, bool max)
+/* Integers that order as the values do, nan last in the direction that is looked for, or first. */
+static ir_value *order_keys(sema *s, ir_value *x, bool max, bool nan_wins)
 {
 	scalar t = (scalar)x->type.elem;
 	if (!scalar_is_float(t)) return sema_convert(s, x, accumulator(t));
@@ -139,8 +158,8 @@ static ir_value *order_keys(sema *s, ir_value *x, bool max)
 	ir_value *bits = ir_build1(&s->b, IR_BITCAST, keys, 1, &x);
 	ir_value *sign = ir_binary(&s->b, IR_SHR, bits, ir_constant(&s->b, keys, scalar_bits(bits_type) - 1));
 	ir_value *turn = ir_binary(&s->b, IR_AND, sign, ir_constant(&s->b, keys, highest));
-	ir_value *select[] = {ir_binary(&s->b, IR_NE, x, x), ir_constant(&s->b, keys, max ? lowest : highest),
-		ir_binary(&s->b, IR_XOR, bits, turn)};
+	ir_value *select[] = {ir_binary(&s->b, IR_NE, x, x),
+		ir_constant(&s->b, keys, max != nan_wins ? lowest : highest), ir_binary(&s->b, IR_XOR, bits, turn)};
 	return ir_build1(&s->b, IR_SELECT, keys, 3, select);
 }
 
@@ -155,15 +174,23 @@ static ir_value *index_tile(sema *s, ir_type shape, unsigned axis)
 	return ir_same_shape(v->type, t) ? v : ir_build1(&s->b, IR_BROADCAST, t, 1, &v);
 }
 
-static sval builtin_arg(sema *s, const builtin_call *c)
+/* Index among all elements, row-major. */
+static ir_value *number_tile(sema *s, ir_type shape)
 {
-	bool max = c->builtin->which == IR_MAXIMUM, keep_dims = false;
-	ir_value *x = builtin_tile(s, c, 0);
-	unsigned axis;
-	if (!x || !combines(s, c, IR_MAXIMUM, (scalar)x->type.elem)) return sval_poison(c->at);
-	unsigned rank = x->type.rank;
-	if (!along(s, c, 1, &x, &axis) || !builtin_flag(s, c, 2, "keep_dims", &keep_dims)) return sval_poison(c->at);
-	ir_value *args[] = {order_keys(s, x, max), index_tile(s, x->type, axis)};
+	ir_value *all = NULL;
+	uint32_t stride = 1;
+	for (unsigned d = shape.rank; d-- > 0;) {
+		ir_value *i = index_tile(s, shape, d);
+		if (stride > 1) i = ir_binary(&s->b, IR_MUL, i, ir_constant(&s->b, i->type, stride));
+		all = all ? ir_binary(&s->b, IR_ADD, all, i) : i;
+		stride *= shape.dim[d];
+	}
+	return all;
+}
+
+/* The better key with its index; of equal ones the lower index. */
+static ir_op *pick(sema *s, ir_value *const *args, unsigned axis, bool max)
+{
 	ir_op *o = reduce_op(s, 2, args, axis, IR_CUSTOM);
 	ir_builder outer = s->b;
 	s->b = (ir_builder){.func = s->func, .block = o->regions[0], .at = outer.at};
@@ -178,6 +205,24 @@ static sval builtin_arg(sema *s, const builtin_call *c)
 		ir_build1(&s->b, IR_SELECT, key, 3, keys), ir_build1(&s->b, IR_SELECT, number, 3, indices)};
 	ir_yield(&s->b, 2, picked);
 	s->b = outer;
+	return o;
+}
+
+static sval builtin_arg(sema *s, const builtin_call *c)
+{
+	bool max = c->builtin->which == IR_MAXIMUM, keep_dims = false, nan_wins = false;
+	ir_value *x = builtin_tile(s, c, 0);
+	unsigned axis;
+	if (!x || !combines(s, c, IR_MAXIMUM, (scalar)x->type.elem)) return sval_poison(c->at);
+	unsigned rank = x->type.rank;
+	if (!along(s, c, 1, &x, &axis) || !builtin_flag(s, c, 2, "keep_dims", &keep_dims) ||
+		!builtin_flag(s, c, 3, "propagate_nan", &nan_wins))
+		return sval_poison(c->at);
+	bool by = by_dimensions(c->args[1], x->type);
+	ir_value *args[] = {
+		order_keys(s, x, max, nan_wins), by ? number_tile(s, x->type) : index_tile(s, x->type, axis)};
+	ir_op *o = pick(s, args, axis, max);
+	while (by && o->results[0]->type.rank) o = pick(s, o->results, o->results[0]->type.rank - 1u, max);
 	ir_value *v = o->results[1];
 	return sval_value(keep_dims ? keep(s, v, rank, axis, sval_is_none(c->args[1])) : v, c->at);
 }
@@ -344,6 +389,10 @@ static sval builtin_reduce(sema *s, const builtin_call *c)
 		if (!along(s, c, AXIS, &x[i], &axis)) return sval_poison(c->at);
 	ir_op *o = reduce_op(s, n, x, axis, IR_CUSTOM);
 	if (!combine_region(s, c, c->args[FUNCTION], o)) return sval_poison(c->at);
+	while (sval_is_none(c->args[AXIS]) && o->results[0]->type.rank) {
+		o = reduce_op(s, n, o->results, o->results[0]->type.rank - 1u, IR_CUSTOM);
+		if (!combine_region(s, c, c->args[FUNCTION], o)) return sval_poison(c->at);
+	}
 	if (!keep_dims) return results_of(s, c, o);
 	sval items[MAX_REDUCED];
 	for (unsigned i = 0; i < n; i++)
@@ -412,7 +461,8 @@ static sval builtin_sort(sema *s, const builtin_call *c)
 	unsigned axis;
 	if (!x || !combines(s, c, IR_MAXIMUM, (scalar)x->type.elem) ||
 		!own_axis(s, c, 1, x->type, x->type.rank - 1, &axis) ||
-		!builtin_flag(s, c, 2, "descending", &descending))
+		!builtin_flag(s, c, 2, "descending", &descending) ||
+		!sema_check_lines(s, "sort", x->type.dim[axis], c->arg_at[0]))
 		return sval_poison(c->at);
 	ir_op *o = ir_build(&s->b, IR_SORT, 1, &x, 1, &x->type, 0);
 	ir_set_axis(o, axis);
@@ -426,7 +476,8 @@ static sval builtin_topk(sema *s, const builtin_call *c)
 	int64_t k;
 	unsigned axis;
 	if (!x || !combines(s, c, IR_MAXIMUM, (scalar)x->type.elem) || !sema_as_const_int(s, c->args[1], &k, "k") ||
-		!own_axis(s, c, 2, x->type, x->type.rank - 1, &axis))
+		!own_axis(s, c, 2, x->type, x->type.rank - 1, &axis) ||
+		!sema_check_lines(s, "topk", x->type.dim[axis], c->arg_at[0]))
 		return sval_poison(c->at);
 	if (k < 1 || k > x->type.dim[axis] || (k & (k - 1))) {
 		diag *d = sema_diag(
@@ -487,13 +538,13 @@ static sval builtin_gather(sema *s, const builtin_call *c)
 
 const builtin sema_reduce_builtins[] = {
 	{"sum", "x axis? keep_dims?", 0, builtin_reduction, IR_SUM},
-	{"max", "x axis? keep_dims?", 0, builtin_max, IR_MAXIMUM},
-	{"min", "x axis? keep_dims?", 0, builtin_max, IR_MINIMUM},
+	{"max", "x axis? keep_dims? propagate_nan?", 0, builtin_max, IR_MAXIMUM},
+	{"min", "x axis? keep_dims? propagate_nan?", 0, builtin_max, IR_MINIMUM},
 	{"xor_sum", "x axis? keep_dims?", 0, builtin_reduction, IR_XOR_SUM},
 	{"any", "x axis? keep_dims?", 0, builtin_reduction, IR_SOME},
 	{"all", "x axis? keep_dims?", 0, builtin_reduction, IR_ALL},
-	{"argmax", "x axis? keep_dims?", 0, builtin_arg, IR_MAXIMUM},
-	{"argmin", "x axis? keep_dims?", 0, builtin_arg, IR_MINIMUM},
+	{"argmax", "x axis? keep_dims? propagate_nan?", 0, builtin_arg, IR_MAXIMUM},
+	{"argmin", "x axis? keep_dims? propagate_nan?", 0, builtin_arg, IR_MINIMUM},
 	{"reduce", "x axis f keep_dims?", 0, builtin_reduce, 0},
 	{"cumsum", "x axis? reverse?", 0, builtin_cumulative, IR_SUM},
 	{"cumprod", "x axis? reverse?", 0, builtin_cumulative, IR_PROD},

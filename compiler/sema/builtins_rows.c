@@ -2,14 +2,33 @@
  * name.
  *
  * In: a call, its arguments numbers or tiles.  Out: one operation on values of one type and shape, as the arithmetic
- * operators bring them to; what the row's rule of types refuses is an error with that rule's words. */
+ * operators bring them to, or the number that it gives for numbers; what the row's rule of types refuses is an error
+ * with that rule's words. */
 #include "builtins_util.h"
+
+#include "../ir/fold.h"
 
 #include <string.h>
 
 #include "../ir/verify.h"
 
 enum { MOST_ARGUMENTS = 3 };
+
+static sval folded_number(const builtin_call *c, ir_kind kind, const ir_value *like)
+{
+	unsigned n = ir_ops[kind].args;
+	scalar t = (scalar)like->type.elem;
+	uint64_t bits[MOST_ARGUMENTS], out;
+	bool untyped = true;
+	for (unsigned i = 0; i < n; i++) {
+		if (c->args[i].kind != SVAL_NUMBER) return sval_none(c->at);
+		bits[i] = sema_number_bits(c->args[i].number, t);
+		untyped = untyped && c->args[i].number.untyped;
+	}
+	if (!fold_scalar(kind, t, t, bits, &out)) return sval_none(c->at); /* not reached: of integers all folds */
+	sval v = sval_number_bits(t, out, c->at);
+	return untyped ? sval_int(v.number.i, c->at) : v;
+}
 
 static sval builtin_elementwise(sema *s, const builtin_call *c)
 {
@@ -19,8 +38,11 @@ static sval builtin_elementwise(sema *s, const builtin_call *c)
 	if (!sema_unify(s, c->args, n, c->at, v)) return sval_poison(c->at);
 	ir_value *made = ir_build1(&s->b, kind, v[0]->type, n, v);
 	text why = {.arena = s->arena};
-	if (ir_verify_op(made->def, &why)) return sval_value(made, c->at);
+	bool good = ir_verify_op(made->def, &why);
+	sval folded = good ? folded_number(c, kind, made) : sval_none(c->at);
+	if (good && sval_is_none(folded)) return sval_value(made, c->at);
 	ir_erase(made->def);
+	if (good) return folded;
 	return sema_error(s, 501, c->at, "'%s' refuses this: %s", c->builtin->name, why.at);
 }
 

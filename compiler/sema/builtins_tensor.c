@@ -106,6 +106,44 @@ static bool block_type(sema *s, const sema_tensor *a, sval shape, ir_type *out)
 	return false;
 }
 
+static bool is_one(sval v)
+{
+	return v.kind == SVAL_NUMBER && !scalar_is_float(v.number.type) && v.number.i == 1;
+}
+
+/* Whether the elements of a column lie side by side, as `strides = [1, K]` says of a matrix. */
+static bool by_columns(const sema_tensor *a)
+{
+	return a->rank >= 2 && is_one(a->strides[a->rank - 2]) && !is_one(a->strides[a->rank - 1]);
+}
+
+static void swap_last(sval *v, uint32_t rank)
+{
+	sval last = v[rank - 1];
+	v[rank - 1] = v[rank - 2];
+	v[rank - 2] = last;
+}
+
+/* The transposed block of the transposed matrix, which is the same and what passes know by one form. */
+static ir_value *load_by_columns(sema *s, const sema_tensor *a, sval *index, ir_type t)
+{
+	uint16_t order[IR_MAX_RANK] = {0, 1, 2, 3};
+	uint32_t last = a->rank - 1;
+	sema_tensor b = *a;
+	b.shape = ARENA_ARRAY(s->arena, sval, IR_MAX_RANK);
+	b.strides = ARENA_ARRAY(s->arena, sval, IR_MAX_RANK);
+	for (uint32_t i = 0; i < a->rank; i++) b.shape[i] = a->shape[i], b.strides[i] = a->strides[i];
+	swap_last(b.shape, a->rank);
+	swap_last(b.strides, a->rank);
+	swap_last(index, a->rank);
+	order[last] = (uint16_t)(last - 1);
+	order[last - 1] = (uint16_t)last;
+	ir_type swapped = t;
+	swapped.dim[last] = t.dim[last - 1];
+	swapped.dim[last - 1] = t.dim[last];
+	return builtin_permute(s, ir_result(access(s, IR_TENSOR_LOAD, &b, index, NULL, &swapped)), order);
+}
+
 static sval builtin_tensor_load(sema *s, const builtin_call *c)
 {
 	const sema_tensor *a = tensor_argument(s, c);
@@ -114,6 +152,7 @@ static sval builtin_tensor_load(sema *s, const builtin_call *c)
 	ir_type t;
 	if (!a || !integers(s, c->args[1], &rank, "index of a block", index) || !block_type(s, a, c->args[2], &t))
 		return sval_poison(c->at);
+	if (by_columns(a)) return sval_value(load_by_columns(s, a, index, t), c->at);
 	return sval_value(ir_result(access(s, IR_TENSOR_LOAD, a, index, NULL, &t)), c->at);
 }
 

@@ -83,3 +83,61 @@ ir_value *builtin_widen(sema *s, ir_value *v)
 	bool narrow = v->type.elem == SCALAR_F16 || v->type.elem == SCALAR_BF16;
 	return narrow ? sema_convert(s, v, SCALAR_F32) : v;
 }
+
+/* ---- floats and numbers ---- */
+
+bool builtin_all_numbers(const sval *v, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (v[i].kind != SVAL_NUMBER) return false;
+	return true;
+}
+
+bool builtin_common_numbers(sema *s, const builtin_call *c, sval *v, unsigned n)
+{
+	scalar type;
+	bool untyped = true;
+	if (!sema_numbers_type(s, v, n, c->at, &type)) return false;
+	for (unsigned i = 0; i < n; i++) untyped = untyped && v[i].number.untyped;
+	for (unsigned i = 0; i < n; i++) {
+		if (!untyped)
+			v[i] = sval_number_bits(type, sema_number_bits(v[i].number, type), v[i].at);
+		else if (scalar_is_float(type))
+			v[i] = sval_float(
+				scalar_is_float(v[i].number.type) ? v[i].number.f : (double)v[i].number.i, v[i].at);
+	}
+	return true;
+}
+
+sval builtin_folded_float(sema_number like, double x, span at)
+{
+	return like.untyped ? sval_float(x, at) : sval_number_bits(like.type, scalar_from_double(like.type, x), at);
+}
+
+bool builtin_takes_float(sema *s, const builtin_call *c, unsigned arg)
+{
+	ir_type t;
+	sval x = c->args[arg];
+	if (!sval_type_of(x, &t)) {
+		sema_value(s, x, arena_printf(s->arena, "'%s'", c->builtin->name));
+		return false;
+	}
+	if (!t.pointer && scalar_is_float((scalar)t.elem) && !scalar_is_fp8((scalar)t.elem)) return true;
+	diag *d = sema_diag(s, 206, x.at, "'%s' needs floats, found %s", c->builtin->name, sema_type_text(s, x));
+	if (!t.pointer) diag_set_hint(s->diags, d, "convert first: %s.to(f32)", sema_postfix_text(s, x.at));
+	return false;
+}
+
+bool builtin_takes_floats(sema *s, const builtin_call *c, unsigned n)
+{
+	unsigned nfloats = 0;
+	for (unsigned i = 0; i < n; i++) {
+		ir_type t;
+		if (!sval_type_of(c->args[i], &t)) return builtin_takes_float(s, c, i);
+		bool is_float = !t.pointer && scalar_is_float((scalar)t.elem);
+		if (is_float) nfloats++;
+		if ((is_float || !sval_is_int(c->args[i])) && !builtin_takes_float(s, c, i)) return false;
+	}
+	if (nfloats) return true;
+	return builtin_takes_float(s, c, 0); /* which it does not */
+}

@@ -26,7 +26,18 @@ ir_value *builtin_float_constant(sema *, ir_type, double);            /* in ever
 ir_value *builtin_widen(sema *, ir_value *);
 
 /* Elementwise maximum and minimum of two svals: promotion, broadcasting, folding. */
+ir_kind builtin_extremum_kind(bool max, bool nan_wins);
 sval builtin_extremum(sema *, const builtin_call *, ir_kind, sval a, sval b);
+
+/* Whether arguments are floats; reports, with the cast to write.  Of several at least one is, and integers among them
+ * are compile-time numbers, which adapt. */
+bool builtin_takes_float(sema *, const builtin_call *, unsigned arg);
+bool builtin_takes_floats(sema *, const builtin_call *, unsigned n);
+bool builtin_all_numbers(const sval *, unsigned n);
+/* Brings numbers to the type that the arithmetic operators would give them together; literals alone stay literals. */
+bool builtin_common_numbers(sema *, const builtin_call *, sval *, unsigned n);
+/* A folded float; untyped when what it was made of is. */
+sval builtin_folded_float(sema_number like, double, span);
 
 /* load(bp) and store(bp, v): builtins_tensor.c */
 sval builtin_load_block(sema *, const builtin_call *);

@@ -22,6 +22,7 @@ typedef struct arguments {
 
 static arguments evaluate(sema *s, const ast *call, const sval *object)
 {
+	assert(call->kind == AST_CALL);
 	arguments a = {.at = ARENA_ARRAY(s->arena, argument, call->nkids + 1)};
 	if (object) {
 		a.at[a.n++] = (argument){.value = *object};
@@ -79,7 +80,7 @@ static void bind_named(sema *s, const parameters *p, const argument *a, binding_
 	while (k < p->n && strcmp(p->names[k], a->name) != 0) k++;
 	if (k == p->n) {
 		diag *d = sema_diag(s, 306, a->name_at, "'%s' has no parameter '%s'", p->function, a->name);
-		const char *near = sema_nearest(a->name, p->names, p->n);
+		const char *near = nearest_name(a->name, p->names, p->n);
 		if (near)
 			diag_set_hint(s->diags, d, "did you mean '%s'?", near);
 		else
@@ -117,9 +118,10 @@ static binding_result bind(sema *s, const parameters *p, const arguments *a, spa
 		} else if (p->variadic) {
 			r.rest[r.nrest++] = a->at[i].value;
 		} else {
+			r.ok = false;
+			if (a->poison) break; /* one may be what an unknown name stands in front of: tl.math.exp(x) */
 			diag *d = sema_diag(s, 304, a->at[i].value.at, "too many arguments for '%s'", p->function);
 			diag_set_hint(s->diags, d, "its parameters: %s", signature_text(s, p));
-			r.ok = false;
 			break;
 		}
 	}
@@ -128,6 +130,7 @@ static binding_result bind(sema *s, const parameters *p, const arguments *a, spa
 
 static sval missing(sema *s, const parameters *p, uint32_t i, span call)
 {
+	assert(i < p->n);
 	diag *d = sema_diag(s, 305, call, "'%s' needs '%s'", p->function, p->names[i]);
 	diag_set_hint(s->diags, d, "its parameters: %s", signature_text(s, p));
 	return sval_poison(call);
@@ -186,6 +189,7 @@ static sval call_builtin(sema *s, const builtin *b, const arguments *a, span at,
 
 static bool check_recursion(sema *s, const sema_fn *fn, span at)
 {
+	assert(fn->node);
 	struct sema_private *p = s->private;
 	for (const frame *f = p->frame; f; f = f->up) {
 		if (f->fn != fn) continue;
@@ -239,7 +243,8 @@ static bool bind_parameter(sema *s, const sema_fn *fn, const ast *p, sval v, boo
 		return false;
 	}
 	if (!given) v = sema_expression(s, otherwise);
-	if (fn->library && !p->flag && v.kind != SVAL_NUMBER && v.kind != SVAL_VALUE && !sval_is_poison(v)) {
+	if (fn->library && !fn->imported && !p->flag && v.kind != SVAL_NUMBER && v.kind != SVAL_VALUE &&
+		!sval_is_poison(v)) {
 		sema_library_diag(s, 501, "needs a number or a tile as '%s', found %s", p->text, sema_type_text(s, v));
 		v = sval_poison(v.at);
 	}
@@ -257,6 +262,7 @@ static bool bind_parameter(sema *s, const sema_fn *fn, const ast *p, sval v, boo
 
 static sval finish_inline(sema *s, frame *f, flow way, uint32_t errors, span at)
 {
+	assert(s->private->frame == f);
 	const sema_fn *fn = f->fn;
 	const ast *decl = fn->node;
 	sval v = slot_get(s, f->result);
@@ -275,6 +281,7 @@ static sval finish_inline(sema *s, frame *f, flow way, uint32_t errors, span at)
 
 sval sema_inline(sema *s, const sema_fn *fn, const sval *args, const bool *given, uint32_t n, span at)
 {
+	assert(fn->node->kind == AST_FN);
 	struct sema_private *p = s->private;
 	const ast *decl = fn->node;
 	if (decl->nkids < 3 || !decl->kids[2] || !check_recursion(s, fn, at) || !sema_enter(s, at))
@@ -312,6 +319,15 @@ sval sema_inline(sema *s, const sema_fn *fn, const sval *args, const bool *given
 	return v;
 }
 
+/* A program's function that the library calls with other arguments than it takes. */
+static sval miscalled(sema *s, const sema_fn *fn, uint32_t given, uint32_t n, span at)
+{
+	diag *d = sema_library_diag(s, 304, "calls '%s' with %u values, and it takes %u", fn->name, given, n);
+	diag_add_label(s->diags, d, mark_of(fn->node), "declared here");
+	diag_set_hint(s->diags, d, "it is called as %s", sema_source_text(s, at));
+	return sval_poison(at);
+}
+
 static sval call_fn(sema *s, const sema_fn *fn, const arguments *a, span at)
 {
 	const ast *list = fn->node->nkids ? fn->node->kids[0] : NULL;
@@ -319,6 +335,11 @@ static sval call_fn(sema *s, const sema_fn *fn, const arguments *a, span at)
 	const char **labels = ARENA_ARRAY(s->arena, const char *, n + 1);
 	for (uint32_t i = 0; i < n; i++) labels[i] = kid_text(list->kids[i], "?");
 	parameters p = {.names = labels, .n = n, .function = fn->name};
+	uint32_t needed = 0;
+	for (uint32_t i = 0; i < n; i++) needed += list->kids[i] && !list->kids[i]->kids[1];
+	const frame *caller = s->private->frame;
+	if (caller && caller->library && !fn->library && (a->n > n || a->n < needed))
+		return miscalled(s, fn, a->n, n, at);
 	binding_result r = bind(s, &p, a, at);
 	if (!r.ok || a->poison) return sval_poison(at);
 	return sema_inline(s, fn, r.args, r.given, n, at);
@@ -340,6 +361,7 @@ static sval call_value(sema *s, sval f, const arguments *a, span at)
 
 sval sema_call(sema *s, const ast *n)
 {
+	assert(n->kind == AST_CALL && n->nkids);
 	const ast *callee = n->kids[0];
 	if (callee->kind != AST_MEMBER) {
 		sval f = sema_expression(s, callee);

@@ -2,7 +2,8 @@
  * the `where` clauses let them pass.
  *
  *   configuration BM=64,num_warps=4
- *   fits p2 64 % 0 ==          (for each requires clause of the kernel; requires.c)
+ *   fits p2 64 % 0 ==          (for each requires clause of the kernel; requires.c; then for each condition over
+ *   time p2 64 cdiv            arguments; then what the block's order says of it)
  *
  * What the request defines is bound for all of them: such a name is left out, and a configuration of which nothing is
  * left is none.  Of explicit ones, which belong together as they are, only those count that say the same as the request
@@ -42,7 +43,7 @@ typedef struct expansion {
 	sema *s;
 	const ast *block, *kernel;
 	text *out;
-	text fits; /* of what was looked at last: what it requires of the arguments */
+	text fits; /* of what was looked at last: what it requires of the arguments, and its predicted time */
 	choices chosen;
 	name_table seen; /* texts of explicit configurations */
 	uint32_t tried, kept;
@@ -85,7 +86,7 @@ static void bind_parameters(expansion *e)
 		const ast *otherwise = k->nkids > 1 ? k->kids[1] : NULL;
 		if (c)
 			scope_bind(s, k->text, k->at, BINDING_PARAMETER, c->value);
-		else if (otherwise && !is_defined(s, k->text))
+		else if (otherwise && !is_defined(s, k->text) && !computed_find(s, k->text))
 			scope_bind(s, k->text, k->at, BINDING_PARAMETER,
 				sema_const_argument(s, k, sema_constant_expression(s, otherwise, "a default")));
 	}
@@ -105,6 +106,27 @@ static sval option_value(expansion *e, const kernel_option *o)
 	return kernel_option_constant(s, o, e->block->at);
 }
 
+static bool add_conditions(expansion *e)
+{
+	sema *s = e->s;
+	for (uint32_t i = 1; i < e->block->nkids; i++) {
+		const ast *k = e->block->kids[i];
+		text postfix = {.arena = s->arena};
+		if (!k || k->kind != AST_WHERE || !k->nkids || !autotune_over_arguments(s, k->kids[0])) continue;
+		if (!autotune_condition(s, e->block, k->kids[0], &postfix)) return false;
+		text_printf(&e->fits, "fits %s\n", postfix.at);
+	}
+	return true;
+}
+
+static bool add_time(expansion *e)
+{
+	text postfix = {.arena = e->s->arena};
+	if (!autotune_order(e->s, e->block, &postfix)) return false;
+	text_printf(&e->fits, "time %s\n", postfix.at);
+	return true;
+}
+
 /* Whether all conditions hold for what is chosen; *ok turns false after an error. */
 static bool admitted(expansion *e, bool *ok)
 {
@@ -118,13 +140,15 @@ static bool admitted(expansion *e, bool *ok)
 				BINDING_PARAMETER, option_value(e, o));
 	for (uint32_t i = 1; i < e->block->nkids && holds; i++) {
 		const ast *k = e->block->kids[i];
-		if (!k || k->kind != AST_WHERE || !k->nkids) continue;
+		if (!k || k->kind != AST_WHERE || !k->nkids || autotune_over_arguments(s, k->kids[0])) continue;
 		sval v = sema_constant_expression(s, k->kids[0], "a 'where' clause");
 		if (sval_is_poison(v) || !sema_as_const_bool(s, v, &holds, "a 'where' clause")) *ok = holds = false;
 		e->refused[i] += !holds;
 	}
 	e->fits = (text){.arena = s->arena};
-	if (holds && *ok) *ok = requires_of_configuration(s, e->kernel, &e->fits);
+	if (holds && *ok)
+		*ok = requires_of_configuration(s, e->kernel, &e->fits) && add_conditions(e) &&
+		      (!autotune_find(e->block, AST_ORDER) || add_time(e));
 	scope_close(s, m);
 	return holds;
 }
@@ -187,6 +211,7 @@ static const char *given_text(expansion *e, const ast *a)
 
 static bool read_explicit(expansion *e, const ast *n, explicit_one *one)
 {
+	assert(n->kind == AST_CONFIG);
 	sema *s = e->s;
 	*one = (explicit_one){.agrees = true};
 	for (uint32_t i = 0; i < n->nkids; i++) {

@@ -5,6 +5,7 @@
 
 static sval evaluate(sema *s, const declaration *d)
 {
+	assert(d->kind == DECLARES_CONST);
 	struct sema_private *p = s->private;
 	const ast *n = d->node;
 	frame f = {.up = p->frame, .id = ++p->next_frame, .library = d->library};
@@ -26,6 +27,7 @@ static sval evaluate(sema *s, const declaration *d)
 
 sval scope_constant(sema *s, declaration *d, span at)
 {
+	assert(d->kind == DECLARES_CONST);
 	struct sema_private *p = s->private;
 	name_table *table = d->library ? &p->library_constants : &p->constants;
 	constant_state *c = name_table_find(table, d->name);

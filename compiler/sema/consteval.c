@@ -16,6 +16,7 @@ static sval number(sema_number n, span at)
 
 static sval int_result(sema *s, scalar type, bool untyped, sema_int i, bool overflow, span at)
 {
+	assert(scalar_is_integer(type));
 	if (!untyped) return number(number_from_bits(type, scalar_truncate(type, (uint64_t)i)), at);
 	bool fits;
 	sema_number n = number_make_int(i, &fits);
@@ -25,6 +26,7 @@ static sval int_result(sema *s, scalar type, bool untyped, sema_int i, bool over
 
 static sval fold_shift(sema *s, ast_op op, sema_number a, sema_number b, span at)
 {
+	assert(op == AST_OP_SHL || op == AST_OP_SHR);
 	unsigned width = a.untyped ? 128 : scalar_bits(a.type);
 	bool huge = b.i < 0 || b.i >= (sema_int)width;
 	if (a.untyped && b.i < 0) return sema_error(s, 303, at, "a constant is shifted by a negative count");
@@ -39,6 +41,7 @@ static sval fold_shift(sema *s, ast_op op, sema_number a, sema_number b, span at
 
 static sval fold_division(sema *s, ast_op op, scalar type, bool untyped, sema_int x, sema_int y, span at, span mark)
 {
+	assert(op == AST_OP_DIV || op == AST_OP_REM);
 	if (y == 0) return sema_operator_diag(s, 302, at, mark, "a constant is divided by zero"), sval_poison(at);
 	sema_int q = x / y;
 	if (op == AST_OP_REM) return int_result(s, type, untyped, x % y, false, at);
@@ -52,6 +55,7 @@ static sval fold_division(sema *s, ast_op op, scalar type, bool untyped, sema_in
 
 static sval fold_ints(sema *s, ast_op op, scalar type, bool untyped, sema_int x, sema_int y, span at, span mark)
 {
+	assert(op != AST_OP_SHL && op != AST_OP_SHR);
 	sema_int r = 0;
 	bool overflow = false;
 	switch (op) {
@@ -78,6 +82,7 @@ static sval fold_ints(sema *s, ast_op op, scalar type, bool untyped, sema_int x,
 
 static sval fold_floats(sema *s, ast_op op, scalar type, bool untyped, double x, double y, span at, span mark)
 {
+	assert(scalar_is_float(type));
 	double r = 0;
 	switch (op) {
 	case AST_OP_ADD: r = x + y; break;
@@ -128,6 +133,7 @@ bool number_common_type(sema_number a, sema_number b, scalar *type, bool *untype
 
 sval fold_binary(sema *s, ast_op op, sval a, sval b, span at, span mark)
 {
+	assert(a.kind == SVAL_NUMBER && b.kind == SVAL_NUMBER);
 	sema_number x = a.number, y = b.number;
 	bool bx = x.type == SCALAR_BOOL, by = y.type == SCALAR_BOOL;
 	if (bx && by) return fold_bools(s, op, x.i != 0, y.i != 0, at, mark);
@@ -169,6 +175,7 @@ sval fold_binary(sema *s, ast_op op, sval a, sval b, span at, span mark)
 
 sval fold_unary(sema *s, ast_op op, sval a, span at, span mark)
 {
+	assert(a.kind == SVAL_NUMBER);
 	sema_number n = a.number;
 	bool is_bool = n.type == SCALAR_BOOL, is_float = scalar_is_float(n.type);
 	if (op == AST_OP_LNOT && is_bool) return sval_bool(!n.i, at);

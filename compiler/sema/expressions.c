@@ -230,8 +230,11 @@ static sval pointer_type(sema *s, const ast *n)
 	if (!sval_is_poison(v) && v.kind != SVAL_TYPE) {
 		diag *d = sema_diag(
 			s, 208, n->at, "prefix '*' makes a pointer type, and %s is no type", sema_type_text(s, v));
-		diag_set_hint(s->diags, d, "there is no dereference operator; load(%s) reads memory",
-			v.kind == SVAL_VALUE && v.value->type.pointer ? sema_source_text(s, n->kids[0]->at) : "p");
+		if (v.kind == SVAL_NUMBER || (v.kind == SVAL_VALUE && !v.value->type.pointer))
+			diag_set_hint(s->diags, d, "a power is pow(x, y), of floats, or x * x; load(p) reads memory");
+		else
+			diag_set_hint(s->diags, d, "there is no dereference operator; load(%s) reads memory",
+				v.kind == SVAL_VALUE ? sema_source_text(s, n->kids[0]->at) : "p");
 		return sval_poison(n->at);
 	}
 	if (!sema_as_type(s, v, &t, "what a pointer points to")) return sval_poison(n->at);
@@ -372,6 +375,7 @@ static sval type_member(sema *s, const char *name, ir_type t, span at, bool *kno
 	*known = true;
 	if (strcmp(name, "bytes") == 0) return sval_int((sema_int)ir_elements(t) * ir_element_bytes(t), at);
 	if (strcmp(name, "shape") == 0) return shape_of(s, t, at);
+	if (strcmp(name, "rank") == 0) return sval_int(t.rank, at);
 	if (strcmp(name, "dtype") == 0) return sval_type(s, ir_element(t), at);
 	if (strcmp(name, "elem") == 0 && t.pointer) return sval_type(s, ir_scalar_type((scalar)t.elem), at);
 	*known = false;
@@ -392,6 +396,7 @@ sval sema_member(sema *s, const ast *n, sval v, bool *known)
 	if (v.kind != SVAL_TENSOR) return sval_poison(n->at);
 	*known = true;
 	if (strcmp(name, "shape") == 0) return sval_tuple(s, v.tensor->shape, v.tensor->rank, n->at);
+	if (strcmp(name, "rank") == 0) return sval_int(v.tensor->rank, n->at);
 	if (strcmp(name, "strides") == 0) return sval_tuple(s, v.tensor->strides, v.tensor->rank, n->at);
 	if (strcmp(name, "base") == 0) return sval_value(v.tensor->base, n->at);
 	if (strcmp(name, "dtype") == 0 || strcmp(name, "elem") == 0)
@@ -411,7 +416,7 @@ static bool names_function(sema *s, const char *name)
 
 static sval member(sema *s, const ast *n)
 {
-	static const char *const members[] = {"shape", "dtype", "elem", "bytes", "strides", "base"};
+	static const char *const members[] = {"shape", "dtype", "elem", "rank", "bytes", "strides", "base"};
 	bool known;
 	sval v = sema_expression(s, n->kids[0]);
 	if (sval_is_poison(v)) return sval_poison(n->at);
@@ -419,7 +424,7 @@ static sval member(sema *s, const ast *n)
 	if (known) return r;
 	span at = mark_of(n);
 	diag *d = sema_diag(s, 209, at, "%s has no member '%s'", sema_type_text(s, v), n->text);
-	const char *near = sema_nearest(n->text, members, 4);
+	const char *near = nearest_name(n->text, members, 5);
 	if (near && strcmp(near, n->text) == 0) near = NULL;
 	if (near)
 		diag_set_hint(s->diags, d, "did you mean '.%s'?", near);

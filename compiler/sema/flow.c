@@ -67,6 +67,7 @@ uint32_t left_slot(sema *s)
 /* What was written since `mark`, each slot once, and what stood there before; the slots are set back to that. */
 static void take_changes(sema *s, uint32_t mark, uint32_t end, slot_changes *out)
 {
+	assert(mark <= s->private->log.n && end <= s->private->slots.n);
 	struct sema_private *p = s->private;
 	uint32_t stamp = ++p->stamp;
 	*out = (slot_changes){0};
@@ -91,6 +92,7 @@ static void apply_changes(sema *s, const slot_changes *c)
 
 void branch_begin(sema *s, branch *b, ir_value *condition, span at)
 {
+	assert(ir_is_scalar(condition) && condition->type.elem == SCALAR_BOOL);
 	*b = (branch){.saved = s->b, .mark = s->private->log.n, .end = s->private->slots.n};
 	s->b.at = at;
 	b->op = ir_build(&s->b, IR_IF, 1, &condition, 0, NULL, 2);
@@ -100,6 +102,7 @@ void branch_begin(sema *s, branch *b, ir_value *condition, span at)
 
 void branch_other(sema *s, branch *b)
 {
+	assert(b->op->kind == IR_IF && b->op->nregions == 2);
 	take_changes(s, b->mark, b->end, &b->then);
 	s->b.block = b->op->regions[1];
 	s->b.before = NULL;
@@ -114,6 +117,7 @@ typedef struct join {
 /* One slot at the end of both arms: its value after the branch. */
 static void join_slot(sema *s, join *j, uint32_t slot, sval a, sval b)
 {
+	assert(slot < s->private->slots.n);
 	ir_op *op = j->branch->op;
 	const char *what = slot == s->private->frame->result ? "the result" : "the variable";
 	if (sema_same_value(a, b)) {
@@ -136,6 +140,7 @@ static void join_slot(sema *s, join *j, uint32_t slot, sval a, sval b)
 
 void branch_end(sema *s, branch *b, uint32_t merged_end)
 {
+	assert(b->op->kind == IR_IF && b->op->nregions == 2);
 	struct sema_private *p = s->private;
 	slot_changes other;
 	take_changes(s, b->mark, b->end, &other);
@@ -166,6 +171,7 @@ void branch_end(sema *s, branch *b, uint32_t merged_end)
 
 flow sema_return(sema *s, const ast *n)
 {
+	assert(s->private->frame);
 	frame *f = s->private->frame;
 	sval v = n->nkids && n->kids[0] ? sema_expression(s, n->kids[0]) : sval_void(n->at);
 	if (!f->fn && v.kind != SVAL_VOID) {
@@ -190,6 +196,7 @@ flow sema_return(sema *s, const ast *n)
 
 flow sema_break(sema *s, const ast *n)
 {
+	assert(n->kind == AST_BREAK || n->kind == AST_CONTINUE);
 	frame *f = s->private->frame;
 	const char *what = n->kind == AST_BREAK ? "break" : "continue";
 	if (!f->loop) {
@@ -231,6 +238,7 @@ static flow arm(sema *s, const ast *n, ast *const *rest, uint32_t nrest, bool *c
 /* Moves the statements after the `if` into the arm that goes on. */
 static flow rest_in_arm(sema *s, branch *b, unsigned region, ast *const *rest, uint32_t nrest)
 {
+	assert(region < 2);
 	slot_changes other;
 	if (region == 1) return sema_statements(s, rest, nrest);
 	take_changes(s, b->mark, b->end, &other); /* the then arm is closed: open it again */
@@ -268,6 +276,7 @@ static flow run_time_if(sema *s, const ast *n, ir_value *c, ast *const *rest, ui
 
 flow sema_if(sema *s, const ast *n, ast *const *rest, uint32_t nrest, bool *consumed)
 {
+	assert(n->kind == AST_IF);
 	if (n->nkids < 2 || !n->kids[0] || !sema_enter(s, n->at)) return FLOW_NEXT;
 	bool inner = false;
 	int known;

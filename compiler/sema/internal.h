@@ -5,14 +5,16 @@
 #include "builtins.h"
 
 enum {
-	SEMA_MAX_WORK = 1000000,  /* operations after unrolling and inlining */
-	SEMA_MAX_DEPTH = 1500,    /* of the walk's own recursion: expressions, statements and inlined calls together */
-	SEMA_MAX_INLINE = 256,    /* calls inside calls */
-	SEMA_MAX_REGIONS = 256,   /* run-time ifs and loops inside each other, those made by early exits included */
-	SEMA_MAX_IMPORTS = 256,   /* imports inside imports */
-	SEMA_MAX_LEAVES = 4096,   /* values in a tuple, tuples inside it included */
-	SEMA_MAX_TUPLES = 64,     /* tuples inside each other */
-	SEMA_MAX_CONFIGS = 10000, /* configurations of one autotune block */
+	SEMA_MAX_WORK = 1000000,   /* operations after unrolling and inlining */
+	SEMA_MAX_DEPTH = 1500,     /* of the walk's own recursion: expressions, statements and inlined calls together */
+	SEMA_MAX_INLINE = 256,     /* calls inside calls */
+	SEMA_MAX_REGIONS = 256,    /* run-time ifs and loops inside each other, those made by early exits included */
+	SEMA_MAX_IMPORTS = 256,    /* imports inside imports */
+	SEMA_MAX_LEAVES = 4096,    /* values in a tuple, tuples inside it included */
+	SEMA_MAX_TUPLES = 64,      /* tuples inside each other */
+	SEMA_MAX_CONFIGS = 100000, /* configurations of one autotune block */
+	SEMA_MAX_COMPUTED = 16,    /* const parameters of a kernel that a launch computes */
+	SEMA_TRY = 24,             /* of which so many are tried where an order is given and nothing else said */
 };
 
 /* The name or operator of a node: where a caret goes. */
@@ -22,12 +24,12 @@ static inline span mark_of(const ast *n)
 }
 
 /* ---- declarations (load.c) ---- */
-typedef enum declaration_kind { DECLARES_CONST, DECLARES_FN, DECLARES_KERNEL } declaration_kind;
+typedef enum declaration_kind { DECLARES_CONST, DECLARES_FN, DECLARES_KERNEL, DECLARES_SPACE } declaration_kind;
 
 typedef struct declaration {
 	declaration_kind kind;
 	const char *name; /* interned */
-	const ast *node;  /* BIND, FN or KERNEL */
+	const ast *node;  /* BIND, FN, KERNEL or SPACE */
 	span at;          /* the name */
 	bool library;     /* from compiler/lib: sees built-ins and the library, not the user's names */
 	sema_fn *fn;
@@ -38,6 +40,7 @@ struct sema_fn {
 	const char *name;
 	const ast *node;
 	bool library;
+	bool imported; /* of a library file that the program imports: its parameters may be anything */
 };
 
 /* Names to anything, by the interned pointer: open addressing. */
@@ -60,15 +63,17 @@ struct sema_program {
 	VEC(declaration *) declarations; /* of the user, in order of declaration, imports first */
 	VEC(declaration *) library_declarations;
 	VEC(declaration *) kernels;
-	VEC(const ast *) autotunes;
-	uint32_t library_loaded; /* bit i: file i of the library has been parsed */
-	bool broken;             /* there were syntax errors: what is missing then would be reported as unknown */
-	bool incomplete;         /* an import is missing: a name that is not found may be of there */
+	VEC(const ast *) autotunes; /* the user's, spaces too */
+	uint32_t library_loaded;    /* bit i: file i of the library has been parsed, or imported */
+	bool broken;                /* there were syntax errors: what is missing then would be reported as unknown */
+	bool incomplete;            /* an import is missing: a name that is not found may be of there */
 };
 /* A declaration of the library, or null.  Its files are parsed when a name is not found in those parsed before, the one
  * called `likely` first. */
 void sema_load_files(sema_program *, source_file *main_file);
 declaration *sema_library_find(sema_program *, const char *name, const char *likely);
+/* The file of the library that declares a name and that the program did not import, or null. */
+const char *sema_library_file_of(const sema_program *, const char *name);
 
 /* ---- scopes and slots (scope.c) ---- */
 typedef enum binding_kind { BINDING_LET, BINDING_CONST, BINDING_PARAMETER, BINDING_LOOP, BINDING_VAR } binding_kind;
@@ -119,6 +124,22 @@ typedef struct scope_mark {
 	uint32_t bindings, slots, scope, block_slots;
 } scope_mark;
 
+/* `in LOW..HIGH` of a const parameter, both ends included. */
+typedef struct const_bounds {
+	bool given;
+	int64_t low, high;
+} const_bounds;
+
+/* A const parameter of the kernel that the host computes at each launch. */
+typedef struct computed_const {
+	const ast *parameter;
+	const stype *type; /* null: in error */
+	const_bounds bounds;
+	const char *postfix; /* null: in error, or not read yet */
+	bool is_bool;
+	uint32_t depth; /* as of host_facts */
+} computed_const;
+
 struct sema_private {
 	sema_program *program;
 	const sema_request *request;
@@ -135,6 +156,8 @@ struct sema_private {
 	uint32_t depth, inlined, regions, work;
 	uint32_t block_slots; /* slots at and beyond this belong to the innermost block */
 	bool work_reported;
+	const ast *kernel;            /* that is specialised */
+	VEC(computed_const) computed; /* of the kernel, in their order */
 	name_table constants; /* top-level constants: declaration's name to constant_state; library ones apart */
 	name_table library_constants;
 };
@@ -151,7 +174,8 @@ scope_mark scope_open(sema *);
 void scope_close(sema *, scope_mark);
 /* Reports a name that this block has declared already. */
 binding *scope_bind(sema *, const char *name, span at, binding_kind, sval value);
-binding *scope_find(sema *, const char *name); /* of the current frame; null: not a local name */
+void sema_note_binding(sema *, span name, sval); /* notes.c; nothing where nobody asked for notes */
+binding *scope_find(sema *, const char *name);   /* of the current frame; null: not a local name */
 uint32_t slot_new(sema *, sval value);
 void slot_set(sema *, uint32_t slot, sval value);
 static inline sval slot_get(sema *s, uint32_t slot)
@@ -160,6 +184,8 @@ static inline sval slot_get(sema *s, uint32_t slot)
 }
 /* Looks the name up everywhere: locals, declarations, types, built-ins, library; error 201. */
 sval scope_lookup(sema *, const char *name, span at);
+sval scope_lookup_target(
+	sema *, const char *name, span at); /* of what is assigned to: an unknown name may lack its let */
 sval scope_constant(sema *, declaration *, span at);
 
 /* An error about an operator: the position is that of the whole expression, the caret stands under the operator. */
@@ -260,22 +286,55 @@ ir_value *flag_not(sema *, sval a);
 bool flag_is(sval flag, bool value); /* statically */
 
 /* ---- hostexpr.c, autotune.c, digest.c, kernel.c ---- */
-typedef enum host_clause { HOST_GRID, HOST_COST, HOST_REQUIRES } host_clause;
+typedef enum host_clause {
+	HOST_GRID,
+	HOST_COST,
+	HOST_REQUIRES,
+	HOST_KEY,
+	HOST_WHERE,
+	HOST_ORDER,
+	HOST_COMPUTED,
+	HOST_TYPICAL
+} host_clause;
 typedef struct host_facts {
 	bool known, is_bool; /* no run-time part; a condition */
 	int64_t value;       /* of a known one in i64; else 0 */
+	uint32_t depth;      /* values that the host keeps at once, beyond one */
 } host_facts;
-/* Postfix of a clause's expression over run-time parameters, in i64 (a cost: f64); false after an error.  `facts` may
- * be null. */
+/* Postfix of a clause's expression over run-time parameters, in i64 (a cost and a predicted time: f64); false after an
+ * error.  `facts` may be null. */
 bool host_expression(sema *, const ast *, host_clause, text *out, host_facts *facts);
+/* The same of an autotune block, which may name the arguments of its keys alone. */
+bool host_expression_of_keys(sema *, const ast *, host_clause, const ast *key, text *out, host_facts *facts);
+/* The block with what it imports in place of its imports (spaces.c). */
+const ast *space_expand(sema_program *, const ast *kernel, const ast *block);
+bool ast_mentions(const ast *, const char *name); /* as a value, not as what is called */
 /* requires.c: a line for each clause of the kernel, those that are known to fail being errors; and the lines that say
  * of one configuration, whose const parameters are bound, for which arguments it may be chosen. */
 void requires_signature(sema *, const ast *kernel, text *out);
 bool requires_of_configuration(sema *, const ast *kernel, text *out);
-void autotune_check(sema_program *, const ast *);                                   /* names and shapes of clauses */
+/* "n=p0 BLOCK=1024": what an expression names, but for what is computed if so asked; and its text in one line. */
+void requires_names(sema *, const ast *, bool of_launch, text *out);
+void requires_source(sema *, const ast *, text *out);
+/* computed.c: const parameters that the host computes at each launch, and bounds. */
+bool computed_is(const sema *, const ast *kernel, const ast *parameter); /* of one that no define gives */
+const computed_const *computed_find(const sema *, const char *name);
+const_bounds computed_bounds(sema *, const ast *parameter, const stype *);
+void computed_check_bounds(sema *, const ast *parameter, const_bounds, sval value);
+bool computed_add(sema *, const ast *parameter, const stype *, const_bounds); /* false after an error */
+sval computed_typical(sema *, const ast *parameter, const stype *, const_bounds);
+void computed_signature(sema *, const ast *kernel, text *out); /* a line for each, once all parameters are bound */
+void computed_requires(sema *, text *out);                     /* that this code is for the values of a launch */
+void computed_check_tuned(sema *, const char *name, span at);  /* of what a block tunes */
+void autotune_check(sema_program *, const ast *);              /* names and shapes of clauses */
 bool autotune_signature(sema *, const ast *, const ast *kernel, text *out);         /* types and the canonical lines */
 void autotune_digest(const sema_program *, const ast *block, char out[33]);         /* 32 digits */
 sval autotune_value(sema *, const ast *kernel, const char *name, const ast *value); /* in the type of what it is for */
+/* A condition over the arguments, and the predicted time, for what is bound: postfix.  False after an error. */
+bool autotune_condition(sema *, const ast *block, const ast *condition, text *out);
+bool autotune_order(sema *, const ast *block, text *out);
+bool autotune_over_arguments(const sema *, const ast *condition);
+const ast *autotune_find(const ast *block, ast_kind); /* the first clause of the kind; null */
 /* configurations.c: a line for each that the block allows */
 bool autotune_configurations(sema *, const ast *block, const ast *kernel, text *out);
 typedef struct kernel_option {

@@ -24,12 +24,17 @@ static sval parse_define(sema *s, const char *name, const char *value, span at)
 	return sema_constant_expression(s, bind->kids[2], arena_printf(s->arena, "the value of -D %s", name));
 }
 
-static const blkc_define *find_define(const sema_request *r, const char *name)
+static const blkc_define *find_in(const blkc_define *all, size_t n, const char *name)
 {
 	const blkc_define *found = NULL; /* the last one wins, as on any command line */
-	for (size_t i = 0; i < r->ndefines; i++)
-		if (r->defines[i].name && strcmp(r->defines[i].name, name) == 0) found = &r->defines[i];
+	for (size_t i = 0; i < n; i++)
+		if (all[i].name && strcmp(all[i].name, name) == 0) found = &all[i];
 	return found;
+}
+
+static const blkc_define *find_define(const sema_request *r, const char *name)
+{
+	return find_in(r->defines, r->ndefines, name);
 }
 
 static bool known_elsewhere(sema *s, const char *name, bool constant)
@@ -70,7 +75,7 @@ static void unknown_define(sema *s, const declaration *d, const char *name)
 	if (!shared) add_consts(s, d, &all);
 	for (uint32_t i = 0; shared && i < p->kernels.n; i++) add_consts(s, p->kernels.at[i], &all);
 	for (const kernel_option *o = kernel_options; o->name; o++) vec_push(s->arena, &all, o->name);
-	const char *near = sema_nearest(name, all.at, all.n);
+	const char *near = nearest_name(name, all.at, all.n);
 	text known = {.arena = s->arena};
 	for (uint32_t i = 0; i < all.n; i++) text_printf(&known, "%s%s", i ? ", " : "", all.at[i]);
 	if (k)
@@ -111,8 +116,17 @@ static void bind_const(sema *s, const declaration *d, const ast *k, text *lines)
 	if (t && !sensible)
 		sema_error(s, 606, k->kids[0]->at, "a const parameter is a scalar, a type or a shape, not %s",
 			sema_stype_text(s, t));
+	const_bounds bounds = computed_bounds(s, k, t);
 	if (define) {
 		v = parse_define(s, k->text, define->value ? define->value : "", mark_of(k));
+	} else if (computed_is(s, d->node, k)) {
+		const sema_request *r = s->private->request;
+		const blkc_define *given = find_in(r->values, r->nvalues, k->text);
+		sensible = computed_add(s, k, t, bounds);
+		if (given && sensible)
+			v = parse_define(s, k->text, given->value ? given->value : "", mark_of(k));
+		else if (sensible)
+			v = computed_typical(s, k, t, bounds);
 	} else if (otherwise) {
 		v = sema_constant_expression(s, otherwise, "a default");
 	} else {
@@ -122,6 +136,7 @@ static void bind_const(sema *s, const declaration *d, const ast *k, text *lines)
 	}
 	v = sensible ? sema_coerce(s, v, t, arena_printf(s->arena, "const parameter '%s'", k->text))
 		     : sval_poison(k->at);
+	if (!define) computed_check_bounds(s, k, bounds, v);
 	scope_bind(s, k->text, mark_of(k), BINDING_PARAMETER, v);
 	if (sval_is_poison(v)) return;
 	text_printf(lines, "const %s %s ", k->text, sema_stype_text(s, t));
@@ -290,7 +305,7 @@ static declaration *find_kernel(sema_program *p, const sema_request *r)
 		vec_push(p->arena, &candidates, p->kernels.at[i]->name);
 	}
 	diag *d = diag_error(p->diags, 0, (span){0}, "there is no kernel '%s'", r->kernel ? r->kernel : "");
-	const char *near = r->kernel ? sema_nearest(r->kernel, candidates.at, candidates.n) : NULL;
+	const char *near = r->kernel ? nearest_name(r->kernel, candidates.at, candidates.n) : NULL;
 	if (near) diag_set_hint(p->diags, d, "did you mean '%s'?", near);
 	return NULL;
 }
@@ -318,6 +333,7 @@ ir_func *sema_specialise(sema_program *p, const sema_request *r, text *signature
 	func->at = d->at;
 	sema state, *s = &state;
 	sema_init(s, p, r, func);
+	s->private->kernel = d->node;
 	s->b.at = d->at;
 	frame f = {.id = ++s->private->next_frame, .call = d->at};
 	s->private->frame = &f;
@@ -331,6 +347,7 @@ ir_func *sema_specialise(sema_program *p, const sema_request *r, text *signature
 	read_options(s, d);
 	text_printf(signature, "kernel %s\nsymbol %s\n%s%s", d->name, d->name, params.at ? params.at : "",
 		consts.at ? consts.at : "");
+	computed_signature(s, d->node, signature);
 	int64_t extents[3] = {0};
 	read_grid(s, d, signature, extents);
 	read_cost(s, d, signature);

@@ -47,6 +47,7 @@ static sval *map_items(sema *s, const sval *items, uint32_t n, visit *m)
 
 static const sema_tensor *map_tensor(sema *s, const sema_tensor *t, visit *m)
 {
+	assert(t->rank && t->rank <= IR_MAX_RANK);
 	sema_tensor *n = ARENA_NEW(s->arena, sema_tensor);
 	*n = *t;
 	n->base = m->each(s, sval_value(t->base, (span){0}), m).value;
@@ -198,6 +199,7 @@ static bool merge_items(sema *s, const sval **a, const sval **b, uint32_t n, con
 
 static bool merge_tensor(sema *s, const sema_tensor **a, const sema_tensor **b, const meeting *m)
 {
+	assert((*a)->rank <= IR_MAX_RANK && (*b)->rank <= IR_MAX_RANK);
 	sema_tensor *x = ARENA_NEW(s->arena, sema_tensor), *y = ARENA_NEW(s->arena, sema_tensor);
 	*x = **a;
 	*y = **b;
@@ -214,6 +216,7 @@ static bool merge_tensor(sema *s, const sema_tensor **a, const sema_tensor **b, 
 
 static bool merge_block_ptr(sema *s, sval *a, sval *b, const meeting *m)
 {
+	assert(a->kind == SVAL_BLOCK_PTR && b->kind == SVAL_BLOCK_PTR);
 	sema_block_ptr *x = ARENA_NEW(s->arena, sema_block_ptr), *y = ARENA_NEW(s->arena, sema_block_ptr);
 	*x = *a->block_ptr;
 	*y = *b->block_ptr;
@@ -229,6 +232,7 @@ static bool merge_block_ptr(sema *s, sval *a, sval *b, const meeting *m)
 
 static bool merge_numbers(sema *s, sval *a, sval *b, const meeting *m)
 {
+	assert((a->kind == SVAL_VALUE || a->kind == SVAL_NUMBER) && (b->kind == SVAL_VALUE || b->kind == SVAL_NUMBER));
 	scalar ta = a->kind == SVAL_VALUE ? (scalar)a->value->type.elem : a->number.type;
 	scalar tb = b->kind == SVAL_VALUE ? (scalar)b->value->type.elem : b->number.type, t;
 	if (a->kind == SVAL_VALUE && b->kind == SVAL_VALUE) {

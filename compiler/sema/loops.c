@@ -65,6 +65,7 @@ typedef struct body {
 
 static void body_find(sema *s, body *b, const ast *n)
 {
+	assert(s->private->frame);
 	*b = (body){.frame = s->private->frame, .at = mark_of(n)};
 	find_assigned(s, n->kids[1], &b->carried, 0);
 	b->before = ARENA_ARRAY(s->arena, sval, b->carried.n + 1);
@@ -99,6 +100,7 @@ static void body_open(sema *s, body *b)
 
 static void body_close(sema *s, body *b)
 {
+	assert(b->frame == s->private->frame);
 	b->broken = slot_get(s, b->loop.broken);
 	b->returned = slot_get(s, b->frame->returned);
 	b->result = slot_get(s, b->frame->result);
@@ -119,6 +121,7 @@ static void body_close(sema *s, body *b)
 /* After the loop: slots hold its results, which start at `results`. */
 static flow body_finish(sema *s, body *b, ir_value *const *results)
 {
+	assert(b->frame == s->private->frame);
 	uint32_t next = 0;
 	for (uint32_t i = 0; i < b->carried.n; i++)
 		slot_set(s, b->carried.at[i], leaves_rebuild(s, b->before[i], results, &next));
@@ -164,6 +167,7 @@ static ir_value *select3(sema *s, ir_value *c, ir_value *a, ir_value *b)
 /* How often the range runs, as an unsigned number of the same width: nothing overflows. */
 static ir_value *trip_count(sema *s, ir_value *lo, ir_value *hi, ir_value *step, scalar u)
 {
+	assert(scalar_is_integer((scalar)lo->type.elem) && lo->type.elem == hi->type.elem);
 	scalar t = (scalar)lo->type.elem;
 	int64_t known = 0;
 	bool constant = ir_is_const_int(step, &known);
@@ -204,6 +208,7 @@ static scalar unsigned_of(scalar t)
 /* Rewrites the finished FOR `old` (body in its region, no terminator yet) as a WHILE that can be left. */
 static ir_op *for_with_exits(sema *s, body *b, ir_op *old, ir_value *lo, ir_value *hi, ir_value *step)
 {
+	assert(old->kind == IR_FOR && old->nregions == 1);
 	arena *a = s->arena;
 	scalar t = (scalar)lo->type.elem, u = unsigned_of(t);
 	bool returns = !flag_is(b->returned, false);
@@ -264,6 +269,7 @@ static ir_op *for_with_exits(sema *s, body *b, ir_op *old, ir_value *lo, ir_valu
 /* The results of a FOR that runs to its end; what the body left unchanged is no longer carried. */
 static ir_value **plain_results(sema *s, ir_op *op)
 {
+	assert(op->nregions == 1);
 	ir_block *b = op->regions[0];
 	ir_value **results = ARENA_ARRAY(s->arena, ir_value *, op->nresults + 1);
 	for (unsigned i = op->nresults; i-- > 0;) {
@@ -346,6 +352,7 @@ static bool may_leave(const ast *n, unsigned depth)
  * would repeat, and not where so many are left, each an operation at least, that the limit will be met. */
 static bool goes_on(sema *s, const ast *n, sema_int left, uint32_t errors)
 {
+	assert(left >= 0);
 	struct sema_private *p = s->private;
 	if (left > SEMA_MAX_WORK - (sema_int)p->work && !p->work_reported && !may_leave(n->kids[1], 0)) {
 		sema_error(s, 705, n->kids[0]->at, "more than 1,000,000 operations after unrolling and inlining");
@@ -483,6 +490,7 @@ static range read_range(sema *s, const ast *n)
 
 flow sema_for(sema *s, const ast *n)
 {
+	assert(n->kind == AST_FOR);
 	if (n->nkids < 2 || !n->kids[0] || !n->kids[1] || !sema_enter(s, n->at)) return FLOW_NEXT;
 	range r = read_range(s, n);
 	flow f = FLOW_NEXT;
@@ -511,6 +519,7 @@ flow sema_for(sema *s, const ast *n)
 /* In the head: the condition's operations go under "not stopped", because a loop that was left must not compute it. */
 static ir_value *guard_head(sema *s, ir_block *head, ir_value *c, ir_value *stop)
 {
+	assert(c->type.elem == SCALAR_BOOL && stop->type.elem == SCALAR_BOOL);
 	ir_builder b = {.func = s->func, .block = head, .before = head->first, .at = s->b.at};
 	ir_value *going = ir_unary(&b, IR_NOT, stop);
 	ir_type boolean = ir_scalar_type(SCALAR_BOOL);
@@ -527,6 +536,7 @@ static ir_value *guard_head(sema *s, ir_block *head, ir_value *c, ir_value *stop
 
 static void append_carried(sema *s, ir_op *w, ir_value *init, ir_value *next, value_list *passes, value_list *yields)
 {
+	assert(w->kind == IR_WHILE);
 	ir_add_arg(s->func, w, init);
 	ir_value *h = ir_block_arg(w->regions[0], init->type, NULL);
 	ir_block_arg(w->regions[1], init->type, NULL);
@@ -598,6 +608,7 @@ static flow run_time_while(sema *s, const ast *n)
 
 flow sema_while(sema *s, const ast *n)
 {
+	assert(n->kind == AST_WHILE);
 	if (n->nkids < 2 || !n->kids[0] || !n->kids[1] || !sema_enter(s, n->at)) return FLOW_NEXT;
 	flow f = run_time_while(s, n);
 	sema_leave(s);

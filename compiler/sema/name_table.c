@@ -5,6 +5,7 @@
 
 static uint32_t slot_of(const name_table *t, const char *name)
 {
+	assert(t->room && !(t->room & (t->room - 1)) && t->n < t->room);
 	uint64_t h = (uint64_t)(uintptr_t)name >> 3;
 	h *= UINT64_C(0x9e3779b97f4a7c15);
 	uint32_t i = (uint32_t)(h >> 32) & (t->room - 1);
@@ -19,6 +20,7 @@ void *name_table_find(const name_table *t, const char *name)
 
 void name_table_set(arena *a, name_table *t, const char *name, void *value)
 {
+	assert(name);
 	if (2 * (t->n + 1) > t->room) {
 		name_table bigger = {.room = t->room ? 2 * t->room : 32, .n = t->n};
 		bigger.at = arena_alloc(a, bigger.room * sizeof *bigger.at);

@@ -27,6 +27,7 @@ sema_number number_make_int(sema_int i, bool *fits)
 
 sema_number number_from_bits(scalar t, uint64_t bits)
 {
+	assert(t < SCALAR_COUNT);
 	sema_number n = {.type = t};
 	if (scalar_is_float(t))
 		n.f = scalar_to_double(t, bits);
@@ -56,6 +57,7 @@ uint64_t sema_number_bits(sema_number n, scalar to)
 /* Whether a finite number stays one.  The fp8 types turn what is too large into their largest value. */
 static bool float_holds(scalar t, double v)
 {
+	assert(scalar_is_float(t));
 	double largest = scalar_to_double(t, scalar_from_double(t, DBL_MAX));
 	if (!isfinite(v)) return true;
 	return isfinite(largest) ? fabs(v) <= largest : isfinite(scalar_to_double(t, scalar_from_double(t, v)));

@@ -14,7 +14,7 @@ const ast *find_parameter(const ast *kernel, const char *name)
 }
 
 const kernel_option kernel_options[KERNEL_OPTIONS + 1] = {
-	{"num_warps", "1, 2, 4, 8 or 16", 1, 16, true},
+	{"num_warps", "1, 2, 4, 8, 12 or 16", 1, 16, true},
 	{"num_stages", "1 to 16", 1, 16, false},
 	{"num_ctas", "1, 2, 4, 8 or 16", 1, 16, true},
 	{"maxnreg", "16 to 255", 16, 255, false},
@@ -34,6 +34,7 @@ const kernel_option *kernel_option_find(const char *name)
 
 uint32_t *kernel_option_field(ir_func *f, const kernel_option *o)
 {
+	assert(o >= kernel_options && o < kernel_options + KERNEL_OPTIONS);
 	uint32_t *fields[] = {&f->num_warps, &f->num_stages, &f->num_ctas, &f->maxnreg, &f->max_registers,
 		&f->max_spills, &f->max_shared, &f->strict}; /* ORDER kernel_options */
 	return fields[o - kernel_options];
@@ -63,6 +64,7 @@ bool kernel_option_check(sema *s, const kernel_option *o, sval v, uint32_t *out,
 	}
 	if (!sema_as_const_int(s, v, &n, what)) return false;
 	bool fine = n >= o->minimum && n <= o->maximum && (!o->power_of_two || (n & (n - 1)) == 0);
+	fine |= o == kernel_options && n == IR_DEALT_WARPS; /* num_warps: three groups of rows */
 	if (!fine) {
 		sema_error(s, 607, at, "%s must be %s, found %lld", o->name, o->allowed, (long long)n);
 		return false;

@@ -6,7 +6,8 @@ sema_program *sema_load(arena *a, diags *ds, names *n, source_set *sources, sour
 	sema_program *p = ARENA_NEW(a, sema_program);
 	*p = (sema_program){.arena = a, .diags = ds, .names = n, .sources = sources};
 	sema_load_files(p, main_file);
-	for (uint32_t i = 0; i < p->autotunes.n; i++) autotune_check(p, p->autotunes.at[i]);
+	for (uint32_t i = 0; i < p->autotunes.n; i++)
+		if (p->autotunes.at[i]->kind == AST_AUTOTUNE) autotune_check(p, p->autotunes.at[i]);
 	return p;
 }
 

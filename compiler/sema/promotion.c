@@ -29,6 +29,7 @@ bool promote(scalar a, scalar b, scalar *out)
  * some type holds both. */
 void sema_hint_mix(sema *s, diag *d, sval a, scalar ta, sval b, scalar tb)
 {
+	assert(scalar_is_signed(ta) != scalar_is_signed(tb));
 	bool first = scalar_is_signed(ta);
 	sval with_sign = first ? a : b, without = first ? b : a;
 	scalar u_type = first ? tb : ta; /* the other one is not wider, else they would mix */
@@ -53,6 +54,7 @@ static bool number_is_negative(sema_number n)
 
 bool sema_alone_fits(sema *s, sval v, scalar t)
 {
+	assert(v.kind == SVAL_NUMBER);
 	if (!v.number.untyped || !scalar_is_float(t) || number_fits(v.number, t)) return true;
 	diag *d = sema_diag(s, 218, v.at, "%s does not fit in %s", number_text(s, v.number), scalar_name(t));
 	diag_set_hint(s->diags, d, "say the type: %s.to(f64)", sema_postfix_text(s, v.at));
@@ -61,6 +63,7 @@ bool sema_alone_fits(sema *s, sval v, scalar t)
 
 bool sema_literal_fits(sema *s, sval v, scalar t)
 {
+	assert(v.kind == SVAL_NUMBER);
 	sema_number n = v.number;
 	bool integer = scalar_is_integer(n.type) && scalar_is_integer(t);
 	if (!n.untyped || (!integer && !scalar_is_float(t)) || number_fits(n, t)) return true;

@@ -74,19 +74,31 @@ static const char *value_of(sema *s, const ast *n)
 }
 
 /* NAME=VALUE of every name in it, once each, in their order.  The values have no spaces. */
-static void add_names(sema *s, const ast *n, name_table *seen, text *out)
+static void add_names(sema *s, const ast *n, bool of_launch, name_table *seen, text *out)
 {
 	if (!n || !sema_enter(s, n->at)) return;
 	bool called = n->kind == AST_CALL && n->kids[0] && n->kids[0]->kind == AST_NAME;
 	bool sms = called && strcmp(n->kids[0]->text, "num_sms") == 0;
 	const ast *name = n->kind == AST_NAME ? n : sms ? n->kids[0] : NULL;
-	if (name && !name_table_find(seen, name->text)) {
+	if (name && !name_table_find(seen, name->text) && !(of_launch && computed_find(s, name->text))) {
 		const char *v = value_of(s, name);
 		name_table_set(s->arena, seen, name->text, (void *)name);
 		if (v) text_printf(out, "%s%s=%s", out->n ? " " : "", name->text, v);
 	}
-	for (uint32_t i = called; i < n->nkids; i++) add_names(s, n->kids[i], seen, out);
+	for (uint32_t i = called; i < n->nkids; i++) add_names(s, n->kids[i], of_launch, seen, out);
 	sema_leave(s);
+}
+
+void requires_names(sema *s, const ast *n, bool of_launch, text *out)
+{
+	name_table seen = {0};
+	add_names(s, n, of_launch, &seen, out);
+}
+
+void requires_source(sema *s, const ast *n, text *out)
+{
+	const char *source = source_line(s, n->at);
+	add_escaped(out, source, strlen(source));
 }
 
 /* ---- clauses ---- */
@@ -135,16 +147,15 @@ void requires_signature(sema *s, const ast *kernel, text *out)
 		condition c;
 		if (!n->kids[0] || !read_condition(s, n->kids[0], &c)) continue;
 		text words = {.arena = s->arena};
-		name_table seen = {0};
-		add_names(s, n->kids[0], &seen, &words);
+		requires_names(s, n->kids[0], false, &words);
 		if (c.facts.known && !c.facts.value) report_failing(s, n, &words);
-		const char *source = source_line(s, n->kids[0]->at);
 		text_printf(out, "requires %s ; %s ; ", c.postfix.at, words.n ? words.at : "");
-		add_escaped(out, source, strlen(source));
+		requires_source(s, n->kids[0], out);
 		text_puts(out, " ; ");
 		add_escaped(out, n->text ? n->text : "", n->ntext);
 		text_puts(out, "\n");
 	}
+	computed_requires(s, out);
 }
 
 bool requires_of_configuration(sema *s, const ast *kernel, text *out)
@@ -155,5 +166,7 @@ bool requires_of_configuration(sema *s, const ast *kernel, text *out)
 		if (!list->kids[i]->kids[0] || !read_condition(s, list->kids[i]->kids[0], &c)) return false;
 		text_printf(out, "fits %s\n", c.postfix.at);
 	}
+	for (uint32_t i = 0; i < s->private->computed.n; i++)
+		text_puts(out, "fits 1\n"); /* as the launch has computed it */
 	return true;
 }

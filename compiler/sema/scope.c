@@ -46,6 +46,7 @@ static void remember_closed(sema *s, const binding *b)
 void scope_close(sema *s, scope_mark m)
 {
 	struct sema_private *p = s->private;
+	assert(p->bindings.n >= m.bindings && p->slots.n >= m.slots);
 	while (p->bindings.n > m.bindings) {
 		binding *b = p->bindings.at[--p->bindings.n];
 		name_table_set(s->arena, &p->names, b->name, b->hidden);
@@ -67,6 +68,7 @@ uint32_t slot_new(sema *s, sval value)
 void slot_set(sema *s, uint32_t slot, sval value)
 {
 	struct sema_private *p = s->private;
+	assert(slot < p->slots.n);
 	vec_push(s->arena, &p->log, ((slot_change){slot, p->slots.at[slot]}));
 	p->slots.at[slot] = value;
 }
@@ -79,6 +81,7 @@ binding *scope_find(sema *s, const char *name)
 
 binding *scope_bind(sema *s, const char *name, span at, binding_kind kind, sval value)
 {
+	assert(name);
 	struct sema_private *p = s->private;
 	binding *old = scope_find(s, name);
 	bool reported = kind == BINDING_PARAMETER; /* when the file was loaded */
@@ -97,11 +100,12 @@ binding *scope_bind(sema *s, const char *name, span at, binding_kind kind, sval 
 	if (kind == BINDING_VAR) b->slot = slot_new(s, value);
 	vec_push(s->arena, &p->bindings, b);
 	name_table_set(s->arena, &p->names, name, b);
+	sema_note_binding(s, at, value);
 	return b;
 }
 
 /* Every name that could have been meant here, for "did you mean". */
-static const char *nearest_name(sema *s, const char *name)
+static const char *nearest_visible(sema *s, const char *name)
 {
 	struct sema_private *p = s->private;
 	VEC(const char *) v = {0};
@@ -116,7 +120,7 @@ static const char *nearest_name(sema *s, const char *name)
 	const char *const *builtins = sema_builtin_names(s->arena, &n);
 	for (size_t i = 0; i < n; i++) vec_push(s->arena, &v, builtins[i]);
 	for (int i = 0; i < SCALAR_COUNT; i++) vec_push(s->arena, &v, scalar_name((scalar)i));
-	return sema_nearest(name, v.at, v.n);
+	return nearest_name(name, v.at, v.n);
 }
 
 /* What another language calls it, for those who come from there. */
@@ -128,12 +132,17 @@ static const char *foreign_name(const char *name)
 		{"int16", "i16"}, {"int32", "i32"}, {"int64", "i64"}, {"uint8", "u8"}, {"uint16", "u16"},
 		{"uint32", "u32"}, {"uint64", "u64"}, {"int", "i32"}, {"uint", "u32"}, {"unsigned", "u32"},
 		{"long", "i64"}, {"float16", "f16"}, {"float32", "f32"}, {"float64", "f64"}, {"fp16", "f16"},
-		{"fp32", "f32"}, {"fp64", "f64"}, {"half", "f16"}, {"float", "f32"}, {"double", "f64"},
-		{"bfloat16", "bf16"}, {"fmax", "maximum"}, {"fmin", "minimum"}, {"fabs", "abs"}, {"sqrtf", "sqrt"},
-		{"expf", "exp"}, {"logf", "log"}, {"printf", "device_print"}, {"print", "device_print"},
-		{"assert", "device_assert"}, {"cast", "x.to(T)"}, {"make_block_ptr", "block_ptr"},
-		{"make_tensor_descriptor", "tensor"}, {"blockIdx", "program_id(axis)"},
-		{"gridDim", "num_programs(axis)"}, {"constexpr", "const"}};
+		{"fp32", "f32"}, {"fp64", "f64"}, {"half", "f16"}, {"float", "f32, and infinity inf"},
+		{"double", "f64"}, {"bfloat16", "bf16"}, {"fmax", "maximum"}, {"fmin", "minimum"}, {"fabs", "abs"},
+		{"sqrtf", "sqrt"}, {"expf", "exp"}, {"logf", "log"}, {"tanf", "tan"}, {"asinf", "asin"},
+		{"acosf", "acos"}, {"atanf", "atan"}, {"atan2f", "atan2"}, {"fmodf", "fmod"}, {"erfcf", "erfc"},
+		{"cbrtf", "cbrt"}, {"truncf", "trunc"}, {"arcsin", "asin"}, {"arccos", "acos"}, {"arctan", "atan"},
+		{"popc", "popcount"}, {"ffs", "ctz(x) + 1"}, {"__popc", "popcount"}, {"__clz", "clz"},
+		{"__brev", "brev"}, {"rint", "round"}, {"finite", "isfinite"}, {"printf", "device_print"},
+		{"print", "device_print"}, {"assert", "device_assert"}, {"cast", "x.to(T)"},
+		{"make_block_ptr", "block_ptr"}, {"make_tensor_descriptor", "tensor"}, {"blockIdx", "program_id(axis)"},
+		{"gridDim", "num_programs(axis)"}, {"constexpr", "const"}, {"pass", "{ }"},
+		{"inline_asm_elementwise", "inline_asm"}, {"view", "reshape"}, {"fdiv", "a / b"}};
 	for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
 		if (strcmp(name, habits[i].theirs) == 0) return habits[i].ours;
 	return NULL;
@@ -141,9 +150,13 @@ static const char *foreign_name(const char *name)
 
 static sval declared(sema *s, declaration *d, span at)
 {
+	assert(d->name);
 	switch (d->kind) {
 	case DECLARES_CONST: return scope_constant(s, d, at);
 	case DECLARES_FN: return (sval){.kind = SVAL_FN, .at = at, .fn = d->fn};
+	case DECLARES_SPACE:
+		return sema_error(
+			s, 216, at, "'%s' is a space of configurations, which an autotune block imports", d->name);
 	case DECLARES_KERNEL: break;
 	}
 	diag *e = sema_diag(s, 216, at, "'%s' is a kernel, which no program can call", d->name);
@@ -165,8 +178,9 @@ static bool was_closed(sema *s, diag *d, const char *name)
 	return true;
 }
 
-sval scope_lookup(sema *s, const char *name, span at)
+static sval look_up(sema *s, const char *name, span at, bool is_target)
 {
+	assert(name);
 	struct sema_private *p = s->private;
 	binding *b = scope_find(s, name);
 	if (b) {
@@ -176,7 +190,7 @@ sval scope_lookup(sema *s, const char *name, span at)
 	}
 	bool library = p->frame && p->frame->library;
 	declaration *d = library ? NULL : name_table_find(&p->program->user, name), *kernel = NULL;
-	if (d && d->kind == DECLARES_KERNEL) kernel = d; /* no value: it hides nothing */
+	if (d && (d->kind == DECLARES_KERNEL || d->kind == DECLARES_SPACE)) kernel = d; /* no value: it hides nothing */
 	if (d && !kernel) return declared(s, d, at);
 	const stype *t = stype_named(s->arena, name);
 	if (t) return (sval){.kind = SVAL_TYPE, .at = at, .type = t};
@@ -191,14 +205,31 @@ sval scope_lookup(sema *s, const char *name, span at)
 	diag *e = sema_diag(s, 201, at, "unknown name '%s'", name);
 	if (was_closed(s, e, name)) return sval_poison(at);
 	const char *foreign = foreign_name(name);
-	const char *near = !foreign && s->diags->errors < 100 ? nearest_name(s, name) : NULL;
-	if (foreign)
+	const char *file = sema_library_file_of(p->program, name);
+	const char *near = !foreign && s->diags->errors < 100 ? nearest_visible(s, name) : NULL;
+	if (file)
+		diag_set_hint(s->diags, e, "it is in the library: import \"%s\";", file);
+	else if (foreign)
 		diag_set_hint(s->diags, e, "it is written %s", foreign);
-	else if (strcmp(name, "tl") == 0 || strcmp(name, "triton") == 0 || strcmp(name, "math") == 0)
-		diag_set_hint(s->diags, e, "built-in functions have no prefix: load(p), exp(x)");
+	else if (strcmp(name, "tl") == 0 || strcmp(name, "triton") == 0 || strcmp(name, "math") == 0 ||
+		 strcmp(name, "libdevice") == 0)
+		diag_set_hint(s->diags, e,
+			"built-in names have no prefix: load(p), f32; a constexpr is a const parameter, const N: i32");
 	else if (strcmp(name, "threadIdx") == 0 || strcmp(name, "blockDim") == 0)
 		diag_set_hint(s->diags, e, "a program has no threads: arange(0, N) is the tile of its indices");
 	else if (near)
 		diag_set_hint(s->diags, e, "did you mean '%s'?", near);
+	else if (is_target)
+		diag_set_hint(s->diags, e, "declare it: let %s = ..;, or var where it changes", name);
 	return sval_poison(at);
+}
+
+sval scope_lookup(sema *s, const char *name, span at)
+{
+	return look_up(s, name, at, false);
+}
+
+sval scope_lookup_target(sema *s, const char *name, span at)
+{
+	return look_up(s, name, at, true);
 }

@@ -24,15 +24,28 @@ sema_program *sema_load(arena *, diags *, names *, source_set *, source_file *ma
 size_t sema_kernel_count(const sema_program *);
 const char *sema_kernel_name(const sema_program *, size_t i);
 
+/* What a name of a kernel or of a fn that it calls was bound to.  A fn's names have a note for each of their types. */
+typedef struct sema_note {
+	const char *type;  /* "f32[1024]", "(i32, f32[64])", "i32" */
+	const char *value; /* "128" where it is known at compile time; else null */
+	struct sema_note *next;
+} sema_note;
+typedef struct sema_notes sema_notes;
+sema_notes *sema_notes_new(arena *);
+const sema_note *sema_notes_find(const sema_notes *, span name); /* null: nothing is known */
+
 typedef struct sema_request {
 	const char *kernel;
 	const blkc_define *defines; /* const parameters and options; each must name one */
 	size_t ndefines;
+	const blkc_define *values; /* of const parameters that are computed at a launch, which no define gives */
+	size_t nvalues;
 	const blkc_promise *promises; /* about run-time parameters */
 	size_t npromises;
 	/* With several kernels in one request, a define or promise that this kernel lacks may belong to another one:
 	 * then it is no error when any kernel of the program knows the name. */
 	bool shared_defines;
+	sema_notes *notes; /* null, or where bindings are noted */
 } sema_request;
 
 /* Null after diagnostics.  Fills the function's options and parameters (promises are in ir_param; a parameter that is

@@ -13,6 +13,7 @@ static void name_value(sval v, const char *name)
 
 static void bind_one(sema *s, const ast *pattern, const ast *statement, sval v)
 {
+	assert(statement->kind == AST_BIND && pattern->kind == AST_NAME);
 	ast_op op = statement->op;
 	binding_kind kind = op == AST_OP_BIND_VAR ? BINDING_VAR : op == AST_OP_BIND_CONST ? BINDING_CONST : BINDING_LET;
 	span at = mark_of(pattern);
@@ -40,6 +41,7 @@ static void bind_pattern(sema *s, const ast *pattern, const ast *statement, sval
 
 static void sema_bind(sema *s, const ast *n)
 {
+	assert(n->kind == AST_BIND);
 	if (n->nkids < 3 || !n->kids[0]) return;
 	const ast *type = n->kids[1];
 	sval v = n->op == AST_OP_BIND_CONST ? sema_constant_expression(s, n->kids[2], "the value of a 'const'")
@@ -76,7 +78,7 @@ static binding *find_target(sema *s, const ast *target)
 	binding *b = scope_find(s, target->text);
 	if (b && b->kind == BINDING_VAR) return b;
 	if (!b) {
-		sval v = scope_lookup(s, target->text, target->at);
+		sval v = scope_lookup_target(s, target->text, target->at);
 		if (!sval_is_poison(v)) sema_error(s, 213, target->at, "'%s' cannot be assigned to", target->text);
 		return NULL;
 	}
@@ -136,6 +138,7 @@ static void hint_variable(sema *s, diag *d, const binding *b, ir_type to, sval v
 /* The value in the type that the variable has; error 214. */
 static sval keep_type(sema *s, const binding *b, sval old, sval v)
 {
+	assert(b->kind == BINDING_VAR);
 	if (sval_is_poison(v) || sval_is_poison(old)) return sval_poison(v.at);
 	const stype *t = sema_stype_of(s, old);
 	if (!t || t->kind == STYPE_TENSOR || old.kind == SVAL_BLOCK_PTR) { /* compared as they are, part by part */
@@ -194,6 +197,7 @@ static void assign(sema *s, const ast *target, sval v)
 
 static void sema_assign(sema *s, const ast *n)
 {
+	assert(n->kind == AST_ASSIGN);
 	if (n->nkids < 2 || !n->kids[0]) return;
 	sval v = sema_expression(s, n->kids[1]);
 	s->b.at = n->at;
@@ -234,6 +238,7 @@ static flow statement(sema *s, const ast *n, ast *const *rest, uint32_t nrest, b
 /* The rest of a block after something that may have left it: under "not left". */
 static flow guarded(sema *s, ast *const *rest, uint32_t n)
 {
+	assert(s->private->frame);
 	frame *f = s->private->frame;
 	uint32_t flags[3] = {
 		f->returned, f->loop ? f->loop->left : f->returned, f->loop ? f->loop->broken : f->returned};

@@ -263,7 +263,7 @@ bool sema_as_shape(sema *s, sval v, ir_type *shape, const char *what)
 		int64_t extent;
 		if (!sema_as_const_int(s, items[i], &extent, "a tile's extent")) return false;
 		if (extent < 1 || extent > UINT32_MAX) {
-			sema_error(s, 207, items[i].at, "a tile's extent must be a positive power of two, found %lld",
+			sema_error(s, 207, items[i].at, "a tile's extent must be a positive number, found %lld",
 				(long long)extent);
 			return false;
 		}
@@ -291,12 +291,12 @@ bool sema_check_tile(sema *s, ir_type t, span at)
 	uint64_t elements = 1;
 	for (unsigned i = 0; i < t.rank; i++) {
 		uint32_t n = t.dim[i];
-		if (n & (n - 1)) {
-			uint64_t next = 1;
-			while (next < n) next *= 2;
-			diag *d = sema_diag(s, 207, at, "a tile's extents are powers of two, found %u", n);
-			diag_set_hint(s->diags, d, "take %llu and mask the rest: arange(0, %llu) < %u",
-				(unsigned long long)next, (unsigned long long)next, n);
+		if (!ir_extent_fits(n)) {
+			unsigned long long next = ir_next_extent(n);
+			diag *d = sema_diag(s, 207, at,
+				"a tile's extents are odd numbers up to %d times a power of two, found %u", IR_MOST_ODD,
+				n);
+			diag_set_hint(s->diags, d, "take %llu and mask the rest: arange(0, %llu) < %u", next, next, n);
 			return false;
 		}
 		elements *= n;
@@ -307,4 +307,27 @@ bool sema_check_tile(sema *s, ir_type t, span at)
 		}
 	}
 	return true;
+}
+
+bool sema_check_reshape(sema *s, ir_type from, ir_type to, span at)
+{
+	uint32_t runs = ir_reshape_runs(from, to);
+	if (runs <= IR_MOST_RUNS) return true;
+	diag *d = sema_diag(s, 207, at, "%s becomes %s by moving %u runs of its elements, more than %d",
+		sema_shape_text(s, from), sema_shape_text(s, to), runs, IR_MOST_RUNS);
+	diag_set_hint(s->diags, d,
+		"extents that are no powers of two keep their odd number in the first dimension, or "
+		"have few rows in front of them");
+	return false;
+}
+
+bool sema_check_lines(sema *s, const char *name, uint32_t extent, span at)
+{
+	if (ir_is_power(extent)) return true;
+	uint64_t next = 1;
+	while (next < extent) next *= 2;
+	diag *d = sema_diag(s, 207, at, "'%s' takes lines of powers of two, found %u", name, extent);
+	diag_set_hint(s->diags, d, "take %llu, and let what is beyond %u be elements that come last",
+		(unsigned long long)next, extent);
+	return false;
 }

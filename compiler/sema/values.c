@@ -360,44 +360,6 @@ sval sema_error(sema *s, uint16_t code, span at, const char *fmt, ...)
 	return sval_poison(at);
 }
 
-/* Edit distance of two short names, with transpositions; `limit` and more is `limit`. */
-static unsigned distance(const char *a, const char *b, unsigned limit)
-{
-	size_t n = strlen(a), m = strlen(b);
-	unsigned row[3][64] = {{0}};
-	if (n >= 64 || m >= 64 || n > m + limit || m > n + limit) return limit;
-	for (size_t j = 0; j <= m; j++) row[1][j] = (unsigned)j;
-	for (size_t i = 1; i <= n; i++) {
-		row[2][0] = (unsigned)i;
-		for (size_t j = 1; j <= m; j++) {
-			unsigned best = row[1][j - 1] + (a[i - 1] != b[j - 1]);
-			if (row[1][j] + 1 < best) best = row[1][j] + 1;
-			if (row[2][j - 1] + 1 < best) best = row[2][j - 1] + 1;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && row[0][j - 2] + 1 < best)
-				best = row[0][j - 2] + 1;
-			row[2][j] = best;
-		}
-		memcpy(row[0], row[1], sizeof row[0]);
-		memcpy(row[1], row[2], sizeof row[1]);
-	}
-	return row[1][m] < limit ? row[1][m] : limit;
-}
-
-const char *sema_nearest(const char *name, const char *const *candidates, size_t n)
-{
-	size_t length = strlen(name);
-	unsigned best = length <= 2 ? 1 : length <= 4 ? 2 : length <= 7 ? 3 : 4; /* none, one, two or three edits */
-	const char *found = NULL;
-	for (size_t i = 0; i < n; i++) {
-		unsigned d = distance(name, candidates[i], best);
-		if (d < best) {
-			best = d;
-			found = candidates[i];
-		}
-	}
-	return found;
-}
-
 const char *sema_constant_text(sema *s, sval v)
 {
 	text out = {.arena = s->arena};

@@ -10,6 +10,8 @@
 #ifndef BLK_SEMA_VALUES_H
 #define BLK_SEMA_VALUES_H
 
+#include "../ir/extents.h"
+#include "../support/nearest.h"
 #include "sema.h"
 
 typedef struct sema sema;
@@ -145,8 +147,6 @@ const char *sema_postfix_text(sema *, span); /* the same, in parentheses unless 
 /* Reports and returns poison; sema_diag() returns the record so that labels and a hint can follow. */
 sval sema_error(sema *, uint16_t code, span, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 diag *sema_diag(sema *, uint16_t code, span, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The candidate nearest to `name` by edit distance, or null when none is near: for "did you mean". */
-const char *sema_nearest(const char *name, const char *const *candidates, size_t n);
 
 /* ---- using svals ---- */
 /* A run-time value of any type: emits a constant for a number.  Error for what is no value (a type, None...). */
@@ -169,12 +169,16 @@ bool sema_as_choice(sema *, sval, const char *const *choices, unsigned n, unsign
 bool sema_as_type(sema *, sval, ir_type *, const char *what);       /* a value type: scalar, pointer or tile */
 bool sema_as_scalar_type(sema *, sval, scalar *, const char *what); /* a number type */
 /* A tuple of 0 to 4 extents (or one integer, for rank 1) into `shape`'s rank and dim, its element left alone; checks
- * powers of two and the limit on a tile's elements. */
+ * them and the limit on a tile's elements. */
 bool sema_as_shape(sema *, sval, ir_type *shape, const char *what);
 bool sema_as_axis(sema *, sval, unsigned rank, unsigned *axis, const char *what); /* -rank <= axis < rank */
+/* A reshape that can be made, of extents that are no powers of two (ir/extents.h); reports. */
+bool sema_check_reshape(sema *, ir_type from, ir_type to, span at);
+/* Of `name`, which takes lines of powers of two only. */
+bool sema_check_lines(sema *, const char *name, uint32_t extent, span at);
 /* A tuple's items, or the value itself as the only item. */
 void sema_items(sval *v, const sval **items, uint32_t *n);
-/* Checks extents (powers of two, elements within the limit) of a type that is about to be made. */
+/* Checks extents (odd numbers times powers of two, elements within the limit) of a type that is about to be made. */
 bool sema_check_tile(sema *, ir_type, span);
 
 /* ---- emission with the language's rules ---- */
@@ -199,6 +203,8 @@ sval sema_emit_binary(sema *, ast_op, sval a, sval b, span at, span mark);
 sval sema_emit_unary(sema *, ast_op, sval a, span at, span mark);
 /* Calls a function value (SVAL_FN or SVAL_BUILTIN) on positional arguments: for reduce(x, axis, f). */
 sval sema_call_fn(sema *, sval f, const sval *args, uint32_t n, span at);
+/* Inlines a function of the library, whatever the program calls by its name; `file` is where it likely stands. */
+sval sema_call_library(sema *, const char *file, const char *name, const sval *args, uint32_t n, span at);
 /* How many arguments such a value may be called with, for errors before the call; `at` is no place for a built-in. */
 typedef struct sema_arity {
 	const char *name;

@@ -36,6 +36,14 @@ void source_lines(arena *, source_file *);    /* fills line_start and nlines if 
 int source_utf8(const char *s, size_t n, int *length);
 span span_join(span a, span b); /* smallest span that holds both; a where files differ */
 
+/* From where on a made text is of that source line; file null: of none.  In the order of the text. */
+typedef struct line_mark {
+	size_t at;
+	const source_file *file;
+	uint32_t line;
+} line_mark;
+typedef VEC(line_mark) line_marks;
+
 typedef enum diag_severity { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE } diag_severity;
 
 typedef struct diag_label {

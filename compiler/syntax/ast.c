@@ -67,6 +67,7 @@ names *names_new(arena *a)
 
 static name *slot_of(name *slots, uint32_t room, uint32_t hash, const char *s, size_t n)
 {
+	assert(room && !(room & (room - 1)));
 	uint32_t i = hash & (room - 1);
 	while (slots[i].text && !(slots[i].hash == hash && slots[i].length == n && memcmp(slots[i].text, s, n) == 0))
 		i = (i + 1) & (room - 1);
@@ -75,6 +76,7 @@ static name *slot_of(name *slots, uint32_t room, uint32_t hash, const char *s, s
 
 const char *names_intern(names *t, const char *s, size_t n)
 {
+	assert(t->room && !(t->room & (t->room - 1)));
 	uint32_t hash = 2166136261u; /* FNV-1a, its high bits folded down */
 	for (size_t i = 0; i < n; i++) hash = (hash ^ (unsigned char)s[i]) * 16777619u;
 	hash ^= hash >> 15;
@@ -121,6 +123,7 @@ typedef struct walk {
 
 static void walk_to(walk *w, size_t to)
 {
+	assert(to <= w->size);
 	while (w->at < to) {
 		int length;
 		source_utf8(w->s + w->at, w->size - w->at, &length);

@@ -76,6 +76,9 @@ source_file *source_add(source_set *, diags *, span at, const char *name, const 
  * diagnostic. */
 source_file *source_import(source_set *, diags *, source_file *from, const char *path, span at);
 
+/* --emit=formatted: a file that parses, in one style; format.c */
+void format_source(arena *, diags *, source_file *, text *out);
+
 /* --emit=tokens and --emit=ast */
 void dump_tokens(arena *, diags *, names *, source_file *, text *out);
 void dump_ast(const ast *, text *out);

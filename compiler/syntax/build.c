@@ -39,6 +39,7 @@ ast_list *build_concat(parser *p, ast_list *l, ast_list *more)
 
 static ast *node(parser *p, ast_kind kind, span at, span mark, ast **kids, uint32_t n)
 {
+	assert(n == 0 || kids);
 	ast *x = ARENA_NEW(p->arena, ast);
 	*x = (ast){.kind = kind, .at = at, .mark = mark, .kids = kids, .nkids = n};
 	for (uint32_t i = 0; i < n; i++)
@@ -81,6 +82,7 @@ static operand alone(ast *x)
 /* Operators that are too deep are reported once a statement, and from then on dropped: `otherwise` stands for them. */
 static operand bounded(parser *p, ast *x, span at, operand otherwise)
 {
+	assert(x);
 	if (x->height <= AST_HEIGHT) return (operand){x, at};
 	if (!p->deep) {
 		diag *d = diag_error(p->ds, 703, x->mark, "more than %d operators nested or chained", AST_HEIGHT);
@@ -408,6 +410,7 @@ ast *build_pattern(parser *p, token open, ast_list *l, token close)
 
 static bool assignable(const ast *x)
 {
+	assert(x);
 	if (x->kind != AST_TUPLE || x->nkids == 0) return x->kind == AST_NAME;
 	for (uint32_t i = 0; i < x->nkids; i++)
 		if (x->kids[i]->kind != AST_NAME) return false;
@@ -530,13 +533,21 @@ ast *build_import(parser *p, token word, operand path)
 	return n;
 }
 
-ast *build_parameter(parser *p, const token *word, token name, ast *type, ast *value)
+/* `in LOW..HIGH` */
+ast *build_bounds(parser *p, token word, operand low, operand high)
+{
+	span mark = token_span(p, word);
+	return fixed(p, AST_LIST, span_join(mark, high.at), mark, build_expr(low), build_expr(high), NULL, 2);
+}
+
+ast *build_parameter(parser *p, const token *word, token name, ast *type, ast *value, ast *bounds)
 {
 	span at = token_span(p, name);
 	if (word) at = span_join(token_span(p, *word), at);
 	if (type) at = span_join(at, type->at);
 	if (value) at = span_join(at, value->at);
-	ast *n = fixed(p, AST_PARAMETER, at, at, type, value, NULL, 2);
+	if (bounds) at = span_join(at, bounds->at);
+	ast *n = fixed(p, AST_PARAMETER, at, at, type, value, bounds, bounds ? 3 : 2);
 	n->mark = name_of(p, n, name);
 	n->flag = word != NULL;
 	return n;
@@ -609,13 +620,21 @@ ast *build_key(parser *p, ast *previous, token word, ast_list *l, token close)
 	return previous;
 }
 
-ast *build_autotune(parser *p, token word, token name, ast *key, ast_list *items, token close)
+ast *build_autotune(parser *p, ast_kind kind, token word, token name, ast *first, ast_list *items, token close)
 {
 	span at = span_join(token_span(p, word), token_span(p, close));
 	ast **kids = ARENA_ARRAY(p->arena, ast *, items->n + 1);
-	kids[0] = key;
+	kids[0] = first;
 	if (items->n) memcpy(kids + 1, items->at, sizeof *kids * items->n);
-	ast *n = node(p, AST_AUTOTUNE, at, at, kids, items->n + 1);
+	ast *n = node(p, kind, at, at, kids, items->n + 1);
+	n->mark = name_of(p, n, name);
+	return n;
+}
+
+ast *build_use(parser *p, token word, token name, ast_list *arguments, token close)
+{
+	span at = span_join(token_span(p, word), token_span(p, close));
+	ast *n = parent(p, AST_USE, at, at, arguments);
 	n->mark = name_of(p, n, name);
 	return n;
 }

@@ -16,7 +16,7 @@
 %syntax_error { (void)yymajor; (void)TOKEN; parse_refused(p); }
 
 /* Words that mean something in one place only are names elsewhere. */
-%fallback NAME IN GRID OPTIONS COST REQUIRES KEY CONFIG WHERE RESET RESTORE SCRATCH TOLERANCE.
+%fallback NAME IN GRID OPTIONS COST REQUIRES KEY CONFIG WHERE RESET RESTORE SCRATCH TOLERANCE ORDER TRY.
 /* Ranges of these numbers are used: contextual words, then literals, then reserved words. */
 %token INTEGER FLOAT STRING.
 %token IMPORT CONST FN KERNEL AUTOTUNE LET VAR IF ELSE FOR WHILE BREAK CONTINUE RETURN TRUE FALSE NONE INF NAN.
@@ -38,6 +38,7 @@
 %type parameters {ast_list *}    %type parameter_list {ast_list *}  %type parameter {ast *}
 %type optional_type {ast *}      %type optional_value {ast *}       %type result {ast *}
 %type clauses {clauses}          %type keys {ast *}                 %type reason {ast *}
+%type bounds {ast *}
 %type items {ast_list *}         %type axes {ast_list *}            %type axis {ast *}
 %type statements {ast_list *}    %type statement {ast *}            %type block {ast *}
 %type if_chain {ast_list *}      %type pattern {ast *}              %type names {ast_list *}
@@ -62,18 +63,23 @@ declaration(X) ::= FN(W) NAME(N) LPAREN(A) parameters(L) RPAREN(Z) result(R) blo
 declaration(X) ::= KERNEL(W) NAME(N) LPAREN(A) parameters(L) RPAREN(Z) clauses(C) block(B).
 	{ X = build_kernel(p, W, N, build_group(p, A, L, Z), C, B); }
 declaration(X) ::= AUTOTUNE(W) NAME(N) keys(K) LBRACE items(L) RBRACE(Z).
-	{ X = build_autotune(p, W, N, K, L, Z); }
+	{ X = build_autotune(p, AST_AUTOTUNE, W, N, K, L, Z); }
+declaration(X) ::= AUTOTUNE(W) NAME(N) LPAREN(A) parameters(P) RPAREN(B) LBRACE items(L) RBRACE(Z).
+	{ X = build_autotune(p, AST_SPACE, W, N, build_group(p, A, P, B), L, Z); }
 
 parameters(L) ::= .                          { L = build_list(p); }
 parameters(L) ::= parameter_list(A) comma.   { L = A; }
 parameter_list(L) ::= parameter(X).          { L = build_append(p, build_list(p), X); }
 parameter_list(L) ::= parameter_list(A) COMMA parameter(X). { L = build_append(p, A, X); }
-parameter(X) ::= NAME(N) optional_type(T) optional_value(V).          { X = build_parameter(p, NULL, N, T, V); }
-parameter(X) ::= CONST(W) NAME(N) optional_type(T) optional_value(V). { X = build_parameter(p, &W, N, T, V); }
+parameter(X) ::= NAME(N) optional_type(T) optional_value(V).          { X = build_parameter(p, NULL, N, T, V, NULL); }
+parameter(X) ::= CONST(W) NAME(N) optional_type(T) optional_value(V) bounds(B).
+	{ X = build_parameter(p, &W, N, T, V, B); }
 optional_type(T) ::= .                  { T = NULL; }
 optional_type(T) ::= COLON expr(E).     { T = build_expr(E); }
 optional_value(V) ::= .                 { V = NULL; }
 optional_value(V) ::= ASSIGN expr(E).   { V = build_expr(E); }
+bounds(B) ::= .                         { B = NULL; }
+bounds(B) ::= IN(W) expr(L) RANGE expr(H). { B = build_bounds(p, W, L, H); }
 result(R) ::= .                         { R = NULL; }
 result(R) ::= ARROW expr(E).            { R = build_expr(E); }
 comma ::= .
@@ -89,16 +95,22 @@ reason(T) ::= COMMA strings(S).         { T = build_string(p, S).node; }
 /* ---- autotune ---- */
 
 keys(K) ::= .                           { K = NULL; }
-keys(K) ::= keys(A) KEY(W) LPAREN names(L) comma RPAREN(Z).               { K = build_key(p, A, W, L, Z); }
+keys(K) ::= keys(A) KEY(W) LPAREN expr_list(L) RPAREN(Z).                 { K = build_key(p, A, W, L, Z); }
 items(L) ::= .                          { L = build_list(p); }
 items(L) ::= items(A) error SYNC.       { L = A; }
 items(L) ::= items(A) axes(X) comma SEMI. { L = build_concat(p, A, X); }
 items(L) ::= items(A) CONFIG(W) LPAREN named_list(X) comma RPAREN SEMI.
 	{ L = build_append(p, A, build_item(p, AST_CONFIG, W, X)); }
+items(L) ::= items(A) IMPORT(W) NAME(N) LPAREN arguments(X) RPAREN(Z) SEMI.
+	{ L = build_append(p, A, build_use(p, W, N, X, Z)); }
 items(L) ::= items(A) WHERE(W) expr(E) SEMI.
 	{ L = build_append(p, A, build_item(p, AST_WHERE, W, build_append(p, build_list(p), build_expr(E)))); }
 items(L) ::= items(A) TOLERANCE(W) expr(E) SEMI.
 	{ L = build_append(p, A, build_item(p, AST_TOLERANCE, W, build_append(p, build_list(p), build_expr(E)))); }
+items(L) ::= items(A) ORDER(W) expr(E) SEMI.
+	{ L = build_append(p, A, build_item(p, AST_ORDER, W, build_append(p, build_list(p), build_expr(E)))); }
+items(L) ::= items(A) TRY(W) expr(E) SEMI.
+	{ L = build_append(p, A, build_item(p, AST_TRY, W, build_append(p, build_list(p), build_expr(E)))); }
 items(L) ::= items(A) RESET(W) names(X) comma SEMI.   { L = build_append(p, A, build_item(p, AST_RESET, W, X)); }
 items(L) ::= items(A) RESTORE(W) names(X) comma SEMI. { L = build_append(p, A, build_item(p, AST_RESTORE, W, X)); }
 items(L) ::= items(A) SCRATCH(W) names(X) comma SEMI. { L = build_append(p, A, build_item(p, AST_SCRATCH, W, X)); }

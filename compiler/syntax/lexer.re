@@ -79,6 +79,8 @@ static const unsigned char *stray(lexer *l, const unsigned char *begin)
 	diag *d = diag_error(l->ds, 101, bytes(l, begin, begin + length), "'%.*s' is not part of the language", length,
 		(const char *)begin);
 	if (*begin == '\'' || *begin == '`') diag_set_hint(l->ds, d, "strings stand in double quotes");
+	if (*begin == '@')
+		diag_set_hint(l->ds, d, "a kernel is declared with 'kernel', and what is tuned stands beside it, in 'autotune'");
 	if (*begin == '#') diag_set_hint(l->ds, d, "comments start with //");
 	return p;
 }
@@ -118,6 +120,7 @@ again:
 	point [A-Za-z_] tail         { BAD(FLOAT, "numbers have no suffixes, and an exponent has digits"); }
 	digits "." ([eEfF] [0-9]*)?  { BAD(FLOAT, "digits stand on both sides of the point: 1.0"); }
 	digits "." name              { cursor = (const unsigned char *)memchr(begin, '.', (size_t)(cursor - begin)); TOKEN(INTEGER); }
+	digits ".."                  { cursor -= 2; TOKEN(INTEGER); }
 	"." digits tail              { BAD(FLOAT, "digits stand on both sides of the point: 0.5; a tuple's items are t[0], t[1]"); }
 
 	"import" { TOKEN(IMPORT); } "const" { TOKEN(CONST); } "fn" { TOKEN(FN); } "kernel" { TOKEN(KERNEL); }
@@ -127,11 +130,12 @@ again:
 	"inf" { TOKEN(INF); } "nan" { TOKEN(NAN); } "in" { TOKEN(IN); } "grid" { TOKEN(GRID); } "options" { TOKEN(OPTIONS); }
 	"cost" { TOKEN(COST); } "requires" { TOKEN(REQUIRES); } "key" { TOKEN(KEY); } "config" { TOKEN(CONFIG); } "where" { TOKEN(WHERE); }
 	"reset" { TOKEN(RESET); } "restore" { TOKEN(RESTORE); } "scratch" { TOKEN(SCRATCH); } "tolerance" { TOKEN(TOLERANCE); }
+	"order" { TOKEN(ORDER); } "try" { TOKEN(TRY); }
 	name { TOKEN(NAME); }
 
 	"(" { TOKEN(LPAREN); } ")" { TOKEN(RPAREN); } "[" { TOKEN(LBRACKET); } "]" { TOKEN(RBRACKET); } "{" { TOKEN(LBRACE); }
 	"}" { TOKEN(RBRACE); } "," { TOKEN(COMMA); } ";" { TOKEN(SEMI); } ":" { TOKEN(COLON); } "?" { TOKEN(QUESTION); }
-	"." { TOKEN(DOT); } "->" { TOKEN(ARROW); } "+" { TOKEN(PLUS); } "-" { TOKEN(MINUS); } "*" { TOKEN(STAR); }
+	"." { TOKEN(DOT); } ".." { TOKEN(RANGE); } "->" { TOKEN(ARROW); } "+" { TOKEN(PLUS); } "-" { TOKEN(MINUS); } "*" { TOKEN(STAR); }
 	"/" { TOKEN(SLASH); } "%" { TOKEN(PERCENT); } "<<" { TOKEN(SHL); } ">>" { TOKEN(SHR); } "&" { TOKEN(AND); }
 	"|" { TOKEN(OR); } "^" { TOKEN(XOR); } "~" { TOKEN(TILDE); } "!" { TOKEN(BANG); } "<" { TOKEN(LT); } "<=" { TOKEN(LE); }
 	">" { TOKEN(GT); } ">=" { TOKEN(GE); } "==" { TOKEN(EQ); } "!=" { TOKEN(NE); } "&&" { TOKEN(LAND); } "||" { TOKEN(LOR); }

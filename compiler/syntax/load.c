@@ -28,6 +28,7 @@ static source_file *known(const source_set *set, const char *identity)
 
 static source_file *add(source_set *set, const char *name, const char *identity, const char *contents, size_t bytes)
 {
+	assert(name && (contents || !bytes));
 	source_file *f = ARENA_NEW(set->arena, source_file);
 	*f = (source_file){.name = arena_strndup(set->arena, name, strlen(name)),
 		.identity = arena_strndup(set->arena, identity, strlen(identity)),

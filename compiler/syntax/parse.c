@@ -52,7 +52,7 @@ static words expected(const parser *p)
 	if (accepts(p, TOKEN_LET))
 		add_word(&w, "a statement");
 	else if (accepts(p, TOKEN_TOLERANCE))
-		add_word(&w, "an axis, 'config', 'where', 'reset', 'restore', 'scratch', 'tolerance'");
+		add_word(&w, "an axis, 'config', 'where', 'reset', 'restore', 'scratch', 'tolerance', 'order', 'try'");
 	else if (expression)
 		add_word(&w, type_follows(p) ? "a type" : "an expression");
 	else if (name)
@@ -211,6 +211,23 @@ static bool is_inner_fn(const parser *p)
 	return column_of(p, p->now.begin) > strspn(p->lexer.text + line, " \t");
 }
 
+/* Does the text between the last token and the present one hold c? */
+static bool gap_has(const parser *p, char c)
+{
+	return memchr(p->lexer.text + p->last.end, c, p->now.begin - p->last.end) != NULL;
+}
+
+/* `a // b;`: a comment on the line of the last token, whose text ends as a statement does. */
+static bool comment_divides(const parser *p)
+{
+	if (!p->last.end || p->now.kind == TOKEN_END) return false;
+	const char *from = p->lexer.text + p->last.end, *end = memchr(from, '\n', p->now.begin - p->last.end);
+	from += strspn(from, " \t");
+	if (!end || strncmp(from, "//", 2) != 0) return false;
+	while (end > from && strchr(" \t\r", end[-1])) end--;
+	return end[-1] == ';';
+}
+
 /* Habits from other languages. */
 static const char *habit(const parser *p)
 {
@@ -219,9 +236,17 @@ static const char *habit(const parser *p)
 	} habits[] = {{"and", "'and' is written &&"}, {"or", "'or' is written ||"}, {"not", "'not' is written !"},
 		{"elif", "'elif' is written else if"}, {"def", "functions are declared with fn"},
 		{"function", "functions are declared with fn"},
-		{"struct", "there are no structures; tuples group values"}};
+		{"struct", "there are no structures; tuples group values"},
+		{"lambda", "a function is declared with fn, at top level: fn square(x) { return x * x; }"}};
 	for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
 		if (token_is(p, p->now, habits[i].word) || token_is(p, p->last, habits[i].word)) return habits[i].hint;
+	if (p->last.kind == TOKEN_IMPORT)
+		return "a file is imported by its name in quotes, import \"file.blk\"; built-in functions need no "
+		       "import";
+	if (p->now.kind == TOKEN_IF && accepts(p, TOKEN_SEMI) && p->last.end && !gap_has(p, '\n'))
+		return "a choice is written c ? x : y, on tiles where(c, x, y)";
+	if (accepts(p, TOKEN_SEMI) && comment_divides(p))
+		return "// begins a comment; the quotient of integers is a / b";
 	if (is_c_for(p)) return range_for(p);
 	if (type_follows(p))
 		return p->now.kind == TOKEN_ASSIGN ? "leave the ':' out, or name a type: let a: f32 = 1.0" : NULL;
@@ -238,7 +263,7 @@ static const char *habit(const parser *p)
 	if (p->now.kind == TOKEN_COMMA && named && accepts(p, TOKEN_ASSIGN) && accepts(p, TOKEN_COLON))
 		return "several names stand in parentheses: let (a, b) = ..";
 	if (accepts(p, TOKEN_LBRACE) && !accepts(p, TOKEN_SEMI) &&
-		(p->now.kind == TOKEN_NAME || starts_statement(p->now.kind)))
+		(p->now.kind == TOKEN_NAME || p->now.kind == TOKEN_COLON || starts_statement(p->now.kind)))
 		return "a body stands in braces: { .. }";
 	if (p->now.kind == TOKEN_COLON && p->nopen && p->open[p->nopen - 1].kind == TOKEN_LBRACKET)
 		return "an index holds positions, ':' and None; ranges a:b do not exist";
@@ -318,8 +343,7 @@ static void report_refused(parser *p)
 	} else {
 		d = diag_error(p->ds, 110, at, "expected %s, found %s", list, found(p, p->now));
 	}
-	if (!o && accepts(p, TOKEN_SEMI) && p->last.end &&
-		memchr(p->lexer.text + p->last.end, '\n', p->now.begin - p->last.end)) {
+	if (!o && accepts(p, TOKEN_SEMI) && p->last.end && gap_has(p, '\n')) {
 		span end = {p->lexer.file, p->last.end, p->last.end};
 		diag_add_label(p->ds, d, end, "a ';' may be missing here");
 	}
@@ -402,7 +426,7 @@ static void feed_kind(parser *p, int kind)
 /* The token, or a name in its place. */
 static bool fits(const parser *p, int kind)
 {
-	return accepts(p, kind) || (kind >= TOKEN_IN && kind <= TOKEN_TOLERANCE && accepts(p, TOKEN_NAME));
+	return accepts(p, kind) || (kind >= TOKEN_IN && kind <= TOKEN_TRY && accepts(p, TOKEN_NAME));
 }
 
 /* A missing ';' is put in where the next token tells beyond doubt: the statement is kept, not skipped. */
@@ -529,7 +553,7 @@ static token recover(parser *p, token t)
 static token next(parser *p)
 {
 	token t = lexer_next(&p->lexer);
-	if (!p->autotune || t.kind < TOKEN_IN || t.kind > TOKEN_TOLERANCE) return t;
+	if (!p->autotune || t.kind < TOKEN_IN || t.kind > TOKEN_TRY) return t;
 	lexer ahead = behind(p);
 	if (lexer_next(&ahead).kind == TOKEN_COLON) t.kind = TOKEN_NAME;
 	return t;

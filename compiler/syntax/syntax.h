@@ -114,14 +114,17 @@ ast *build_if_chain(parser *, ast_list *, ast *otherwise);
 
 void build_file(parser *, ast_list *);
 ast *build_import(parser *, token word, operand path);
-ast *build_parameter(parser *, const token *word, token name, ast *type, ast *value);
+ast *build_parameter(parser *, const token *word, token name, ast *type, ast *value, ast *bounds);
+ast *build_bounds(parser *, token word, operand low, operand high);
 ast *build_fn(parser *, token word, token name, ast *parameters, ast *result, ast *body);
 ast *build_kernel(parser *, token word, token name, ast *parameters, clauses, ast *body);
 ast *build_group(parser *, token word, ast_list *, token close); /* LIST */
 clauses build_clause(parser *, clauses, token word, ast_list *, token close);
 clauses build_requires(parser *, clauses, token word, operand condition, ast *reason); /* reason: STRING or null */
 ast *build_key(parser *, ast *previous, token word, ast_list *, token close);
-ast *build_autotune(parser *, token word, token name, ast *key, ast_list *items, token close);
+/* AST_AUTOTUNE with its key, or AST_SPACE with its parameters */
+ast *build_autotune(parser *, ast_kind, token word, token name, ast *first, ast_list *items, token close);
+ast *build_use(parser *, token word, token name, ast_list *arguments, token close);
 ast *build_axis(parser *, token name, ast_list *, token close);
 ast *build_item(parser *, ast_kind, token word, ast_list *);
 

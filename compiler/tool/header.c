@@ -88,13 +88,18 @@ static void put_parameters(growing *w, const signature *s, bool buffers)
 	}
 }
 
-static void put_arguments(growing *w, const signature *s, bool buffers)
+/* `pointer`: the call that wraps one; null: null pointers. */
+static void put_arguments(growing *w, const signature *s, const char *pointer)
 {
 	grow_format(w, "\tconst blk_arg blk_args[] = {");
 	for (uint32_t i = 0; i < s->nparameters; i++) {
 		const signature_parameter *p = &s->parameters[i];
-		const char *pointer = buffers ? "blk_buf" : "blk_ptr";
-		grow_format(w, "%s%s(", i ? ", " : "", p->code == BLK_TYPE_POINTER ? pointer : types[p->code].wrap);
+		bool is_pointer = p->code == BLK_TYPE_POINTER;
+		if (is_pointer && !pointer) {
+			grow_format(w, "%sblk_ptr(NULL)", i ? ", " : "");
+			continue;
+		}
+		grow_format(w, "%s%s(", i ? ", " : "", is_pointer ? pointer : types[p->code].wrap);
 		put_name(w, p->name);
 		grow_format(w, ")");
 	}
@@ -117,11 +122,47 @@ static void put_launcher(growing *w, const signature *s, bool buffers)
 	grow_format(w, "%s(", buffers ? "_buffers" : "");
 	put_parameters(w, s, buffers);
 	grow_format(w, ")\n{\n");
-	if (s->nparameters) put_arguments(w, s, buffers);
+	if (s->nparameters) put_arguments(w, s, buffers ? "blk_buf" : "blk_ptr");
 	grow_format(w,
 		"\tblk_kernel *blk_k;\n\tblk_status blk_s = blk_kernel_find(blk_m, \"%s\", &blk_k);\n"
 		"\treturn blk_s ? blk_s : blk_launch_on(blk_k, blk_stream_, %s, %s, %u);\n}\n",
 		s->kernel, s->ngrid ? "NULL" : "&blk_programs", s->nparameters ? "blk_args" : "NULL", s->nparameters);
+}
+
+/* A question that needs no buffers: what a launch computes of these numbers. */
+static void put_question(growing *w, const signature *s, const signature_computed *c)
+{
+	grow_format(w, "static inline blk_status %s_computed_%s(blk_module *blk_m",
+		strcmp(s->kernel, "blk") ? s->kernel : "blk_kernel", c->name);
+	for (uint32_t i = 0; i < s->nparameters; i++) {
+		const signature_parameter *p = &s->parameters[i];
+		if (p->code == BLK_TYPE_POINTER) continue;
+		grow_format(w, ", %s ", types[p->code].number);
+		put_name(w, p->name);
+	}
+	grow_format(w, ", int64_t *blk_value)\n{\n");
+	if (s->nparameters) put_arguments(w, s, NULL);
+	grow_format(w,
+		"\tblk_kernel *blk_k;\n\tblk_status blk_s = blk_kernel_find(blk_m, \"%s\", &blk_k);\n"
+		"\treturn blk_s ? blk_s : blk_kernel_constant(blk_k, \"%s\", %s, %u, blk_value);\n}\n",
+		s->kernel, c->name, s->nparameters ? "blk_args" : "NULL", s->nparameters);
+}
+
+static const signature_computed *computed(const signature *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->ncomputed; i++)
+		if (strcmp(s->computed[i].name, name) == 0) return &s->computed[i];
+	return NULL;
+}
+
+static void put_computed(growing *w, const signature_computed *c)
+{
+	char text[512];
+	snprintf(text, sizeof text, "%s", c->value.source);
+	for (char *end; (end = strstr(text, "*/"));) *end = '.';
+	grow_format(w, "\n * A launch computes %s = %s", c->name, text);
+	if (c->bounded) grow_format(w, " in %lld..%lld", (long long)c->low, (long long)c->high);
+	grow_format(w, ".");
 }
 
 static bool has_pointers(const signature *s)
@@ -137,13 +178,20 @@ static void put_kernel(growing *w, const signature *s)
 	for (uint32_t i = 0; i < s->nparameters; i++)
 		grow_format(w, "%s%s: %s", i ? ", " : "", s->parameters[i].name, s->parameters[i].type);
 	grow_format(w, ")");
-	for (uint32_t i = 0; i < s->nconstants; i++)
-		grow_format(w, "%s%s = %s", i ? ", " : "; by default ", s->constants[i].name, s->constants[i].value);
-	for (uint32_t i = 0; i < s->nrequirements; i++) put_requirement(w, &s->requirements[i]);
+	const char *before = "; by default ";
+	for (uint32_t i = 0; i < s->nconstants; i++) {
+		if (computed(s, s->constants[i].name)) continue;
+		grow_format(w, "%s%s = %s", before, s->constants[i].name, s->constants[i].value);
+		before = ", ";
+	}
+	for (uint32_t i = 0; i < s->ncomputed; i++) put_computed(w, &s->computed[i]);
+	/* The last ones are about this code, not about the kernel. */
+	for (uint32_t i = 0; i + s->ncomputed < s->nrequirements; i++) put_requirement(w, &s->requirements[i]);
 	grow_format(w, "%s */\n",
 		s->ngrid ? "" : "\n * It has no grid clause: the launch says how many programs there are.");
 	put_launcher(w, s, false);
 	if (has_pointers(s)) put_launcher(w, s, true);
+	for (uint32_t i = 0; i < s->ncomputed; i++) put_question(w, s, &s->computed[i]);
 }
 
 char *tool_header(const char *input, const blkc_result *checked, size_t *bytes)

@@ -21,8 +21,18 @@
 
 enum { MAX_THREADS = 64, LEAVE_OUT_AT_MOST = 4 };
 
+/* A kernel, for one set of values where its launches compute some. */
+typedef struct packed_kernel {
+	signature *sig;
+	char *name; /* as kernel_value_name() has it, malloc'ed; null: the signature's */
+	blkc_define *values;
+	size_t nvalues;
+	bool usual; /* nobody named the values */
+} packed_kernel;
+
 typedef struct job {
-	const signature *kernel;
+	const packed_kernel *packed;
+	const signature *kernel; /* its */
 	const char *configuration, *target;
 	uint64_t promises;
 	int status; /* of the compile */
@@ -36,8 +46,8 @@ typedef struct build {
 	const tool_package_request *request;
 	char *text;
 	size_t text_bytes;
-	signature **kernels; /* parsed, as many as the check found */
-	size_t nkernels;
+	packed_kernel *kernels;
+	size_t nkernels, kernels_room;
 	job *jobs;
 	size_t njobs, room;
 	atomic_size_t next;
@@ -115,9 +125,10 @@ static uint32_t choose_masks(const blkc_request *r, const signature *s, bool cpu
 	return n;
 }
 
-static bool add_jobs(build *b, const signature *kernel, const char *configuration)
+static bool add_jobs(build *b, const packed_kernel *packed, const char *configuration)
 {
 	const tool_package_request *r = b->request;
+	const signature *kernel = packed->sig;
 	for (size_t t = 0; t < r->ntargets; t++) {
 		uint64_t masks[PACKAGE_MAX_MASKS];
 		uint32_t n = choose_masks(r->base, kernel, strcmp(r->targets[t], "cpu") == 0, masks);
@@ -129,7 +140,8 @@ static bool add_jobs(build *b, const signature *kernel, const char *configuratio
 				b->jobs = more;
 				b->room = room;
 			}
-			b->jobs[b->njobs++] = (job){.kernel = kernel,
+			b->jobs[b->njobs++] = (job){.packed = packed,
+				.kernel = kernel,
 				.configuration = configuration,
 				.target = r->targets[t],
 				.promises = masks[i],
@@ -139,35 +151,226 @@ static bool add_jobs(build *b, const signature *kernel, const char *configuratio
 	return true;
 }
 
+/* ---- For which values ---- */
+
+/* Takes the signature and the values, on failure too. */
+static bool add_kernel(build *b, signature *s, blkc_define *values, const char *name)
+{
+	packed_kernel *more = b->kernels;
+	char *copy = name ? strdup(name) : NULL;
+	if (b->nkernels == b->kernels_room) {
+		size_t room = b->kernels_room ? 2 * b->kernels_room : 16;
+		if ((more = realloc(b->kernels, room * sizeof *more))) b->kernels_room = room;
+	}
+	if (more) b->kernels = more;
+	if (!more || (name && !copy)) {
+		signature_free(s);
+		free(values);
+		free(copy);
+		b->failed = true;
+		return false;
+	}
+	b->kernels[b->nkernels++] =
+		(packed_kernel){.sig = s, .name = copy, .values = values, .nvalues = values ? s->ncomputed : 0};
+	return true;
+}
+
+enum { VALUE_ROOM = 24, MOST_VALUES = 64 }; /* of one constant, beside those that are named */
+
+typedef struct value_list {
+	char at[MOST_VALUES][VALUE_ROOM];
+	size_t n;
+	bool named;
+} value_list;
+
+/* What --values names; else both of a bool, and the powers of two within bounds; else what follows from the others. */
+static bool list_values(const tool_package_request *r, const signature_computed *c, value_list *l)
+{
+	l->n = 0;
+	l->named = false;
+	for (size_t i = 0; i < r->nvalues; i++) {
+		if (strcmp(r->values[i].name, c->name) != 0) continue;
+		l->named = true;
+		if (l->n == MOST_VALUES || strlen(r->values[i].value) >= VALUE_ROOM) return false;
+		snprintf(l->at[l->n++], VALUE_ROOM, "%s", r->values[i].value);
+	}
+	if (l->named) return true;
+	if (c->type == BLK_TYPE_BOOL) {
+		l->n = 2;
+		strcpy(l->at[0], "true");
+		strcpy(l->at[1], "false");
+	}
+	for (int64_t v = 1; c->bounded && v > 0 && v <= c->high; v = v <= INT64_MAX / 2 ? 2 * v : 0)
+		if (v >= c->low) snprintf(l->at[l->n++], VALUE_ROOM, "%lld", (long long)v);
+	return true;
+}
+
+static const char *constant_of(const signature *s, const char *name)
+{
+	const signature_constant *c = kernel_constant(s, name);
+	return c ? c->value : "";
+}
+
+/* The values that a check has found, those included that follow from what was asked for. */
+static blkc_define *values_of(const signature *s)
+{
+	blkc_define *out = calloc(s->ncomputed + 1, sizeof *out);
+	for (uint32_t i = 0; out && i < s->ncomputed; i++)
+		out[i] = (blkc_define){s->computed[i].name, constant_of(s, s->computed[i].name)};
+	return out;
+}
+
+static bool is_known(const build *b, const char *name)
+{
+	for (size_t i = 0; i < b->nkernels; i++)
+		if (b->kernels[i].name && strcmp(b->kernels[i].name, name) == 0) return true;
+	return false;
+}
+
+/* One set of values, checked; what does not compile is an error only where somebody named it. */
+static int add_checked(build *b, const signature *kernel, const blkc_define *asked, size_t n, bool named)
+{
+	kernel_defines c;
+	blkc_request r = *b->request->base;
+	if (!kernel_defines_make(kernel, r.defines, r.ndefines, NULL, &c)) return b->failed = true, 1;
+	r.text = b->text;
+	r.text_bytes = b->text_bytes;
+	r.kernel = kernel->kernel;
+	r.defines = c.list;
+	r.ndefines = c.n;
+	r.values = asked;
+	r.nvalues = n;
+	r.emit = BLKC_EMIT_CHECK;
+	r.npromises = 0;
+	blkc_result *result = blkc_compile(&r);
+	signature *s = NULL;
+	int status = 1;
+	if (!result || result->status > 1)
+		b->failed = true;
+	else if (result->status && named)
+		fprintf(stderr, "%s", result->diagnostics);
+	else if (result->status)
+		status = 0;
+	else if (signature_parse(result->kernels[0].signature, strlen(result->kernels[0].signature), &s) == BLK_OK)
+		status = 0;
+	blkc_result_free(result);
+	kernel_defines_free(&c);
+	if (!s) return status;
+	blkc_define *values = values_of(s);
+	char *name = values ? kernel_value_name(s->kernel, values, s->ncomputed) : NULL;
+	bool good =
+		name && (is_known(b, name) ? (signature_free(s), free(values), true) : add_kernel(b, s, values, name));
+	if (good && b->kernels[b->nkernels - 1].values == values) b->kernels[b->nkernels - 1].usual = !named;
+	free(name);
+	if (!good) b->failed = true;
+	return !good;
+}
+
+/* The product of the lists, the last one fastest. */
+static int add_product(build *b, const signature *s, const value_list *lists)
+{
+	blkc_define asked[SIGNATURE_COMPUTED];
+	size_t at[SIGNATURE_COMPUTED] = {0};
+	for (;;) {
+		size_t n = 0;
+		bool named = false;
+		for (uint32_t i = 0; i < s->ncomputed; i++) {
+			if (lists[i].n) asked[n++] = (blkc_define){s->computed[i].name, lists[i].at[at[i]]};
+			named |= lists[i].named;
+		}
+		int status = add_checked(b, s, asked, n, named);
+		if (status) return status;
+		uint32_t i = s->ncomputed;
+		while (i > 0 && (!lists[i - 1].n || ++at[i - 1] == lists[i - 1].n)) at[--i] = 0;
+		if (i == 0) return 0;
+	}
+}
+
+/* Takes the signature. */
+static int add_values(build *b, signature *s)
+{
+	value_list *lists = calloc(s->ncomputed, sizeof *lists);
+	size_t product = 1, known = 0;
+	int status = lists ? 0 : (b->failed = true, 1);
+	for (uint32_t i = 0; !status && i < s->ncomputed; i++) {
+		if (!list_values(b->request, &s->computed[i], &lists[i]))
+			status = (fprintf(stderr, "blkc: more than %d values of %s, or a long one\n", MOST_VALUES,
+					  s->computed[i].name),
+				2);
+		known += lists[i].n > 0;
+		if (lists[i].n) product *= lists[i].n;
+		if (product > TOOL_MAX_VARIANTS) product = TOOL_MAX_VARIANTS + 1;
+	}
+	if (!status && (!known || product > TOOL_MAX_VARIANTS)) {
+		fprintf(stderr,
+			"blkc: %s: launches of kernel %s compute %s, so a package holds code for chosen values of it: "
+			"--values=%s=256,512, or bounds in the source, whose powers of two are the usual ones\n",
+			b->request->base->name, s->kernel, s->computed[0].name, s->computed[0].name);
+		status = 1;
+	}
+	size_t before = b->nkernels;
+	if (!status) status = add_product(b, s, lists);
+	if (!status && b->nkernels == before)
+		status = (fprintf(stderr, "blkc: kernel %s compiles for none of the values of %s\n", s->kernel,
+				  s->computed[0].name),
+			1);
+	free(lists);
+	signature_free(s);
+	return status;
+}
+
+/* What --values names must be known. */
+static int check_values(const tool_package_request *r)
+{
+	for (size_t i = 0; i < r->nvalues; i++) {
+		bool known = false;
+		for (size_t k = 0; k < r->checked->nkernels && !known; k++) {
+			char fact[300];
+			snprintf(fact, sizeof fact, "\ncomputed %.256s ", r->values[i].name);
+			known = strstr(r->checked->kernels[k].signature, fact) != NULL;
+		}
+		if (known) continue;
+		fprintf(stderr, "blkc: --values=%s=%s: no kernel computes %s at a launch\n", r->values[i].name,
+			r->values[i].value, r->values[i].name);
+		return 2;
+	}
+	return 0;
+}
+
+/* ---- All ---- */
+
 /* All jobs; the count is checked before memory grows with it. */
 static int plan(build *b)
 {
 	const blkc_result *checked = b->request->checked;
 	size_t total = 0;
-	b->kernels = calloc(checked->nkernels + 1, sizeof *b->kernels);
-	for (size_t i = 0; b->kernels && i < checked->nkernels; i++) {
+	int status = 0;
+	for (size_t i = 0; !status && i < checked->nkernels; i++) {
 		const char *s = checked->kernels[i].signature;
-		if (signature_parse(s, strlen(s), &b->kernels[i])) return fprintf(stderr, "blkc: %s\n", blk_error()), 1;
-		b->nkernels++;
-		total += b->kernels[i]->nconfigurations + 1;
+		signature *kernel;
+		if (signature_parse(s, strlen(s), &kernel)) return fprintf(stderr, "blkc: %s\n", blk_error()), 1;
+		status = kernel->ncomputed ? add_values(b, kernel) : add_kernel(b, kernel, NULL, NULL) ? 0 : 1;
 	}
-	if (!b->kernels) return b->failed = true, 1;
+	if (status) return status;
+	for (size_t i = 0; i < b->nkernels; i++) total += b->kernels[i].sig->nconfigurations + 1;
 	if (total * b->request->ntargets > TOOL_MAX_VARIANTS) {
 		fprintf(stderr,
 			"blkc: %s: %zu configurations of %zu kernels for %zu targets are too many for one package (at "
 			"most %d "
-			"variants); choose with --kernel, -D or --target\n",
+			"variants); choose with --kernel, -D, --values or --target\n",
 			b->request->base->name, total, b->nkernels, b->request->ntargets, TOOL_MAX_VARIANTS);
 		return 1;
 	}
 	for (size_t i = 0; i < b->nkernels; i++) {
-		if (!add_jobs(b, b->kernels[i], "")) return b->failed = true, 1;
-		for (uint32_t c = 0; c < b->kernels[i]->nconfigurations; c++)
-			if (!add_jobs(b, b->kernels[i], b->kernels[i]->configurations[c])) return b->failed = true, 1;
+		const packed_kernel *k = &b->kernels[i];
+		if (!add_jobs(b, k, "")) return b->failed = true, 1;
+		for (uint32_t c = 0; c < k->sig->nconfigurations; c++)
+			if (!add_jobs(b, k, k->sig->configurations[c])) return b->failed = true, 1;
 	}
 	if (b->njobs > TOOL_MAX_VARIANTS) {
 		fprintf(stderr,
-			"blkc: %s: %zu variants are too many for one package (at most %d); choose with --kernel, -D or "
+			"blkc: %s: %zu variants are too many for one package (at most %d); choose with --kernel, -D, "
+			"--values or "
 			"--target\n",
 			b->request->base->name, b->njobs, TOOL_MAX_VARIANTS);
 		return 1;
@@ -195,16 +398,18 @@ static size_t promises_of(const job *j, unsigned step, blkc_promise *out)
 	return n;
 }
 
-/* A copy without the lines that begin with `mark`: a signature without the source's configurations, PTX without the
- * signature, which stands beside it.  Variants that differ in nothing else are then stored once. */
-static char *without_lines(const char *text, const char *mark, const char *other, size_t *bytes)
+/* A copy without the lines that begin with one of the marks: a signature without the source's configurations, PTX
+ * without the signature, which stands beside it.  Variants that differ in nothing else are then stored once. */
+static char *without_lines(const char *text, const char *const *marks, size_t *bytes)
 {
-	size_t n = strlen(text), used = 0, length = strlen(mark), other_length = strlen(other);
+	size_t n = strlen(text), used = 0;
 	char *out = malloc(n + 1);
 	for (const char *line = text; out && *line;) {
 		const char *end = strchr(line, '\n');
 		size_t whole = end ? (size_t)(end - line) + 1 : strlen(line);
-		if (strncmp(line, mark, length) != 0 && strncmp(line, other, other_length) != 0) {
+		bool goes = false;
+		for (const char *const *m = marks; *m; m++) goes = goes || strncmp(line, *m, strlen(*m)) == 0;
+		if (!goes) {
 			memcpy(out + used, line, whole);
 			used += whole;
 		}
@@ -221,9 +426,11 @@ static bool keep(job *j, const blkc_result *r, unsigned kind)
 	for (size_t i = 0; i < r->nartifacts; i++)
 		if (r->artifacts[i].kind == kind) a = &r->artifacts[i];
 	if (!a) return false;
-	j->signature = without_lines(r->kernels[0].signature, "configuration ", "fits ", NULL);
+	static const char *const choices[] = {"configuration ", "fits ", "time ", NULL};
+	static const char *const head[] = {"// blk: ", NULL};
+	j->signature = without_lines(r->kernels[0].signature, choices, NULL);
 	if (kind == BLKC_EMIT_PTX) {
-		j->payload = without_lines(a->bytes, "// blk: ", "// blk: ", &j->payload_bytes);
+		j->payload = without_lines(a->bytes, head, &j->payload_bytes);
 	} else {
 		j->payload = malloc(a->nbytes + 1);
 		if (j->payload) memcpy(j->payload, a->bytes, a->nbytes);
@@ -248,6 +455,8 @@ static unsigned compile(build *b, job *j, unsigned step)
 	r.kernel = j->kernel->kernel;
 	r.defines = c.list;
 	r.ndefines = c.n;
+	r.values = j->packed->values;
+	r.nvalues = j->packed->nvalues;
 	r.promises = promises;
 	r.npromises = promises_of(j, step, promises);
 	r.emit = cpu ? BLKC_EMIT_OBJECT : BLKC_EMIT_PTX;
@@ -298,31 +507,53 @@ static void run_all(build *b)
 
 /* ---- The file ---- */
 
-static bool same_code(const job *a, const job *b)
+static const char *name_of(const packed_kernel *k)
 {
-	return a->kernel == b->kernel && a->configuration == b->configuration && a->target == b->target;
+	return k->name ? k->name : k->sig->kernel;
 }
 
-/* The defaults must compile; another configuration that does not is left out, with all its variants for that target. */
+static bool same_code(const job *a, const job *b, bool any_configuration)
+{
+	return a->packed == b->packed && (any_configuration || a->configuration == b->configuration) &&
+	       a->target == b->target;
+}
+
+/* The defaults must compile; another configuration that does not is left out, with all its variants for that target, and
+ * so is a value that nobody named, with all its configurations. */
 static int judge(build *b)
 {
 	for (size_t i = 0; i < b->njobs; i++) {
 		job *j = &b->jobs[i];
 		if (j->status == 0) continue;
 		if (j->status == 3) return b->failed = true, 1;
-		if (j->status != 1 || !j->configuration[0]) {
+		bool usual = j->packed->usual && !j->configuration[0];
+		if (j->status != 1 || (!j->configuration[0] && !usual)) {
 			fprintf(stderr, "%s", j->diagnostics ? j->diagnostics : "");
 			return fprintf(stderr, "blkc: kernel %s does not compile for %s\n", j->kernel->kernel,
 				       j->target),
 			       1;
 		}
 		if (!j->left_out)
-			fprintf(stderr, "blkc: note: configuration %s of kernel %s is left out for %s: %.*s\n",
-				j->configuration, j->kernel->kernel, j->target,
+			fprintf(stderr, "blkc: note: %s%s%s%s is left out for %s: %.*s\n",
+				usual ? "" : "configuration ", usual ? "" : j->configuration,
+				usual ? "kernel " : " of kernel ", name_of(j->packed), j->target,
 				(int)strcspn(j->diagnostics ? j->diagnostics : "", "\n"),
 				j->diagnostics ? j->diagnostics : "");
 		for (size_t k = 0; k < b->njobs; k++)
-			if (same_code(&b->jobs[k], j)) b->jobs[k].left_out = true;
+			if (same_code(&b->jobs[k], j, usual)) b->jobs[k].left_out = true;
+	}
+	return 0;
+}
+
+/* Every kernel has some code left. */
+static int check_kernels(const build *b)
+{
+	for (size_t i = 0; i < b->nkernels; i++) {
+		const char *name = b->kernels[i].sig->kernel;
+		bool any = false;
+		for (size_t k = 0; k < b->njobs && !any; k++)
+			any = !b->jobs[k].left_out && strcmp(b->jobs[k].kernel->kernel, name) == 0;
+		if (!any) return fprintf(stderr, "blkc: kernel %s compiles for none of its values\n", name), 1;
 	}
 	return 0;
 }
@@ -335,7 +566,7 @@ static void *assemble(build *b, size_t *bytes, int *status)
 	for (size_t i = 0; p.entries && i < b->njobs; i++) {
 		const job *j = &b->jobs[i];
 		if (j->left_out) continue;
-		p.entries[p.nentries++] = (package_entry){.kernel = j->kernel->kernel,
+		p.entries[p.nentries++] = (package_entry){.kernel = name_of(j->packed),
 			.configuration = j->configuration,
 			.target = j->target,
 			.signature = j->signature,
@@ -394,7 +625,7 @@ static int check_promises(const build *b)
 	const blkc_request *r = b->request->base;
 	for (size_t i = 0; i < r->npromises; i++) {
 		bool known = false;
-		for (size_t k = 0; k < b->nkernels && !known; k++) known = packs(b->kernels[k], &r->promises[i]);
+		for (size_t k = 0; k < b->nkernels && !known; k++) known = packs(b->kernels[k].sig, &r->promises[i]);
 		if (known) continue;
 		fprintf(stderr,
 			"blkc: --specialize=%s%%%u: a package knows NAME%%16, NAME=1 and, of integers, how many of the "
@@ -413,11 +644,13 @@ void *tool_package(const tool_package_request *request, size_t *bytes, int *stat
 	if (!request->checked->nkernels)
 		*status = (fprintf(stderr, "blkc: %s has no kernel to pack\n", request->base->name), 1);
 	if (!*status) *status = read_source(&b);
+	if (!*status) *status = check_values(request);
 	if (!*status) *status = plan(&b);
 	if (!*status) *status = check_promises(&b);
 	if (!*status) {
 		run_all(&b);
 		*status = judge(&b);
+		if (!*status) *status = check_kernels(&b);
 	}
 	if (!*status) out = assemble(&b, bytes, status);
 	if (b.failed) fprintf(stderr, "blkc: out of memory\n");
@@ -426,7 +659,11 @@ void *tool_package(const tool_package_request *request, size_t *bytes, int *stat
 		free(b.jobs[i].diagnostics);
 		free(b.jobs[i].payload);
 	}
-	for (size_t i = 0; i < b.nkernels; i++) signature_free(b.kernels[i]);
+	for (size_t i = 0; i < b.nkernels; i++) {
+		signature_free(b.kernels[i].sig);
+		free(b.kernels[i].name);
+		free(b.kernels[i].values);
+	}
 	free(b.jobs);
 	free(b.kernels);
 	free(b.text);

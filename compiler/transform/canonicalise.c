@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "fold.h"
+#include "ir/fold.h"
 
 enum { MOST_ITERATIONS = 4 };
 
@@ -149,7 +149,9 @@ static ir_value *simplify_integer(canon *c, const ir_op *o, ir_value *a, ir_valu
 	case IR_DIV: return one ? a : NULL;
 	case IR_REM: return one ? constant(c, t, 0) : NULL;
 	case IR_MAX:
-	case IR_MIN: return a == b ? a : NULL;
+	case IR_MIN:
+	case IR_MAX_NAN:
+	case IR_MIN_NAN: return a == b ? a : NULL;
 	case IR_AND: return a == b || full ? a : zero ? b : NULL;
 	case IR_OR: return a == b || zero ? a : full ? b : NULL;
 	case IR_XOR: return a == b ? constant(c, t, 0) : zero ? a : NULL;

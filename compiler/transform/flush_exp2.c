@@ -94,7 +94,7 @@ static bool search(follower *f, const ir_value *v, bool pairs)
 
 static void note(follower *f, span at, const char *what)
 {
-	vec_push(f->pass->arena, &f->pass->liberties, ((pass_liberty){at, what}));
+	vec_push(f->pass->arena, &f->pass->liberties, ((pass_remark){at, what}));
 }
 
 static void visit(ir_op *o, void *context)

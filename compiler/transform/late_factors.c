@@ -46,7 +46,7 @@ static void move_factor(pass_context *p, ir_op *loop, unsigned k)
 	scalar s = carried->type.elem;
 	bool wide = s == SCALAR_F32 || s == SCALAR_F64; /* a sum without its factor may be beyond f16 */
 	if (!dot || (scalar_is_float(s) && (!wide || body->func->strict))) return;
-	if (wide) vec_push(p->arena, &p->liberties, ((pass_liberty){product->def->at, LATE}));
+	if (wide) vec_push(p->arena, &p->liberties, ((pass_remark){product->def->at, LATE}));
 	ir_builder front = {.func = body->func, .block = loop->block, .before = loop, .at = add->at};
 	ir_builder behind = {.func = body->func, .block = loop->block, .before = loop->next, .at = add->at};
 	ir_value *start = ir_arg(loop, 3 + k), *sum = loop->results[k];

@@ -6,7 +6,7 @@
  *     %m = reduce %y {max}              ->          %m = mul %r, splat %c            (c < 0: {min})
  * The one idea: rounding is monotonic, so the product of the largest is the largest of the products, bit for bit, as
  * long as the factor is neither 0 nor infinite.  Then nobody needs all products in front of the maximum, and where they
- * are only subtracted from, each is part of a fused multiply-add.  So a factor leaves a selection too whose other arm is
+ * are only subtracted from, each is part of a fused multiply-add.  A nan that propagates is nan on either side.  So a factor leaves a selection too whose other arm is
  * infinite: where(c, x * f, -inf) is where(c, x, -inf) * f for a positive f.
  *
  * The sign comes of constants, of arithmetic that keeps it, and of assume(c > 0.0). */
@@ -117,10 +117,23 @@ static ir_value *factor_like(ir_builder *b, const ir_value *factor, ir_type shap
 	return ir_splat(b, scalar_of(factor), t);
 }
 
+/* What an extremum is of elements in reverse order; custom: it is none. */
+static ir_combine reversed(ir_combine how)
+{
+	switch (how) {
+	case IR_MAXIMUM: return IR_MINIMUM;
+	case IR_MINIMUM: return IR_MAXIMUM;
+	case IR_MAXIMUM_NAN: return IR_MINIMUM_NAN;
+	case IR_MINIMUM_NAN: return IR_MAXIMUM_NAN;
+	default: return IR_CUSTOM;
+	}
+}
+
 static void visit_reduce(pass_context *p, ir_op *o)
 {
 	int s;
-	if (o->nargs != 1 || (ir_get_combine(o) != IR_MAXIMUM && ir_get_combine(o) != IR_MINIMUM)) return;
+	ir_combine how = ir_get_combine(o);
+	if (o->nargs != 1 || reversed(how) == IR_CUSTOM) return;
 	ir_value *v = ir_arg(o, 0);
 	unsigned i = find_factor(o, v, &s);
 	if (i == 2) return;
@@ -128,9 +141,9 @@ static void visit_reduce(pass_context *p, ir_op *o)
 	ir_value *args[] = {ir_arg(v->def, 1 - i)};
 	ir_op *r = ir_build(&b, IR_REDUCE, 1, args, 1, &o->results[0]->type, 0);
 	ir_set_axis(r, ir_get_axis(o));
-	ir_set_combine(r, s < 0 ? (ir_get_combine(o) == IR_MAXIMUM ? IR_MINIMUM : IR_MAXIMUM) : ir_get_combine(o));
+	ir_set_combine(r, s < 0 ? reversed(how) : how);
 	ir_value *factor = factor_like(&b, ir_arg(v->def, i), o->results[0]->type);
-	vec_push(p->arena, &p->liberties, ((pass_liberty){o->at, LEAVES}));
+	vec_push(p->arena, &p->liberties, ((pass_remark){o->at, LEAVES}));
 	ir_replace(o->results[0], ir_binary(&b, IR_MUL, r->results[0], factor));
 	ir_erase(o);
 }

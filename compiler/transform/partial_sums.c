@@ -106,7 +106,7 @@ static void split_sum(pass_context *c, ir_op *loop, unsigned k)
 	}
 	if (!rows) return;
 
-	vec_push(c->arena, &c->liberties, ((pass_liberty){rows->def->at, APART}));
+	vec_push(c->arena, &c->liberties, ((pass_remark){rows->def->at, APART}));
 	ir_type t = parts_of(carried->type);
 	ir_builder front = {.func = body->func, .block = loop->block, .before = loop, .at = rows->def->at};
 	ir_builder inside = {.func = body->func, .block = body, .before = add, .at = rows->def->at};

@@ -1,6 +1,6 @@
 /* Attention forward on lengths that no tile divides: full and causal, with fewer and with more keys than queries,
- * heads that share keys, head dims that fill a tile and that do not, sliding windows, other scores; rows that see
- * nothing, infinities and nan. */
+ * heads that share keys, head dims that fill a tile and that do not, sliding windows, sequences of different lengths,
+ * other scores, tiles from a counter; rows that see nothing, infinities and nan. */
 #include "../attention.h"
 
 #define TILE "BM=64 BN=64 num_warps=4 num_stages=2"
@@ -133,6 +133,11 @@ static void forward(example *e)
 	run(e, (attention){bf16, .heads = 8, .group = 8, .nq = 17, .nk = 63, .dk = 64, .dv = 64}, TILE);
 	run(e, (attention){f16, .heads = 2, .group = 1, .nq = 140, .nk = 200, .dk = 64, .dv = 64, .causal = true},
 		"BM=128 BN=128 num_warps=8 num_stages=2");
+	for (int causal = 0; causal < 2; causal++)
+		run(e,
+			(attention){causal ? bf16 : f16, .heads = 2, .group = 2, .nq = 400, .nk = 330, .dk = 64,
+				.dv = 64, .causal = causal},
+			"BM=192 BN=128 num_warps=12 num_stages=2");
 	run(e, (attention){f16, .heads = 1, .group = 1, .nq = 200, .nk = 140, .dk = 128, .dv = 128, .causal = true},
 		"BM=128 BN=32 num_warps=8 num_stages=2");
 	run(e, (attention){f16, .heads = 2, .group = 2, .nq = 90, .nk = 90, .dk = 64, .dv = 64, .causal = true},
@@ -144,6 +149,106 @@ static void forward(example *e)
 				.dv = 64, .causal = i != 1, .window = windows[i]},
 			TILE);
 	for (int causal = 0; causal < 2; causal++) special(e, causal ? bf16 : f16, causal, TILE);
+}
+
+/* ---- Tiles from a counter ---- */
+
+/* Two launches with one counter, the second of which finds what the first one left. */
+static void dynamic(example *e, attention a, const char *tile)
+{
+	blk_buffer *o, *lse;
+	int32_t count = 0;
+	attention_inputs(e, &a);
+	blk_buffer *counter = example_buffer_of(e, BLK_TYPE_I32, &count, 1);
+	for (int i = 0; i < 2; i++) launch(e, &a, "attention_dynamic", tile, BLK_ARGS(blk_buf(counter)), &o, &lse);
+	TRY(blk_buffer_read(counter, 0, &count, sizeof count));
+	if (count != 0) printf("    the counter is left at %d  WRONG\n", (int)count);
+	e->failed += count != 0;
+	check(e, &a, o, lse, "from a counter, ");
+}
+
+static void dynamics(example *e)
+{
+	static const char *const tiles[] = {
+		"BM=128 BN=64 num_warps=8 num_stages=2", "BM=128 BN=32 num_warps=8 num_stages=2 TOGETHER=1"};
+	for (int causal = 0; causal < 2; causal++)
+		dynamic(e,
+			(attention){causal ? BLK_TYPE_BF16 : BLK_TYPE_F16, .heads = 3, .group = 1, .nq = 300, .nk = 230,
+				.dk = 64, .dv = 64, .causal = causal},
+			tiles[causal]);
+	dynamic(e,
+		(attention){
+			BLK_TYPE_F16, .heads = 2, .group = 2, .nq = 70, .nk = 90, .dk = 128, .dv = 128, .causal = true},
+		tiles[0]);
+}
+
+/* ---- Sequences of different lengths ---- */
+
+enum { BATCH = 5 };
+
+/* Rows of one sequence, [heads, n, d], to or from their place among all, [all, heads, d]. */
+static size_t packed_place(int heads, int n, int d, int first, size_t i)
+{
+	size_t row = i / (size_t)d, h = row / (size_t)n, at = row % (size_t)n + (size_t)first;
+	return (at * (size_t)heads + h) * (size_t)d + i % (size_t)d;
+}
+
+static void packed(example *e, attention like, const char *tile)
+{
+	static const int nq[BATCH] = {1, 63, 0, 130, 20}, nk[BATCH] = {100, 63, 30, 70, 0};
+	int32_t first_q[BATCH + 1] = {0}, first_k[BATCH + 1] = {0};
+	for (int z = 0; z < BATCH; z++) {
+		first_q[z + 1] = first_q[z] + nq[z];
+		first_k[z + 1] = first_k[z] + nk[z];
+	}
+	int key_heads = like.heads / like.group;
+	size_t queries = (size_t)first_q[BATCH], rows = queries * (size_t)like.heads, dk = (size_t)like.dk;
+	size_t keys = (size_t)first_k[BATCH] * (size_t)key_heads, dv = (size_t)like.dv;
+	float *q = example_normal(e, rows * dk, 61), *k = example_normal(e, keys * dk, 62);
+	float *v = example_normal(e, keys * dv, 63);
+	double *o = example_doubles(e, rows * dv), *bound = example_doubles(e, rows * dv);
+	double *lse = example_doubles(e, rows), *lse_bound = example_doubles(e, rows);
+	for (size_t i = 0; i < (size_t)nk[2] * (size_t)key_heads * dv; i++) /* nobody asks for these */
+		v[(size_t)first_k[2] * (size_t)key_heads * dv + i] = (float)NAN;
+	blk_buffer *bq = example_input(e, like.type, q, rows * dk), *bk = example_input(e, like.type, k, keys * dk);
+	blk_buffer *bv = example_input(e, like.type, v, keys * dv);
+	for (int z = 0; z < BATCH; z++) {
+		attention a = like;
+		a.nq = nq[z];
+		a.nk = nk[z];
+		a.scale = 1 / sqrt(a.dk);
+		size_t nqs = attention_queries(&a), nks = attention_keys(&a);
+		a.q = example_alloc(e, nqs * dk * sizeof *a.q);
+		a.k = example_alloc(e, nks * dk * sizeof *a.k);
+		a.v = example_alloc(e, nks * dv * sizeof *a.v);
+		for (size_t i = 0; i < nqs * dk; i++) a.q[i] = q[packed_place(a.heads, a.nq, a.dk, first_q[z], i)];
+		for (size_t i = 0; i < nks * dk; i++) a.k[i] = k[packed_place(key_heads, a.nk, a.dk, first_k[z], i)];
+		for (size_t i = 0; i < nks * dv; i++) a.v[i] = v[packed_place(key_heads, a.nk, a.dv, first_k[z], i)];
+		attention_reference(e, &a);
+		for (size_t i = 0; i < nqs * dv; i++) {
+			o[packed_place(a.heads, a.nq, a.dv, first_q[z], i)] = a.o[i];
+			bound[packed_place(a.heads, a.nq, a.dv, first_q[z], i)] = a.o_bound[i];
+		}
+		for (size_t i = 0; i < nqs; i++) {
+			size_t to = i / (size_t)a.nq * queries + (size_t)first_q[z] + i % (size_t)a.nq;
+			lse[to] = a.lse[i];
+			lse_bound[to] = a.lse_bound[i];
+		}
+	}
+	blk_buffer *out = example_output_of(e, like.type, rows * dv), *out_lse = example_output(e, rows);
+	blk_buffer *tq = example_buffer_of(e, BLK_TYPE_I32, first_q, BATCH + 1);
+	blk_buffer *tk = example_buffer_of(e, BLK_TYPE_I32, first_k, BATCH + 1);
+	char words[256], what[128];
+	defines(&like, tile, words, sizeof words);
+	TRY(blk_launch(example_kernel(e, "attention_packed", "%s", words), NULL, NULL,
+		BLK_ARGS(blk_buf(out), blk_buf(out_lse), blk_buf(bq), blk_buf(bk), blk_buf(bv), blk_buf(tq),
+			blk_buf(tk), blk_f32((float)(1 / sqrt(like.dk))), blk_i32(BATCH), blk_i32(like.heads),
+			blk_i32(like.group), blk_i32(130), blk_i32((int)queries), blk_i32(like.window))));
+	snprintf(what, sizeof what, "packed, %s%s%s", attention_type(like.type), like.causal ? ", causal" : "",
+		like.window ? ", window" : "");
+	example_compare(e, out, o, bound, rows * dv, 0, what);
+	example_compare(e, out_lse, lse, lse_bound, rows, 0, "  its logarithm of the sum");
+	example_end_case(e);
 }
 
 /* ---- Other scores ---- */
@@ -223,6 +328,11 @@ int main(int argc, char **argv)
 {
 	example e = example_open(argc, argv, "attention");
 	forward(&e);
+	dynamics(&e);
+	packed(&e, (attention){BLK_TYPE_F16, .heads = 4, .group = 2, .dk = 64, .dv = 64}, TILE);
+	packed(&e, (attention){BLK_TYPE_BF16, .heads = 3, .group = 1, .dk = 96, .dv = 40, .causal = true}, TILE);
+	packed(&e, (attention){BLK_TYPE_F16, .heads = 2, .group = 2, .dk = 64, .dv = 64, .causal = true, .window = 40},
+		"BM=128 BN=32 num_warps=8 num_stages=2");
 	scores(&e);
 	return example_close(&e);
 }

@@ -106,7 +106,8 @@ static void run(example *e, attention a, bool atomics, const char *tile)
 	blk_buffer *gv = example_output_of(e, a.type, nk * dv);
 	size_t rows = (size_t)heads * (size_t)padded;
 	blk_buffer *lse2 = example_output(e, rows), *delta = example_output(e, rows);
-	blk_buffer *sums = example_output(e, rows * (size_t)example_block(a.dk));
+	blk_buffer *sums =
+		example_output(e, 2 * rows * dk); /* rows of a power of two, which is less than twice as many */
 	const char *sum = atomics ? "true" : "false";
 	blk_kernel *kernel =
 		example_kernel(e, "attention_backward_rows", "T=%s DK=%d DV=%d SUM_DQ=%s", type, a.dk, a.dv, sum);
@@ -163,6 +164,18 @@ int main(int argc, char **argv)
 			(attention){BLK_TYPE_F16, .heads = 1, .group = 1, .nq = 130, .nk = 130, .dk = 128, .dv = 128,
 				.causal = true},
 			atomics, "BM=32 BN=64 num_warps=4 num_stages=2");
+	}
+	/* The tiles for wgmma, where shared memory holds them: 100 and 160 KiB. */
+	blk_device_info info;
+	TRY(blk_device_query(e.device, &info));
+	for (int wide = 0; wide < 2; wide++) {
+		int d = wide ? 128 : 64;
+		if (info.max_shared_per_block && info.max_shared_per_block < 200 * 1024) continue;
+		run(&e,
+			(attention){wide ? BLK_TYPE_F16 : BLK_TYPE_BF16, .heads = 2, .group = 1, .nq = 200, .nk = 150,
+				.dk = d, .dv = d, .causal = wide},
+			true,
+			wide ? "BM=64 BN=128 num_warps=8 num_stages=2" : "BM=128 BN=128 num_warps=8 num_stages=2");
 	}
 	return example_close(&e);
 }

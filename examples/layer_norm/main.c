@@ -32,13 +32,9 @@ static void forward(example *e, const char *form, blk_type type, int rows, int n
 		for (int i = 0; i < n; i++)
 			y[(size_t)r * (size_t)n + (size_t)i] = (v[i] - mean[r]) * rstd[r] * w[i] + b[i];
 	}
-	int block = example_block(n);
 	const char *name = type == BLK_TYPE_F16 ? "f16" : "f32";
-	blk_kernel *kernel;
-	if (timed) /* the number of warps is tuned where the kernel has a clause for it */
-		kernel = example_kernel(e, form, "T=%s BLOCK=%d", name, block);
-	else
-		kernel = example_kernel(e, form, "T=%s BLOCK=%d num_warps=%d", name, block, example_warps(block));
+	/* Where a time is wanted the number of warps is tuned, of a kernel that has a clause for it. */
+	blk_kernel *kernel = example_kernel(e, form, timed ? "T=%s" : "T=%s num_warps=8", name);
 	blk_arg args[] = {blk_buf(by), blk_buf(bx), blk_buf(bw), blk_buf(bb), blk_buf(bm), blk_buf(br), blk_i32(n),
 		blk_i32(rows), blk_i32(n), blk_f32((float)eps)};
 	TRY(blk_launch(kernel, NULL, NULL, args, 10));
@@ -112,9 +108,7 @@ static backward backward_case(example *e, blk_type type, int rows, int n, int pa
 
 static blk_kernel *backward_kernel(example *e, const backward *b, const char *name)
 {
-	const char *type = b->type == BLK_TYPE_F16 ? "f16" : "f32";
-	int block = example_block(b->n);
-	return example_kernel(e, name, "T=%s BLOCK=%d num_warps=%d", type, block, example_warps(block));
+	return example_kernel(e, name, "T=%s", b->type == BLK_TYPE_F16 ? "f16" : "f32");
 }
 
 /* Sums `parts` rows of sums to dw and db. */

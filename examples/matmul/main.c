@@ -1,5 +1,5 @@
 /* Matrix products on sizes that no tile divides: one program a tile, with pointers and with tensors, persistent,
- * batched, split along K, stream-K, with leaky ReLU, with bias and GELU. */
+ * batched, split along K, stream-K, whole waves and parts, with leaky ReLU, with bias and GELU. */
 #include "../matrix.h"
 
 /* Small tiles, for small matrices; without them a kernel is tuned. */
@@ -18,23 +18,24 @@ static const form forms[] = {
 		BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, leaky ReLU", "matmul", "LEAKY=true", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 	{"f32, leaky ReLU", "matmul", "T=f32 LEAKY=true", TILE, BLK_TYPE_F32, BLK_TYPE_F32, 0x1p-11, 1},
-	{"f16, pointers, rows below", "matmul_tuned_pointers", "",
-		" BM=128 BN=64 DOWN=64 BK=32 num_warps=4 num_stages=3", BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
+	{"f16, pointers, 192 rows", "matmul_tuned_pointers", "", " BM=192 BN=64 BK=32 num_warps=4 num_stages=3",
+		BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16 to f32, pointers, persistent", "matmul_tuned_pointers", "OUT=f32",
 		" BM=64 BN=32 BK=32 PERSISTENT=true num_warps=4 num_stages=3", BLK_TYPE_F16, BLK_TYPE_F32, 0x1p-24, 1},
-	{"f16, pointers, persistent, rows below", "matmul_tuned_pointers", "",
-		" BM=64 BN=64 DOWN=16 BK=64 PERSISTENT=true num_warps=4 num_stages=3", BLK_TYPE_F16, BLK_TYPE_F16,
-		0x1p-24, 1},
+	{"f16, pointers, persistent, 80 rows", "matmul_tuned_pointers", "",
+		" BM=80 BN=64 BK=64 PERSISTENT=true num_warps=4 num_stages=3", BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, tensors", "matmul_tensor", "", " BM=128 BN=64 BK=32 num_warps=4 num_stages=3", BLK_TYPE_F16,
 		BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, persistent", "matmul_persistent", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
-	{"f16, rows below", "matmul_tuned", "", " BM=128 BN=64 DOWN=64 BK=32 num_warps=4 num_stages=3", BLK_TYPE_F16,
+	{"f16, 192 rows", "matmul_tuned", "", " BM=192 BN=64 BK=32 num_warps=4 num_stages=3", BLK_TYPE_F16,
 		BLK_TYPE_F16, 0x1p-24, 1},
-	{"f16, columns beside", "matmul_tuned", "", " BM=64 BN=64 RIGHT=16 BK=64 num_warps=4 num_stages=4",
-		BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
-	{"f16 to f32, persistent, columns beside", "matmul_tuned", "OUT=f32",
-		" BM=64 BN=32 RIGHT=32 BK=32 PERSISTENT=true num_warps=4 num_stages=3", BLK_TYPE_F16, BLK_TYPE_F32,
-		0x1p-24, 1},
+	{"f16, persistent, 192 rows of three groups", "matmul_tuned", "",
+		" BM=192 BN=64 BK=32 PERSISTENT=true num_warps=12 num_stages=4", BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24,
+		1},
+	{"f16, 80 columns", "matmul_tuned", "", " BM=64 BN=80 BK=64 num_warps=4 num_stages=4", BLK_TYPE_F16,
+		BLK_TYPE_F16, 0x1p-24, 1},
+	{"f16 to f32, persistent, 96 columns", "matmul_tuned", "OUT=f32",
+		" BM=64 BN=96 BK=32 PERSISTENT=true num_warps=4 num_stages=3", BLK_TYPE_F16, BLK_TYPE_F32, 0x1p-24, 1},
 	{"f16, batched", "matmul_batched", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 3},
 	{"f16, batched, persistent", "matmul_batched_persistent", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 3},
 	{"f16, split along K", "matmul_split_k", "", " BM=16 BN=64 BK=64 SPLIT=4 num_warps=4 num_stages=3",
@@ -45,6 +46,8 @@ static const form forms[] = {
 		" BM=128 BN=128 BK=32 SPLIT=3 num_warps=8 num_stages=3", BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, stream-K", "matmul_stream_k", "", " BM=64 BN=64 BK=32 num_warps=4 num_stages=3", BLK_TYPE_F16,
 		BLK_TYPE_F16, 0x1p-24, 1},
+	{"f16, whole waves and parts", "matmul_waves", "", " BM=64 BN=128 BK=32 PART=32 num_warps=4 num_stages=3",
+		BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 	{"f16, bias and GELU", "matmul_bias_gelu", "", TILE, BLK_TYPE_F16, BLK_TYPE_F16, 0x1p-24, 1},
 };
 
@@ -56,7 +59,7 @@ static bool is(const form *f, const char *kernel)
 /* Whether programs share tiles by way of a workspace. */
 static bool shares(const form *f)
 {
-	return is(f, "matmul_split_k") || is(f, "matmul_stream_k");
+	return is(f, "matmul_split_k") || is(f, "matmul_stream_k") || is(f, "matmul_waves");
 }
 
 /* Elements of a workspace for every configuration: at most 8 parts of tiles up to 128 x 256, or two blocks a program.

@@ -26,9 +26,8 @@ static void run(example *e, int rows, int n, bool timed)
 	blk_buffer *bdy = example_buffer(e, dy, all), *by = example_output(e, all), *bdx = example_output(e, all);
 	blk_buffer *bdw = example_output(e, (size_t)n), *br = example_output(e, (size_t)rows);
 	blk_buffer *bp = example_output(e, (size_t)PROGRAMS * (size_t)n);
-	int block = example_block(n), warps = example_warps(block);
-	blk_kernel *forward = example_kernel(e, "rms_norm_forward", "BLOCK=%d num_warps=%d T=f32", block, warps);
-	blk_kernel *backward = example_kernel(e, "rms_norm_backward", "BLOCK=%d num_warps=%d T=f32", block, warps);
+	blk_kernel *forward = example_kernel(e, "rms_norm_forward", ""),
+		   *backward = example_kernel(e, "rms_norm_backward", "");
 	blk_kernel *weights = example_kernel(e, "rms_norm_weights", "");
 	blk_arg f[] = {
 		blk_buf(by), blk_buf(bx), blk_buf(bw), blk_buf(br), blk_i32(rows), blk_i32(n), blk_f32((float)eps)};

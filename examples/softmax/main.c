@@ -26,7 +26,8 @@ static double *reference(example *e, const float *x, int rows, int n, int stride
 	return want;
 }
 
-/* Columns between n and the stride must keep what was there: they are compared as well. */
+/* Columns between n and the stride must keep what was there: they are compared as well.  `block`: 0 for what the launch
+ * computes, or the default. */
 static void run(example *e, form f, int rows, int n, int stride, int block, bool timed)
 {
 	size_t all = (size_t)rows * (size_t)stride;
@@ -38,24 +39,19 @@ static void run(example *e, form f, int rows, int n, int stride, int block, bool
 	blk_buffer *bx = example_buffer(e, x, all), *by = example_output(e, all);
 	if (stride > n) TRY(blk_buffer_write(by, 0, before, all * 4));
 	if (f == SUITABLE) f = suitable(n);
-	if (!block) block = f == SPLIT ? 16384 : example_block(n);
 	blk_arg args[6] = {blk_buf(by), blk_buf(bx)};
-	size_t nargs = 2;
-	blk_kernel *kernel;
-	if (f == SPLIT) { /* the words in which a row's programs meet: zeros, and zeros again afterwards */
-		int parts = example_block((n + block - 1) / block);
-		args[nargs++] = blk_buf(example_zeros(e, 2 * (size_t)rows * (size_t)(parts + 2)));
-		kernel = example_kernel(e, kernels[f], "BLOCK=%d PARTS=%d", block, parts);
-	} else if (f == TILES) {
-		kernel = example_kernel(e, kernels[f], "BLOCK=%d", block);
-	} else if (f == ONLINE) {
-		kernel = example_kernel(e, kernels[f], "");
-	} else {
-		kernel = example_kernel(e, kernels[f], "BLOCK=%d num_warps=%d", block, example_warps(block));
-	}
+	size_t nargs = f == SPLIT ? 3 : 2;
+	blk_kernel *kernel =
+		block ? example_kernel(e, kernels[f], "BLOCK=%d", block) : example_kernel(e, kernels[f], "");
 	args[nargs++] = blk_i32(stride);
 	args[nargs++] = blk_i32(rows);
 	args[nargs++] = blk_i32(n);
+	if (f == SPLIT) { /* the words in which a row's programs meet: zeros, and zeros again afterwards */
+		int64_t parts;
+		args[2] = blk_ptr(NULL);
+		TRY(blk_kernel_constant(kernel, "PARTS", args, nargs, &parts));
+		args[2] = blk_buf(example_zeros(e, 2 * (size_t)rows * (size_t)(parts + 2)));
+	}
 	blk_grid grid = {1, 1, 1};
 	if (f == PERSISTENT) { /* as many programs as the device runs at once */
 		blk_info info;

@@ -41,7 +41,7 @@ static void run(example *e, int rows, int n, int k, bool timed)
 	}
 	blk_buffer *bx = example_buffer(e, x, all), *bv = example_output(e, kept);
 	blk_buffer *bc = example_output_of(e, BLK_TYPE_I32, kept);
-	blk_kernel *kernel = example_kernel(e, "top_k", "K=%d", example_block(k));
+	blk_kernel *kernel = example_kernel(e, "top_k", "");
 	blk_arg args[] = {blk_buf(bv), blk_buf(bc), blk_buf(bx), blk_i32(rows), blk_i32(n), blk_i32(k)};
 	TRY(blk_launch(kernel, NULL, NULL, args, 6));
 	example_check(e, bv, values, kept, 0, "top %d, %d x %d, values", k, rows, n);

@@ -1,5 +1,6 @@
 /* Devices: from a name to a backend, and the whole life of what is made on one. */
 #include "internal.h"
+#include "device/nvtx.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -77,6 +78,7 @@ static blk_status make(const char *name, void *context, const device_seams *seam
 	pthread_mutex_init(&d->lock, NULL);
 	compiler_locate(&d->compiler, seams ? seams->compiler : NULL);
 	cache_open(&d->cache, seams ? seams->files : NULL);
+	d->profiler = nvtx_open();
 	d->magic = HANDLE_DEVICE_MAGIC;
 	*out = d;
 	return BLK_OK;

@@ -1,6 +1,8 @@
 /* See defines.h. */
 #include "defines.h"
 
+#include "base/growing.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +58,16 @@ bool kernel_defines_make(
 			out->list[out->n++] = given[i];
 	out->n += cut_up(out->text, out->list + out->n);
 	return true;
+}
+
+char *kernel_value_name(const char *kernel, const blkc_define *values, size_t n)
+{
+	growing w = {0};
+	grow_text(&w, kernel);
+	for (size_t i = 0; i < n; i++) grow_format(&w, "%s%s=%s", i ? "," : " ", values[i].name, values[i].value);
+	if (!w.failed) return w.at;
+	free(w.at);
+	return NULL;
 }
 
 void kernel_defines_free(kernel_defines *c)

@@ -18,6 +18,9 @@ typedef struct kernel_defines {
 /* False: out of memory.  `text` may be null, and need not outlive the call; `given` must outlive the configuration. */
 bool kernel_defines_make(
 	const signature *, const blkc_define *given, size_t ngiven, const char *text, kernel_defines *);
+/* What a package calls a kernel's code for one set of values that its launches compute: "NAME BLOCK=1024,HALF=512";
+ * malloc'ed, null: out of memory.  A name has no space, so whoever does not know of this finds no such kernel. */
+char *kernel_value_name(const char *kernel, const blkc_define *values, size_t n);
 void kernel_defines_free(kernel_defines *);
 
 /* The kernel's const parameter or option of this name, or null. */

@@ -45,6 +45,12 @@ static group leading(group in, bool by_configuration)
 	return out;
 }
 
+/* Of the kernel, without the values of what its launches compute (kernel_value_name). */
+static size_t name_length(const package_entry *e)
+{
+	return strcspn(e->kernel, " ");
+}
+
 static group behind(group in, group taken)
 {
 	return (group){in.at + taken.n, in.n - taken.n};
@@ -187,14 +193,22 @@ static blk_status nothing_fits(const blk_module *m, group kernel, bool runs)
 		kernel.at->kernel, wanted, list);
 }
 
-/* The requires lines of a configuration's own signature are what it fits. */
+/* The facts of this name in a configuration's own signature, up to `end`, as facts of the configuration. */
+static void add_facts(const package_entry *e, const char *name, const char *end, const char *as, growing *text)
+{
+	size_t n = strlen(name);
+	for (const char *line = e->signature; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		const char *postfix = line + n, *to = strncmp(line, name, n) == 0 ? strstr(postfix, end) : NULL;
+		if (to) grow_format(text, "%s %.*s\n", as, (int)(to - postfix), postfix);
+	}
+}
+
+/* What it requires is what it fits, as are the block's conditions; then its predicted time. */
 static void add_fits(const package_entry *e, growing *text)
 {
-	for (const char *line = e->signature; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		const char *postfix = line + 9,
-			   *end = strncmp(line, "requires ", 9) == 0 ? strstr(postfix, " ; ") : NULL;
-		if (end) grow_format(text, "fits %.*s\n", (int)(end - postfix), postfix);
-	}
+	add_facts(e, "requires ", " ; ", "fits", text);
+	add_facts(e, "where ", "\n", "fits", text);
+	add_facts(e, "order ", "\n", "time", text);
 }
 
 /* The signature of what is used by default, with the configurations that may be used instead: those that this device
@@ -225,26 +239,48 @@ static blk_status list_configurations(
 	return text->failed ? error_memory() : BLK_OK;
 }
 
-static blk_status use(blk_module *m, group kernel, group configuration, const package_entry *base, const bool *is_tuned)
+/* Null for *instance: a kernel of the module is made; else one beside it. */
+static blk_status make(blk_module *m, const growing *text, blk_kernel **instance, blk_kernel **out)
+{
+	signature *s;
+	blk_status status;
+	if (!instance) {
+		status = module_add_kernel(m, text->at, text->n);
+		if (!status) *out = m->kernels[m->nkernels - 1];
+		return status;
+	}
+	status = signature_parse(text->at, text->n, &s);
+	if (!status) status = kernel_make(m, s, true, instance);
+	if (!status) *out = *instance;
+	return status;
+}
+
+static blk_status use(blk_module *m, group kernel, group configuration, const package_entry *base, const bool *is_tuned,
+	blk_kernel **instance)
 {
 	growing text = {0};
+	blk_kernel *k;
 	blk_status status = list_configurations(m, kernel, base, is_tuned, &text);
-	if (!status) status = module_add_kernel(m, text.at, text.n);
+	if (!status) status = make(m, &text, instance, &k);
 	free(text.at);
 	if (status) return status;
-	blk_kernel *k = m->kernels[m->nkernels - 1];
-	if (k->promised || strcmp(k->sig->kernel, base->kernel) != 0)
-		return error_set(
-			BLK_ERROR_FORMAT, "%s: the signature of kernel %s is another one's", m->name, base->kernel);
+	size_t n = name_length(base);
 	k->packaged = calloc(1, sizeof *k->packaged);
-	if (!k->packaged) return error_memory();
+	status = k->packaged ? BLK_OK : error_memory();
+	if (!status && (k->promised || strlen(k->sig->kernel) != n || memcmp(k->sig->kernel, base->kernel, n) != 0))
+		status = error_set(
+			BLK_ERROR_FORMAT, "%s: the signature of kernel %s is another one's", m->name, base->kernel);
+	if (status) {
+		if (instance) kernel_destroy(k);
+		return status;
+	}
 	k->packaged->all = kernel.at;
 	k->packaged->nall = kernel.n;
 	gather(k->packaged, configuration, base);
 	return BLK_OK;
 }
 
-static blk_status choose(blk_module *m, group kernel, const bool *is_tuned)
+static blk_status choose(blk_module *m, group kernel, const bool *is_tuned, blk_kernel **instance)
 {
 	const blk_device_info *d = &m->head.device->info;
 	bool runs = false;
@@ -258,20 +294,86 @@ static blk_status choose(blk_module *m, group kernel, const bool *is_tuned)
 		if (status) return status;
 		bool agreed = agrees_with_all(s, m, is_tuned);
 		signature_free(s);
-		if (agreed) return use(m, kernel, configuration, base, is_tuned);
+		if (agreed) return use(m, kernel, configuration, base, is_tuned, instance);
 	}
 	return nothing_fits(m, kernel, runs);
 }
 
-static blk_status add_kernel(blk_module *m, group kernel)
+static blk_status add_kernel(blk_module *m, group kernel, blk_kernel **instance)
 {
 	bool *is_tuned = calloc(m->ndefines + 1, sizeof *is_tuned); /* the name of each define */
 	if (!is_tuned) return error_memory();
 	for (size_t i = 0; i < m->ndefines; i++) is_tuned[i] = tuned(kernel, m->defines[i].name);
-	blk_status status = choose(m, kernel, is_tuned);
+	blk_status status = choose(m, kernel, is_tuned, instance);
 	free(is_tuned);
 	return status;
 }
+
+/* ---- Values that launches compute ---- */
+
+/* The neighbours that have code of one kernel, for whatever values. */
+static group of_one_name(group in)
+{
+	group out = {in.at, 1};
+	size_t n = name_length(in.at);
+	while (out.n < in.n && name_length(&in.at[out.n]) == n && memcmp(in.at[out.n].kernel, in.at->kernel, n) == 0)
+		out.n++;
+	return out;
+}
+
+static blk_status check_not_given(const blk_module *m, const blk_kernel *k)
+{
+	for (size_t i = 0; i < m->ndefines; i++)
+		for (uint32_t j = 0; j < k->sig->ncomputed; j++)
+			if (strcmp(k->sig->computed[j].name, m->defines[i].name) == 0)
+				return error_set(BLK_ERROR_ARGUMENT,
+					"%s: launches of kernel %s compute %s, as it was packed: a define cannot give "
+					"it",
+					m->name, k->sig->kernel, m->defines[i].name);
+	return BLK_OK;
+}
+
+/* The kernel as the first values have it, whose launches look for theirs among all. */
+static blk_status add_computed(blk_module *m, group kernel)
+{
+	blk_status status = add_kernel(m, leading(kernel, false), NULL);
+	if (status) return status;
+	blk_kernel *k = m->kernels[m->nkernels - 1];
+	k->packaged->all = kernel.at;
+	k->packaged->nall = kernel.n;
+	if (!k->instances)
+		return error_set(BLK_ERROR_FORMAT,
+			"%s: kernel %s computes nothing at a launch, but has code for values of it", m->name,
+			k->sig->kernel);
+	return check_not_given(m, k);
+}
+
+static blk_status no_such_values(const blk_kernel *k, const char *wanted)
+{
+	char list[512] = "";
+	for (group rest = {k->packaged->all, k->packaged->nall}; rest.n; rest = behind(rest, leading(rest, false)))
+		append(list, sizeof list,
+			rest.at->kernel[name_length(rest.at)] ? rest.at->kernel + name_length(rest.at) + 1 : "");
+	return error_set(BLK_ERROR_ARGUMENT, "%s: kernel %s has no code for %s; it has %s", k->module->name,
+		k->sig->kernel, wanted + strlen(k->sig->kernel) + 1, list);
+}
+
+blk_status packaged_instance(blk_kernel *k, const blk_define *values, blk_kernel **out)
+{
+	char *name = kernel_value_name(k->sig->kernel, (const blkc_define *)values, k->sig->ncomputed);
+	blk_status status = BLK_ERROR_NOT_FOUND;
+	if (!name) return error_memory();
+	for (group rest = {k->packaged->all, k->packaged->nall}; rest.n; rest = behind(rest, leading(rest, false)))
+		if (strcmp(rest.at->kernel, name) == 0) {
+			status = add_kernel(k->module, leading(rest, false), out);
+			break;
+		}
+	if (status == BLK_ERROR_NOT_FOUND) status = no_such_values(k, name);
+	free(name);
+	return status;
+}
+
+/* ---- Opening ---- */
 
 blk_status packaged_open(blk_module *m)
 {
@@ -282,8 +384,9 @@ blk_status packaged_open(blk_module *m)
 	if (why) return error_set(BLK_ERROR_FORMAT, "%s is not used: %s", m->name, why);
 	blk_status status = BLK_OK;
 	group rest = {m->package->entries, m->package->nentries};
-	for (; rest.n && !status; rest = behind(rest, leading(rest, false)))
-		status = add_kernel(m, leading(rest, false));
+	for (; rest.n && !status; rest = behind(rest, of_one_name(rest)))
+		status = rest.at->kernel[name_length(rest.at)] ? add_computed(m, of_one_name(rest))
+							       : add_kernel(m, leading(rest, false), NULL);
 	return status ? status : check_defines(m);
 }
 

@@ -46,7 +46,9 @@
 	X(MIN, "min", 2)                                                                                               \
 	X(MAX, "max", 2)                                                                                               \
 	X(NEXT_POW2, "next_pow2", 1)                                                                                   \
-	X(NUM_SMS, "num_sms", 0)
+	X(NUM_SMS, "num_sms", 0)                                                                                       \
+	X(KEEP, "", 1) /* =N */                                                                                        \
+	X(KEPT, "", 0) /* @N */
 
 enum {
 #define X(name, word, operands) OP_##name,
@@ -125,8 +127,15 @@ static bool read_number(const char *word, signature_token *t)
 static bool read_token(reader *r, const char *word, signature_token *t)
 {
 	memset(t, 0, sizeof *t);
-	for (unsigned i = OP_ADD; i < OP_COUNT; i++)
-		if (strcmp(ops[i].word, word) == 0) {
+	if ((word[0] == '=' || word[0] == '@') && isdigit((unsigned char)word[1])) {
+		t->op = word[0] == '=' ? OP_KEEP : OP_KEPT;
+		if (!read_unsigned(word + 1, &t->parameter) || t->parameter >= SIGNATURE_PLACES)
+			return r->trouble = "an expression keeps too many values", false;
+		return true;
+	}
+	bool is_name = isdigit((unsigned char)word[0]) || (word[0] && isdigit((unsigned char)word[1]));
+	for (unsigned i = OP_ADD; i < OP_KEEP && !is_name; i++) /* most words are numbers and parameters */
+		if (ops[i].word[0] == word[0] && strcmp(ops[i].word, word) == 0) {
 			t->op = (uint8_t)i;
 			return true;
 		}
@@ -151,11 +160,16 @@ static bool read_expression(reader *r, char *line, signature_expression *e)
 {
 	signature_token *first = r->tokens + r->ntokens;
 	uint32_t n = 0, depth = 0;
+	bool kept[SIGNATURE_PLACES] = {false};
 	for (char *word; (word = next_word(&line)); n++) {
+		const signature_token *t = &first[n];
 		if (!read_token(r, word, &first[n])) return false;
-		uint32_t takes = ops[first[n].op].operands;
+		uint32_t takes = ops[t->op].operands;
 		if (depth < takes) return r->trouble = "an operator lacks operands", false;
-		depth = depth - takes + 1;
+		if (t->op == OP_KEEP) kept[t->parameter] = true;
+		if (t->op == OP_KEPT && !kept[t->parameter])
+			return r->trouble = "a value is used before it is kept", false;
+		depth = depth - takes + (t->op != OP_KEEP);
 		if (depth > SIGNATURE_DEPTH) return r->trouble = "an expression is too deep", false;
 	}
 	if (depth != 1) return r->trouble = "an expression leaves no single value", false;
@@ -334,6 +348,45 @@ static bool read_requires(reader *r, char *line)
 	return true;
 }
 
+static bool read_bound(char *word, int64_t *out, bool *bounded)
+{
+	char *end;
+	if (!word) return false;
+	if (strcmp(word, "-") == 0) return true;
+	errno = 0;
+	*out = strtoll(word, &end, 10);
+	*bounded = true;
+	return !*end && !errno;
+}
+
+/* NAME TYPE LOW HIGH POSTFIX ; NAME=VALUE .. ; SOURCE */
+static bool read_computed(reader *r, char *line)
+{
+	signature *s = r->sig;
+	signature_computed *c = &s->computed[s->ncomputed];
+	bool bounded[2] = {false, false};
+	scalar type;
+	if (s->ncomputed == SIGNATURE_COMPUTED) return r->trouble = "more than 16 computed constants", false;
+	c->name = next_word(&line);
+	char *word = next_word(&line);
+	if (!word || !scalar_parse(word, &type) || scalar_is_float(type))
+		return r->trouble = "a computed constant of no integer type", false;
+	if (!read_bound(next_word(&line), &c->low, &bounded[0]) ||
+		!read_bound(next_word(&line), &c->high, &bounded[1]) || bounded[0] != bounded[1])
+		return r->trouble = "a computed constant without bounds", false;
+	char *postfix = next_part(&line), *names = next_part(&line);
+	if (!line) return r->trouble = "a computed constant lacks a part", false;
+	if (!read_expression(r, postfix, &c->value.condition)) return false;
+	unescape(line);
+	c->type = (uint8_t)type;
+	c->bounded = bounded[0];
+	c->value.names = names;
+	c->value.source = line;
+	c->value.text = "";
+	s->ncomputed++;
+	return true;
+}
+
 /* Of the configuration in front of it. */
 static bool read_fits(reader *r, char *line)
 {
@@ -346,6 +399,27 @@ static bool read_fits(reader *r, char *line)
 	f->requirement = last && last->configuration == f->configuration ? last->requirement + 1 : 0;
 	s->nfits++;
 	return true;
+}
+
+static bool read_time(reader *r, char *line)
+{
+	signature *s = r->sig;
+	if (!s->nconfigurations) return r->trouble = "no configuration stands before it", false;
+	return read_expression(r, line, &s->times[s->nconfigurations - 1]);
+}
+
+/* POSTFIX ; SOURCE */
+static bool read_key(reader *r, char *line)
+{
+	signature_key *k = &r->sig->keys[r->sig->nkeys];
+	char *postfix = next_part(&line);
+	if (!line) return r->trouble = "a key lacks a part", false;
+	r->addresses = true;
+	bool good = read_expression(r, postfix, &k->value);
+	r->addresses = false;
+	k->source = line;
+	r->sig->nkeys += good;
+	return good;
 }
 
 static bool read_place(reader *r, const char *word, bool *places)
@@ -370,13 +444,16 @@ static bool read_line(reader *r, char *line)
 	signature *s = r->sig;
 	char *fact = next_word(&line);
 	if (!fact) return true;
+	if (strcmp(fact, "fits") == 0) return read_fits(r, line); /* these three are most of the lines */
+	if (strcmp(fact, "time") == 0) return read_time(r, line);
+	if (strcmp(fact, "configuration") == 0) return s->configurations[s->nconfigurations++] = line, true;
 	const struct {
 		const char *name;
 		uint32_t *to;
 	} numbers[] = {{"num_warps", &s->num_warps}, {"num_stages", &s->num_stages}, {"num_ctas", &s->num_ctas},
 		{"threads", &s->threads}, {"shared", &s->shared}, {"maxnreg", &s->maxnreg}, {"scratch", &s->scratch},
 		{"max_registers", &s->max_registers}, {"max_spills", &s->max_spills}, {"max_shared", &s->max_shared},
-		{"cluster", &s->cluster}, {"strict", &s->strict}};
+		{"cluster", &s->cluster}, {"strict", &s->strict}, {"try", &s->tries}};
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		if (strcmp(fact, numbers[i].name) == 0)
 			return read_unsigned(next_word(&line), numbers[i].to) ||
@@ -394,13 +471,14 @@ static bool read_line(reader *r, char *line)
 	if (strcmp(fact, "cost") == 0) return read_cost(r, line);
 	if (strcmp(fact, "map") == 0) return read_map(r, line);
 	if (strcmp(fact, "requires") == 0) return read_requires(r, line);
-	if (strcmp(fact, "fits") == 0) return read_fits(r, line);
+	if (strcmp(fact, "computed") == 0) return read_computed(r, line);
+	if (strcmp(fact, "order") == 0) return read_expression(r, line, &s->order);
+	if (strcmp(fact, "key") == 0) return read_key(r, line);
 	if (strcmp(fact, "written") == 0) return read_place(r, next_word(&line), r->written);
 	if (strcmp(fact, "writes_addresses") == 0) return read_addresses(r, next_word(&line));
 	if (strcmp(fact, "uses_addresses") == 0) s->uses_addresses = true;
 	if (strcmp(fact, "source") == 0) s->source = line;
 	if (strcmp(fact, "autotune") == 0) s->autotune = line;
-	if (strcmp(fact, "configuration") == 0) s->configurations[s->nconfigurations++] = line;
 	return true;
 }
 
@@ -413,10 +491,12 @@ static signature *allocate(const char *text, size_t bytes, reader *r)
 	size_t tokens = bytes / 2 + 1;
 	size_t parameters = lines < SIGNATURE_PARAMETERS ? lines : SIGNATURE_PARAMETERS;
 	size_t maps = lines < SIGNATURE_MAPS ? lines : SIGNATURE_MAPS;
+	size_t computed = lines < SIGNATURE_COMPUTED ? lines : SIGNATURE_COMPUTED;
 	size_t size = sizeof(signature) + tokens * sizeof(signature_token) + maps * sizeof(signature_map) +
 		      lines * (sizeof(signature_constant) + sizeof(signature_requirement) + sizeof(signature_fit) +
-				      sizeof(const char *)) +
-		      parameters * sizeof(signature_parameter) + 2 * (bytes + 1);
+				      sizeof(signature_key) + sizeof(signature_expression) + sizeof(const char *)) +
+		      parameters * sizeof(signature_parameter) + computed * sizeof(signature_computed) +
+		      2 * (bytes + 1);
 	signature *s = calloc(1, size);
 	if (!s) return NULL;
 	r->sig = s;
@@ -424,8 +504,11 @@ static signature *allocate(const char *text, size_t bytes, reader *r)
 	s->maps = (signature_map *)(r->tokens + tokens);
 	s->constants = (signature_constant *)(s->maps + maps);
 	s->requirements = (signature_requirement *)(s->constants + lines);
-	s->fits = (signature_fit *)(s->requirements + lines);
-	s->parameters = (signature_parameter *)(s->fits + lines);
+	s->computed = (signature_computed *)(s->requirements + lines);
+	s->fits = (signature_fit *)(s->computed + computed);
+	s->keys = (signature_key *)(s->fits + lines);
+	s->times = (signature_expression *)(s->keys + lines);
+	s->parameters = (signature_parameter *)(s->times + lines);
 	s->configurations = (const char **)(s->parameters + parameters);
 	char *copy = (char *)(s->configurations + lines);
 	memcpy(copy, text, bytes);
@@ -593,13 +676,19 @@ const char *signature_trouble_text(signature_trouble t)
 bool signature_integer(
 	const signature *s, const signature_expression *e, const uint64_t *bits, uint32_t num_sms, int64_t *out)
 {
-	value stack[SIGNATURE_DEPTH + 1];
+	value stack[SIGNATURE_DEPTH + 1], kept[SIGNATURE_PLACES];
 	uint32_t n = 0;
 	stack[0] = (value){0, SIGNATURE_DIVIDES}; /* of no words at all */
 	for (const signature_token *t = e->tokens, *end = t + e->ntokens; t < end; t++) {
 		uint8_t operands = ops[t->op].operands;
 		value result = {0, SIGNATURE_FINE};
-		if (t->op == OP_NUMBER)
+		if (t->op == OP_KEEP) {
+			kept[t->parameter] = stack[--n];
+			continue;
+		}
+		if (t->op == OP_KEPT)
+			result = kept[t->parameter];
+		else if (t->op == OP_NUMBER)
 			result.v = t->integer;
 		else if (t->op == OP_NUM_SMS)
 			result.v = num_sms;
@@ -651,13 +740,19 @@ static double apply_number(uint8_t op, double a, double b, double c)
 
 double signature_number(const signature *s, const signature_expression *e, const uint64_t *bits, uint32_t num_sms)
 {
-	double stack[SIGNATURE_DEPTH + 1];
+	double stack[SIGNATURE_DEPTH + 1], kept[SIGNATURE_PLACES];
 	uint32_t n = 0;
 	stack[0] = NAN; /* of no words at all */
 	for (const signature_token *t = e->tokens, *end = t + e->ntokens; t < end; t++) {
 		uint8_t operands = ops[t->op].operands;
 		double result;
-		if (t->op == OP_NUMBER)
+		if (t->op == OP_KEEP) {
+			kept[t->parameter] = stack[--n];
+			continue;
+		}
+		if (t->op == OP_KEPT)
+			result = kept[t->parameter];
+		else if (t->op == OP_NUMBER)
 			result = t->number;
 		else if (t->op == OP_NUM_SMS)
 			result = num_sms;
@@ -672,6 +767,12 @@ double signature_number(const signature *s, const signature_expression *e, const
 		stack[n++] = result;
 	}
 	return stack[0];
+}
+
+uint32_t signature_key_parameter(const signature_key *k)
+{
+	bool one = k->value.ntokens == 1 && k->value.tokens->op == OP_PARAMETER;
+	return one ? k->value.tokens->parameter : UINT32_MAX;
 }
 
 /* ---- What a launch requires ---- */
@@ -692,13 +793,19 @@ const signature_requirement *signature_unmet(const signature *s, const uint64_t 
 const signature_requirement *signature_misfit(
 	const signature *s, uint32_t configuration, const uint64_t *bits, uint32_t num_sms)
 {
-	static const signature_requirement other = {
-		.names = "", .source = "something else of its arguments", .text = ""};
-	for (uint32_t i = 0; i < s->nfits; i++) {
-		const signature_fit *f = &s->fits[i];
-		if (f->configuration == configuration && !holds(s, &f->condition, bits, num_sms))
-			return f->requirement < s->nrequirements ? &s->requirements[f->requirement] : &other;
+	static const signature_requirement where = {
+		.names = "", .source = "the autotune block's where refuses it for these arguments", .text = ""};
+	uint32_t low = 0, high = s->nfits;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (s->fits[middle].configuration < configuration)
+			low = middle + 1;
+		else
+			high = middle;
 	}
+	for (const signature_fit *f = s->fits + low; f < s->fits + s->nfits && f->configuration == configuration; f++)
+		if (!holds(s, &f->condition, bits, num_sms))
+			return f->requirement < s->nrequirements ? &s->requirements[f->requirement] : &where;
 	return NULL;
 }
 

@@ -11,12 +11,19 @@
 #include <stdbool.h>
 
 /* most parameters of a kernel, most of an operand stack, most tensor maps: 128 bytes each of 4096 for parameters */
-enum { SIGNATURE_PARAMETERS = 256, SIGNATURE_DEPTH = 256, SIGNATURE_MAPS = 16, SIGNATURE_MAP_RANK = 5 };
+enum {
+	SIGNATURE_PARAMETERS = 256,
+	SIGNATURE_DEPTH = 256,
+	SIGNATURE_MAPS = 16,
+	SIGNATURE_MAP_RANK = 5,
+	SIGNATURE_PLACES = 128, /* values that an expression keeps under a number */
+	SIGNATURE_COMPUTED = 16 /* const parameters that a launch computes */
+};
 
 typedef struct signature_token { /* one word of a postfix expression */
 	uint8_t op;              /* signature.c's OPS */
 	uint8_t is_float;        /* of an OP_NUMBER */
-	uint32_t parameter;
+	uint32_t parameter;      /* of an OP_KEEP and OP_KEPT: the place */
 	int64_t integer;
 	double number;
 } signature_token;
@@ -34,11 +41,26 @@ typedef struct signature_requirement {
 	const char *text;   /* "a row fits one tile"; may be empty */
 } signature_requirement;
 
+/* A const parameter that a launch computes. */
+typedef struct signature_computed {
+	const char *name;
+	uint8_t type; /* blk_type: an integer's, or bool's */
+	bool bounded;
+	int64_t low, high;           /* inclusive */
+	signature_requirement value; /* its condition is the value */
+} signature_computed;
+
 /* What one of the requirements is for a configuration, which need not be compiled to know whether it can be used. */
 typedef struct signature_fit {
 	uint32_t configuration, requirement;
 	signature_expression condition;
 } signature_fit;
+
+/* What a tuner's key is made of: a parameter, or an expression over some. */
+typedef struct signature_key {
+	signature_expression value;
+	const char *source; /* "next_pow2(M)" */
+} signature_key;
 
 typedef struct signature_parameter {
 	const char *name, *type;
@@ -71,8 +93,13 @@ typedef struct signature {
 	const char **configurations; /* of the autotune clause: "BM=64,num_warps=4" */
 	signature_map *maps;
 	signature_requirement *requirements;
-	signature_fit *fits; /* in the order of the configurations */
-	uint32_t nparameters, nconstants, nconfigurations, nmaps, nrequirements, nfits;
+	signature_computed *computed;
+	signature_fit *fits;         /* in the order of the configurations */
+	signature_key *keys;         /* in their order, where some are expressions; else the clause names them */
+	signature_expression *times; /* predicted: one a configuration, absent where none is */
+	signature_expression order;  /* predicted for this one */
+	uint32_t tries;              /* so many of the configurations are tried; 0: all */
+	uint32_t nparameters, nconstants, nconfigurations, nmaps, nrequirements, nfits, nkeys, ncomputed;
 	uint32_t ngrid; /* 0: no grid clause */
 	signature_expression grid[3];
 	signature_expression cost_bytes, cost_flops;
@@ -105,6 +132,8 @@ const char *signature_trouble_text(signature_trouble); /* "divides by zero" */
 bool signature_integer(
 	const signature *, const signature_expression *, const uint64_t *bits, uint32_t num_sms, int64_t *out);
 double signature_number(const signature *, const signature_expression *, const uint64_t *bits, uint32_t num_sms);
+/* The parameter that a key is; UINT32_MAX: it is more. */
+uint32_t signature_key_parameter(const signature_key *);
 
 /* The first requirement that these arguments do not meet, or that has no value; null: all are met. */
 const signature_requirement *signature_unmet(const signature *, const uint64_t *bits, uint32_t num_sms);

@@ -4,6 +4,7 @@
  * The one idea: inputs live on the host as arrays, so that the same job can be run on a second device and compared. */
 #include "runtime/run/run.h"
 #include "base/said.h"
+#include "tool/colour.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -196,7 +197,8 @@ int place_open(place *p, const options *o, blk_device *device)
 	if (simulator_configure(device, o)) return run_failed();
 	if (blk_module_open(p->device, o->path, o->defines, o->ndefines, &p->module)) {
 		if (strchr(blk_error(), '\n')) { /* diagnostics carry their own file names */
-			fprintf(stderr, "%s\n", blk_error());
+			colour_diagnostics(stderr, blk_error());
+			fputc('\n', stderr);
 			return 1;
 		}
 		return run_failed();
@@ -275,7 +277,7 @@ int place_run(place *p, const job *j, bool tune)
 	const blk_grid *grid = o->has_grid ? &o->grid : NULL;
 	if (!status) print_note(); /* of the buffers, which the next note replaces */
 	if (!status && tune) {
-		status = tune_kernel(p->kernel, grid, p->args, j->n);
+		status = tune_kernel(p->kernel, grid, p->args, j->n, o->which);
 		print_note();
 	} else if (!status)
 		status = tune_shown(p->device, p->kernel, grid, p->args, j->n);

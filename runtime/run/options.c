@@ -1,5 +1,6 @@
 /* blkrun's command line: text to an options struct, and the values that stand in it. */
 #include "runtime/run/run.h"
+#include "support/nearest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,55 +10,68 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char help[] =
+	"usage: blkrun [options] file.blk[:kernel] [name=value ...]\n"
+	"  name=3  name=1.5  name=true    a scalar\n"
+	"  name=256,1000  name=256..4096  a list, or a range that doubles: one run for each; lists advance in "
+	"step\n"
+	"  name=f32[4096,1024]:randn:7    a fresh buffer: zeros (default) ones randn rand arange poison, and a "
+	"seed;\n"
+	"                                 a scalar's name may stand for an extent: f32[rows,n]\n"
+	"  name=@x.npy                    a buffer from a NumPy file\n"
+	"  name=to:f32[9]:randn+f32[5]    the addresses of fresh buffers, name[0], name[1], .., for an i64 or "
+	"u64 "
+	"buffer\n"
+	"  -D NAME=VALUE                  a const parameter or an option (num_warps, ...)\n"
+	"  --device=auto|cuda:N|cpu|sim   where to run (default: auto); sim and sim:sm_90a run the PTX here, "
+	"checked;\n"
+	"                                 cpu checks each access but with --bench and --tune: cpu:checked, "
+	"cpu:guarded, cpu:fast\n"
+	"  --grid=x[,y[,z]]               instead of the kernel's grid clause\n"
+	"  --out name=file.npy            writes a buffer after the run\n"
+	"  --check DEVICE|[name=]file.npy compares what the kernel wrote with another device (on cpu, cpu means "
+	"the "
+	"simulator) or a file\n"
+	"  --rtol=R --atol=A              what --check allows (default: by type)\n"
+	"  --allow-unwritten              --check takes outputs of which elements still hold poison\n"
+	"  --bench                        times it: median and spread, against the device's measured copy rate\n"
+	"  --verbose                      what the launched code assumes of its arguments, its tensor maps\n"
+	"  --plot=FILE.svg                times it and draws the rate over a list of sizes (gnuplot; FILE.csv: "
+	"numbers)\n"
+	"  --tune                         tries what the autotune clause says in another process, prints the "
+	"times; of a\n"
+	"                                 list of sizes for each\n"
+	"  --cache=list|clear             the cache of compiled code and tuning records\n"
+	"  --cache=export|import FILE     all tuning records as a readable file, and back\n"
+	"  --counters                     on sim: instructions, sectors, bank conflicts, barriers\n"
+	"  --counters=html                and as a page, KERNEL.html: by line, beside source, IR, PTX and SASS\n"
+	"  --sim-seed=N                   on sim: another order of programs and warps\n"
+	"  --sim-schedules=N              on sim: N orders, each from the same memory\n"
+	"  --sim-steps=N                  on sim: after how many instructions a program has hung (default: "
+	"2^30)\n"
+	"  --sim-budget=N                 on sim: after how many instructions of all programs to give up "
+	"(default: "
+	"never)\n"
+	"  --diagnostics=text|json        on sim: how a problem is printed\n"
+	"  --version --help\n"
+	"exit status: 0, 1 for an error or a mismatch, 2 for wrong usage\n";
+
 void options_usage(void)
 {
-	printf("usage: blkrun [options] file.blk[:kernel] [name=value ...]\n"
-	       "  name=3  name=1.5  name=true    a scalar\n"
-	       "  name=256,1000  name=256..4096  a list, or a range that doubles: one run for each; lists advance in "
-	       "step\n"
-	       "  name=f32[4096,1024]:randn:7    a fresh buffer: zeros (default) ones randn rand arange poison, and a "
-	       "seed;\n"
-	       "                                 a scalar's name may stand for an extent: f32[rows,n]\n"
-	       "  name=@x.npy                    a buffer from a NumPy file\n"
-	       "  name=to:f32[9]:randn+f32[5]    the addresses of fresh buffers, name[0], name[1], .., for an i64 or "
-	       "u64 "
-	       "buffer\n"
-	       "  -D NAME=VALUE                  a const parameter or an option (num_warps, ...)\n"
-	       "  --device=auto|cuda:N|cpu|sim   where to run (default: auto); sim and sim:sm_90a run the PTX here, "
-	       "checked;\n"
-	       "                                 cpu checks each access but with --bench and --tune: cpu:checked, "
-	       "cpu:guarded, cpu:fast\n"
-	       "  --grid=x[,y[,z]]               instead of the kernel's grid clause\n"
-	       "  --out name=file.npy            writes a buffer after the run\n"
-	       "  --check DEVICE|[name=]file.npy compares what the kernel wrote with another device (on cpu, cpu means "
-	       "the "
-	       "simulator) or a file\n"
-	       "  --rtol=R --atol=A              what --check allows (default: by type)\n"
-	       "  --allow-unwritten              --check takes outputs of which elements still hold poison\n"
-	       "  --bench                        times it: median and spread, against the device's measured copy rate\n"
-	       "  --verbose                      what the launched code assumes of its arguments, its tensor maps\n"
-	       "  --plot=FILE.svg                times it and draws the rate over a list of sizes (gnuplot; FILE.csv: "
-	       "numbers)\n"
-	       "  --tune                         tries all of the autotune clause in another process, prints the "
-	       "times\n"
-	       "  --cache=list|clear             the cache of compiled code and tuning records\n"
-	       "  --cache=export|import FILE     all tuning records as a readable file, and back\n"
-	       "  --counters                     on sim: instructions, sectors, bank conflicts, barriers\n"
-	       "  --sim-seed=N                   on sim: another order of programs and warps\n"
-	       "  --sim-schedules=N              on sim: N orders, each from the same memory\n"
-	       "  --sim-steps=N                  on sim: after how many instructions a program has hung (default: "
-	       "2^30)\n"
-	       "  --sim-budget=N                 on sim: after how many instructions of all programs to give up "
-	       "(default: "
-	       "never)\n"
-	       "  --diagnostics=text|json        on sim: how a problem is printed\n"
-	       "  --version --help\n"
-	       "exit status: 0, 1 for an error or a mismatch, 2 for wrong usage\n");
+	fputs(help, stdout);
 }
 
 static int usage(const char *what, const char *detail)
 {
 	fprintf(stderr, "blkrun: %s%s\n", what, detail);
+	return 2;
+}
+
+static int unknown_option(const char *name)
+{
+	char near[NEAREST_OPTION];
+	if (!nearest_option(help, name, near)) return usage("unknown option ", name);
+	fprintf(stderr, "blkrun: unknown option %s; did you mean %s?\n", name, near);
 	return 2;
 }
 
@@ -270,6 +284,11 @@ static int set_option(options *o, const char *name, const char *value)
 		return o->sim.json || strcmp(value, "text") == 0 ? 0
 								 : usage("--diagnostics is text or json, not ", value);
 	}
+	if (strcmp(name, "counters") == 0) {
+		o->sim.counters = 1;
+		o->page = strcmp(value, "html") == 0;
+		return o->page || strcmp(value, "text") == 0 ? 0 : usage("--counters is text or html, not ", value);
+	}
 	return set_cache(o, value);
 }
 
@@ -306,8 +325,10 @@ static int parse_long(options *o, int argc, char **argv, int *i)
 		if (!equals && *i + 1 >= argc) return usage("a value is missing after ", argv[*i]);
 		return set_option(o, with_value[k], equals ? equals + 1 : argv[++*i]);
 	}
+	if (equals && n == strlen("counters") && strncmp(text, "counters", n) == 0)
+		return set_option(o, "counters", equals + 1);
 	int status = equals ? -1 : set_flag(o, text);
-	return status < 0 ? usage("unknown option ", argv[*i]) : status;
+	return status < 0 ? unknown_option(argv[*i]) : status;
 }
 
 static int parse_define(options *o, const char *text)
@@ -374,7 +395,7 @@ int options_parse(int argc, char **argv, options *o)
 		} else if (strcmp(a, "-h") == 0)
 			o->help = true;
 		else if (a[0] == '-')
-			status = usage("unknown option ", a);
+			status = unknown_option(a);
 		else if (!o->path)
 			status = parse_path(o, a);
 		else

@@ -122,6 +122,7 @@ static int run_point(const sweep *s, size_t i, blk_device *device, double *peak,
 	if (!status) status = place_run(&here, j, point.options.tune);
 	if (!status) status = print_run(&here, j);
 	if (!status && point.options.sim.counters && simulator_print(here.device)) status = run_failed();
+	if (!status && point.options.page) status = simulator_page(here.kernel);
 	bool unwritten = false;
 	if (!status) status = unwritten_report(&here, j, &unwritten);
 	if (unwritten && point.options.check && !point.options.allow_unwritten) *good = false;
@@ -182,6 +183,10 @@ static int run_all(const options *o)
 	double peak = 0;
 	bool good = true;
 	int status = sweep_open(o, &s);
+	if (!status && o->page && s.n > 1) {
+		fprintf(stderr, "blkrun: --counters=html is a page of one launch, not of %zu sizes\n", s.n);
+		status = 2;
+	}
 	if (!status) status = outputs_possible(o);
 	if (status) return status;
 	measured *m = calloc(s.n, sizeof *m);

@@ -74,8 +74,10 @@ typedef struct options {
 	blk_define defines[RUN_LIST];
 	size_t nvalues, nouts, ndefines;
 	blk_grid grid;
+	char which[48]; /* of a list of sizes, "3 of 12"; set by sweep_at() */
 	bool has_grid, bench, tune, verbose, help, version, allow_unwritten;
 	blk_sim_options sim;
+	bool page;         /* of the counters */
 	double rtol, atol; /* negative: not given */
 } options;
 /* 0, or the exit status after a message on stderr. */
@@ -178,10 +180,13 @@ int manage_cache(const char *what);
 /* simulator.c: nothing on other devices. */
 blk_status simulator_configure(blk_device *, const options *);
 blk_status simulator_print(blk_device *);
+/* KERNEL.html: the numbers beside the source, its IR and its code.  An exit status. */
+int simulator_page(blk_kernel *);
 
 /* tuning.c */
 /* Tunes for these arguments and prints a row for each configuration. */
-blk_status tune_kernel(blk_kernel *, const blk_grid *, const blk_arg *, size_t n);
+/* `which`: of a list of sizes, "3 of 12", or "". */
+blk_status tune_kernel(blk_kernel *, const blk_grid *, const blk_arg *, size_t n, const char *which);
 /* What the launch would do anyhow, with progress on a terminal. */
 blk_status tune_shown(blk_device *, blk_kernel *, const blk_grid *, const blk_arg *, size_t n);
 int ship_records(const char *export_or_import, const char *path); /* an exit status */

@@ -1,8 +1,12 @@
 /* blkrun's options for the simulator, and what it counted as a table. */
 #include "runtime/run/run.h"
+#include "runtime/run/whole.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 blk_status simulator_configure(blk_device *device, const options *o)
 {
@@ -49,4 +53,19 @@ blk_status simulator_print(blk_device *device)
 	row("barriers passed", c.barriers);
 	row("shared bytes", c.shared_bytes);
 	return BLK_OK;
+}
+
+int simulator_page(blk_kernel *k)
+{
+	char *page, path[RUN_NAME + 8];
+	size_t n;
+	if (blk_sim_page(k, &page, &n)) return run_failed();
+	snprintf(path, sizeof path, "%s.html", blk_kernel_name(k));
+	bool good = whole_open(path) && whole_write(page, n) && whole_commit();
+	if (good)
+		printf("page: %s\n", path);
+	else
+		fprintf(stderr, "blkrun: cannot write %s: %s\n", path, strerror(errno));
+	free(page);
+	return !good;
 }

@@ -150,6 +150,7 @@ int sweep_at(const sweep *s, size_t i, sweep_point *p)
 	char *end;
 	*p = (sweep_point){.options = *s->options};
 	bool good = true;
+	if (s->name) snprintf(o->which, sizeof o->which, "%zu of %zu", i + 1, s->n);
 	for (size_t k = 0; good && k < o->nvalues; k++)
 		good = own(p, item_at(o->values[k].text, i), &o->values[k].text);
 	for (size_t k = 0; good && k < o->ndefines; k++)

@@ -11,7 +11,8 @@
 typedef struct table {
 	struct timespec start;
 	bool terminal, drawn;
-	uint32_t rows, misfits;
+	uint32_t rows, misfits, left_out;
+	const char *which;
 } table;
 
 static void progress(void *context, uint32_t done, uint32_t total, double best_ms)
@@ -21,7 +22,7 @@ static void progress(void *context, uint32_t done, uint32_t total, double best_m
 	if (!t->terminal) return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	double spent = (double)(now.tv_sec - t->start.tv_sec) + (double)(now.tv_nsec - t->start.tv_nsec) * 1e-9;
-	fprintf(stderr, "\rtuning %" PRIu32 "/%" PRIu32, done, total);
+	fprintf(stderr, "\rtuning %s%s%" PRIu32 "/%" PRIu32, t->which, t->which[0] ? ": " : "", done, total);
 	if (best_ms > 0) fprintf(stderr, ", best %.4g ms", best_ms);
 	if (done) fprintf(stderr, ", about %.1f s left", spent / done * (total - done));
 	fprintf(stderr, "\033[K");
@@ -36,6 +37,9 @@ static int row(void *context, const blk_tune_trial *t)
 	if (b->drawn) fprintf(stderr, "\r\033[K");
 	b->drawn = false;
 	b->rows++;
+	bool is_left_out = t->verdict == BLK_TUNE_UNKNOWN && !t->reason[0]; /* others are more promising */
+	b->left_out += is_left_out;
+	if (is_left_out) return 0;
 	b->misfits += t->verdict == BLK_TUNE_MISFIT;
 	printf("%c %-40s ", t->chosen ? '*' : ' ', t->configuration);
 	if (t->verdict == BLK_TUNE_GOOD)
@@ -47,26 +51,29 @@ static int row(void *context, const blk_tune_trial *t)
 	return 0;
 }
 
-static void print_tried(uint32_t tried, uint32_t known)
+static void print_tried(uint32_t tried, uint32_t known, uint32_t left_out)
 {
 	printf("%" PRIu32 " configuration%s tried", tried, tried == 1 ? "" : "s");
 	if (tried == 0 && known)
 		printf(", all %" PRIu32 " known", known);
 	else if (known)
 		printf(", the other%s known", known == 1 ? "" : "s");
+	if (left_out) printf(", %" PRIu32 " left out", left_out);
 	printf("\n");
 }
 
-blk_status tune_kernel(blk_kernel *k, const blk_grid *grid, const blk_arg *args, size_t n)
+blk_status tune_kernel(blk_kernel *k, const blk_grid *grid, const blk_arg *args, size_t n, const char *which)
 {
 	uint32_t timed;
-	table t = {.terminal = isatty(STDERR_FILENO)};
+	table t = {.terminal = isatty(STDERR_FILENO), .which = which};
 	clock_gettime(CLOCK_MONOTONIC, &t.start);
 	blk_tune_options o = {.progress = progress, .visit = row, .context = &t, .isolated = 1};
 	blk_status status = blk_kernel_tune(k, grid, args, n, &o, &timed);
 	if (t.drawn) fprintf(stderr, "\r\033[K");
 	if (!status && t.rows)
-		print_tried(timed, t.rows - t.misfits - timed);
+		print_tried(timed,
+			t.rows - t.misfits - t.left_out > timed ? t.rows - t.misfits - t.left_out - timed : 0,
+			t.left_out);
 	else if (!status)
 		printf("nothing to tune: the kernel has no autotune block, or -D binds all that it tunes\n");
 	return status;
@@ -75,7 +82,7 @@ blk_status tune_kernel(blk_kernel *k, const blk_grid *grid, const blk_arg *args,
 /* As libblk decides it: a launch on a GPU tunes unless told otherwise, elsewhere it does when told to. */
 static bool launch_tunes(blk_device *d)
 {
-	static const char *const quiet[] = {"off", "cached", "first"};
+	static const char *const quiet[] = {"off", "cached", "first", "nearest"};
 	const char *mode = getenv("BLK_TUNE");
 	blk_device_info info;
 	if (!mode || !*mode) return blk_device_query(d, &info) == BLK_OK && info.kind == BLK_DEVICE_CUDA;
@@ -86,7 +93,7 @@ static bool launch_tunes(blk_device *d)
 
 blk_status tune_shown(blk_device *d, blk_kernel *k, const blk_grid *grid, const blk_arg *args, size_t n)
 {
-	table t = {.terminal = isatty(STDERR_FILENO)};
+	table t = {.terminal = isatty(STDERR_FILENO), .which = ""};
 	if (!t.terminal || !launch_tunes(d)) return BLK_OK;
 	clock_gettime(CLOCK_MONOTONIC, &t.start);
 	blk_tune_options o = {.progress = progress, .context = &t};

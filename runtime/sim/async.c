@@ -78,7 +78,7 @@ static bool sources(sim_warp *w, const sim_instr *in, uint32_t mask, sim_pending
 			return false;
 		reads |= UINT32_C(1) << i;
 	}
-	if (w->program->launch->counts && reads) sim_count_global(w, reads, address, in->bytes, false);
+	if (w->program->launch->counts && reads) sim_count_global(w, in, reads, address, in->bytes, false);
 	return !reads || sim_races(w, in, reads, c->from, in->bytes, false, false);
 }
 
@@ -96,7 +96,7 @@ bool sim_step_copy(sim_warp *w, const sim_instr *in, uint32_t mask)
 		c->to[i] = sim_memory(w, in, i, SPACE_SHARED, address[i], in->bytes, true, &c->to_shadow[i]);
 		if (!c->to[i]) return false;
 	}
-	if (w->program->launch->counts) sim_count_shared(w, mask, address, in->bytes);
+	if (w->program->launch->counts) sim_count_shared(w, in, mask, address, in->bytes);
 	if (!sim_races(w, in, mask, c->to, in->bytes, true, false)) return false;
 	for (uint32_t m = mask; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);

@@ -463,16 +463,20 @@ static void has_read(const sim_bulk *b)
 	}
 }
 
-/* All groups of each thread but the last `offset`: they have read, or have written as well.  (Of several groups that
- * are left the first one's writes are taken to be done, too.)  Those who began them know, others have to be told. */
+/* All groups of each thread but the last `offset`: they have read, or have written as well.  Those who began them know,
+ * others have to be told.  One thread knows of what it has waited for alone; where several have made copies, in turns,
+ * those that are left are taken to be done, too. */
 bool sim_step_bulk_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	sim_cluster *c = w->program->cluster;
 	bool written = !in->mode && w->bulk_lanes && !(w->bulk_lanes & ~mask);
+	bool alone = (w->bulk_lanes & (w->bulk_lanes - 1)) == 0;
+	uint32_t done = w->bulk_clock; /* those that began before */
 	for (uint32_t i = 0; i < c->ncopies;) {
 		const sim_bulk *b = &c->copies[i];
 		bool mine = b->kind == BULK_STORE && b->w == w && mask >> b->lane & 1;
 		if (!mine || w->bulk_groups[b->lane] - b->group <= (uint64_t)in->offset) {
+			if (mine && alone && b->clock < done) done = b->clock;
 			i++;
 			continue;
 		}
@@ -481,6 +485,6 @@ bool sim_step_bulk_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 		hold(w->program, b, -1);
 		forget(c, i);
 	}
-	if (written) sim_order_engine(w, w->bulk_lanes, SIM_CLOCK_COPIES + w->index, w->bulk_clock);
+	if (written) sim_order_engine(w, w->bulk_lanes, SIM_CLOCK_COPIES + w->index, done);
 	return true;
 }

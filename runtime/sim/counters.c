@@ -99,23 +99,33 @@ static unsigned conflicts(const uint64_t *address, unsigned n, unsigned bytes)
 	return extra;
 }
 
-void sim_count_shared(sim_warp *w, uint32_t lanes, const uint64_t address[SIM_LANES], unsigned bytes)
+void sim_count_shared(
+	sim_warp *w, const sim_instr *in, uint32_t lanes, const uint64_t address[SIM_LANES], unsigned bytes)
 {
 	blk_sim_counters *c = &w->program->counters;
+	sim_hits *h = sim_hits_of(w->program, in);
 	uint64_t list[SIM_LANES];
 	unsigned n = 0;
 	for (; lanes; lanes &= lanes - 1) list[n++] = address[__builtin_ctz(lanes)];
+	unsigned extra = conflicts(list, n, bytes);
 	c->shared_requests++;
-	c->shared_conflicts += conflicts(list, n, bytes);
+	c->shared_conflicts += extra;
+	h->shared_requests++;
+	h->shared_conflicts += extra;
 }
 
-void sim_count_global(sim_warp *w, uint32_t lanes, const uint64_t address[SIM_LANES], unsigned bytes, bool writes)
+void sim_count_global(sim_warp *w, const sim_instr *in, uint32_t lanes, const uint64_t address[SIM_LANES],
+	unsigned bytes, bool writes)
 {
 	blk_sim_counters *c = &w->program->counters;
+	sim_hits *h = sim_hits_of(w->program, in);
 	uint64_t sector[SIM_LANES];
 	unsigned n = 0;
 	for (; lanes; lanes &= lanes - 1) sector[n++] = address[__builtin_ctz(lanes)] / 32;
 	unsigned sectors = distinct(sector, n);
+	h->requests++;
+	h->sectors += sectors;
+	h->bytes += (uint64_t)n * bytes;
 	if (writes) {
 		c->store_requests++;
 		c->store_sectors += sectors;
@@ -132,13 +142,19 @@ void sim_count_access(sim_warp *w, const sim_instr *in, uint32_t mask, const uin
 	unsigned bytes = (unsigned)in->bytes * in->nregs;
 	uint64_t first = address[__builtin_ctz(mask)];
 	if (sim_is_global(in, first))
-		sim_count_global(w, mask, address, bytes, writes);
+		sim_count_global(w, in, mask, address, bytes, writes);
 	else if (in->space == SPACE_SHARED || (in->space == SPACE_GENERIC && first & SIM_SHARED_WINDOW))
-		sim_count_shared(w, mask, address, bytes);
+		sim_count_shared(w, in, mask, address, bytes);
 }
 
 void sim_count_add(blk_sim_counters *to, const blk_sim_counters *c)
 {
 	const uint64_t *from = (const uint64_t *)c;
 	for (size_t i = 0; i < sizeof *c / sizeof *from; i++) ((uint64_t *)to)[i] += from[i];
+}
+
+void sim_hits_add(sim_hits *to, const sim_hits *hits, size_t n)
+{
+	const uint64_t *from = (const uint64_t *)hits;
+	for (size_t i = 0; i < n * sizeof *hits / sizeof *from; i++) ((uint64_t *)to)[i] += from[i];
 }

@@ -194,7 +194,7 @@ static blk_status sim_describe(blk_device *d, const variant *v, blk_info *info)
 
 /* ---- Options ---- */
 
-static blk_status check_sim(const blk_device *d)
+blk_status sim_check(const blk_device *d)
 {
 	blk_status status = device_check(d);
 	if (!status && d->info.kind != BLK_DEVICE_SIM)
@@ -204,7 +204,7 @@ static blk_status check_sim(const blk_device *d)
 
 blk_status blk_sim_configure(blk_device *d, const blk_sim_options *options)
 {
-	blk_status status = check_sim(d);
+	blk_status status = sim_check(d);
 	if (status) return status;
 	pthread_mutex_lock(&d->sim->lock);
 	d->sim->options = options ? *options : (blk_sim_options){0};
@@ -214,7 +214,7 @@ blk_status blk_sim_configure(blk_device *d, const blk_sim_options *options)
 
 blk_status blk_sim_count(blk_device *d, blk_sim_counters *out)
 {
-	blk_status status = check_sim(d);
+	blk_status status = sim_check(d);
 	if (status) return status;
 	if (!out) return error_set(BLK_ERROR_ARGUMENT, "blk_sim_count: no place for the result");
 	pthread_mutex_lock(&d->sim->lock);
@@ -230,6 +230,7 @@ static void sim_close(blk_device *d)
 	sim_device *s = d->sim;
 	for (size_t i = 0; i < s->n; i++) free_buffer(s->buffers[i]);
 	free(s->buffers);
+	sim_lines_drop(s);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 	host_close(d);

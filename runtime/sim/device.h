@@ -11,13 +11,29 @@ typedef struct sim_buffer {
 	void *memory;
 } sim_buffer;
 
+/* The last counted launch, by line; with the signature of its code. */
+typedef struct sim_lines {
+	blk_sim_line *at;
+	size_t n;
+	char **files;
+	size_t nfiles;
+	char *signature; /* null: there was none */
+} sim_lines;
+
 struct sim_device {
 	pthread_mutex_t lock;
 	sim_buffer **buffers; /* by address */
 	size_t n, room;
 	blk_sim_options options;
 	blk_sim_counters counters; /* of the last launch */
+	sim_lines lines;
 };
+
+/* device.c: a simulator that is open. */
+blk_status sim_check(const blk_device *);
+/* lines.c: keeps a launch's numbers. */
+blk_status sim_lines_keep(sim_device *, const sim_launch *, const variant *);
+void sim_lines_drop(sim_device *);
 
 /* launch.c */
 blk_status sim_launch_kernel(

@@ -182,8 +182,10 @@ static void run_clusters(blk_cpu_call *call, uint64_t first, uint64_t last, void
 	for (uint32_t i = 0; i < r.made; i++) {
 		if (l->counts) {
 			pthread_mutex_lock(&l->lock);
-			for (uint32_t k = 0; k < r.at[i]->n; k++)
+			for (uint32_t k = 0; k < r.at[i]->n; k++) {
 				sim_count_add(&l->counters, &r.at[i]->programs[k]->counters);
+				sim_hits_add(l->hits, r.at[i]->programs[k]->hits, l->code->n);
+			}
 			pthread_mutex_unlock(&l->lock);
 		}
 		sim_cluster_free(r.at[i]);
@@ -304,7 +306,8 @@ blk_status sim_launch_kernel(
 	uint32_t times = options.schedules ? options.schedules : 1;
 	l.ranges = ranges;
 	uint8_t *saved = ranges && times > 1 ? save(&l) : NULL;
-	blk_status status = ranges && (times == 1 || saved) ? BLK_OK : error_memory();
+	sim_hits *hits = l.counts ? malloc((l.code->n + 1) * sizeof *hits) : NULL;
+	blk_status status = ranges && (times == 1 || saved) && (hits || !l.counts) ? BLK_OK : error_memory();
 	for (uint32_t i = 0; !status && i < times; i++) {
 		size_t n = l.nranges;
 		if (i) put_back(&l, saved);
@@ -312,14 +315,15 @@ blk_status sim_launch_kernel(
 		l.ranges = ranges;
 		l.nranges = n;
 		l.seed = options.seed + i;
+		l.hits = hits;
+		if (hits) memset(hits, 0, l.code->n * sizeof *hits);
 		status = run_once(d, v, stream ? stream : &d->failure, &l);
 	}
 	if (!status && l.counts) {
 		l.counters.shared_bytes = l.shared_bytes;
-		pthread_mutex_lock(&d->sim->lock);
-		d->sim->counters = l.counters;
-		pthread_mutex_unlock(&d->sim->lock);
+		status = sim_lines_keep(d->sim, &l, v);
 	}
+	free(hits);
 	free(saved);
 	free(ranges);
 	return status;

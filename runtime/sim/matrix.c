@@ -112,7 +112,7 @@ static bool find_rows(sim_warp *w, const sim_instr *in, bool writes, uint8_t *at
 		at[i] = sim_memory(w, in, i, (sim_space)in->space, address[i], 16, writes, &shadow[i]);
 		if (!at[i]) return false;
 	}
-	if (w->program->launch->counts) sim_count_shared(w, lanes, address, 16);
+	if (w->program->launch->counts) sim_count_shared(w, in, lanes, address, 16);
 	return sim_races(w, in, lanes, at, 16, writes, false);
 }
 

@@ -116,7 +116,9 @@ sim_program *sim_program_new(sim_cluster *cluster, uint32_t rank, uint32_t threa
 	p->cells = malloc((p->shared_bytes / 4 + 1) * sizeof *p->cells);
 	p->pending = malloc((p->shared_bytes / 4 + 1) * sizeof *p->pending);
 	p->reading = malloc((p->shared_bytes / 16 + 1) * sizeof *p->reading);
-	bool good = p->warps && p->fresh && p->shared && p->shared_shadow && p->cells && p->pending && p->reading;
+	if (l->counts) p->hits = calloc(p->code->n + 1, sizeof *p->hits);
+	bool good = (p->hits || !l->counts) && p->warps && p->fresh && p->shared && p->shared_shadow && p->cells &&
+		    p->pending && p->reading;
 	for (uint32_t k = 0; good && k < p->nwarps; k++) {
 		p->warps[k].program = p;
 		p->warps[k].index = k;
@@ -163,6 +165,7 @@ void sim_program_free(sim_program *p)
 	free(p->parts[1]);
 	free(p->shared_causes);
 	free(p->pending);
+	free(p->hits);
 	free(p);
 }
 

@@ -242,6 +242,9 @@ typedef struct sim_range { /* device memory that a kernel may touch: a buffer or
 } sim_range;
 
 /* ---- Running ---- */
+typedef struct sim_hits { /* what an instruction did: blk_sim_line's numbers */
+	uint64_t instructions, lanes, requests, sectors, bytes, shared_requests, shared_conflicts;
+} sim_hits;
 typedef enum sim_problem { PROBLEM_NONE, PROBLEM_MEMORY, PROBLEM_REPORT, PROBLEM_ASSERT, PROBLEM_BUDGET } sim_problem;
 typedef struct sim_level { /* lanes that wait for others of their warp */
 	uint32_t mask;
@@ -409,6 +412,7 @@ struct sim_program { /* what one thread of the host simulates; kept from program
 	uint64_t nreading;
 	sim_group groups[SIM_MAX_WARPS / 4];
 	blk_sim_counters counters;
+	sim_hits *hits; /* of each instruction; null: they are not counted */
 	uint64_t random;
 	uint64_t shared_bytes;
 	sim_barrier barriers[SIM_BARRIERS];
@@ -468,6 +472,7 @@ struct sim_launch {
 	sim_problem problem;
 	char *text; /* malloc'ed; null with a problem: memory ran out */
 	blk_sim_counters counters;
+	sim_hits *hits; /* of each instruction, where they are counted */
 };
 
 /* The access that clashes with the one that is reported. */
@@ -572,9 +577,15 @@ bool sim_proxied_global(sim_warp *, const sim_instr *, unsigned lane, uint64_t a
 
 /* counters.c */
 void sim_count_access(sim_warp *, const sim_instr *, uint32_t mask, const uint64_t address[SIM_LANES], bool writes);
-void sim_count_global(sim_warp *, uint32_t lanes, const uint64_t address[SIM_LANES], unsigned bytes, bool writes);
-void sim_count_shared(sim_warp *, uint32_t lanes, const uint64_t address[SIM_LANES], unsigned bytes);
+void sim_count_global(
+	sim_warp *, const sim_instr *, uint32_t lanes, const uint64_t address[SIM_LANES], unsigned bytes, bool writes);
+void sim_count_shared(sim_warp *, const sim_instr *, uint32_t lanes, const uint64_t address[SIM_LANES], unsigned bytes);
 void sim_count_add(blk_sim_counters *to, const blk_sim_counters *);
+void sim_hits_add(sim_hits *to, const sim_hits *, size_t n);
+static inline sim_hits *sim_hits_of(const sim_program *p, const sim_instr *in)
+{
+	return &p->hits[in - p->code->code];
+}
 
 /* program.c: the state of one program. */
 sim_program *sim_program_new(sim_cluster *, uint32_t rank, uint32_t threads); /* null: out of memory */

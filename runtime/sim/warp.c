@@ -306,6 +306,9 @@ static void count(sim_warp *w, const sim_instr *in, uint32_t mask)
 	if (in->kind == SIM_STEP && in->step == sim_step_check) return; /* none of a GPU's */
 	c->instructions[in->class]++;
 	c->lanes += (uint64_t)__builtin_popcount(mask);
+	sim_hits *h = sim_hits_of(w->program, in);
+	h->instructions++;
+	h->lanes += (uint64_t)__builtin_popcount(mask);
 }
 
 void sim_warp_run(sim_warp *w, uint64_t budget)

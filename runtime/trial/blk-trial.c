@@ -58,8 +58,10 @@ static void learnt(tune_job *j, uint32_t i)
 	tune_slot *to = (tune_slot *)at(s, s->slots) + i;
 	snprintf(to->reason, sizeof to->reason, "%s", r->reason ? r->reason : "");
 	to->ms = 0; /* until all is timed */
+	to->so_far = r->ms;
 	to->checked = r->checked;
 	to->verdict = r->verdict;
+	atomic_fetch_add(&s->learnt, 1);
 }
 
 static void progress(void *context, uint32_t done, uint32_t total, double best_ms)
@@ -88,11 +90,13 @@ static blk_status open_module(tune_share *s, blk_device *d, blk_kernel **k)
 	} else
 		free(text);
 	free(defines);
-	if (!status) status = blk_kernel_find(m, at(s, s->kernel), k);
-	if (!status && (!(*k)->tuner || (*k)->sig->nconfigurations != s->nslots))
-		status = error_set(
-			BLK_ERROR_INTERNAL, "blk-trial sees other configurations of kernel %s", (*k)->sig->kernel);
-	return status;
+	return status ? status : blk_kernel_find(m, at(s, s->kernel), k);
+}
+
+static blk_status check_configurations(const tune_share *s, const blk_kernel *k)
+{
+	if (k->tuner && k->sig->nconfigurations == s->nslots) return BLK_OK;
+	return error_set(BLK_ERROR_INTERNAL, "blk-trial sees other configurations of kernel %s", k->sig->kernel);
 }
 
 static blk_status make_arguments(tune_share *s, blk_device *d, blk_arg *args)
@@ -153,6 +157,8 @@ static blk_status work(tune_share *s, blk_device *d, bool *again)
 	blk_status status = open_module(s, d, &j.kernel);
 	if (!status) status = make_arguments(s, d, args);
 	if (!status) status = launch_arguments(j.kernel, args, s->nargs, bits, &j.promises);
+	if (!status) status = computed_resolve(&j.kernel, bits);
+	if (!status) status = check_configurations(s, j.kernel);
 	if (!status && j.promises != s->promises)
 		status = error_set(BLK_ERROR_INTERNAL, "blk-trial's copies of the arguments keep other promises");
 	if (status) return status;

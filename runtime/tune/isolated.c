@@ -279,9 +279,30 @@ static void show_progress(tune_job *j, const tune_share *s)
 	j->progress(j->context, done, total, (double)atomic_load(&s->best_ns) * 1e-6);
 }
 
-/* Until it ends; false: it does not. */
-static bool watch(tune_job *j, const tune_share *s, process *p)
+/* What has been learnt up to now goes to disk, so that it is kept if this process is ended.  A configuration that has
+ * been timed, but not to the end, has the time that it has. */
+static void keep_so_far(const tune_job *j, const block *b)
 {
+	tune_result *r = calloc(b->nslots, sizeof *r);
+	for (uint32_t i = 0; r && i < b->nslots; i++) {
+		const tune_slot *s = slot(b, i);
+		bool good = s->verdict == BLK_TUNE_GOOD;
+		double ms = good && s->ms <= 0 ? s->so_far : s->ms;
+		if (s->verdict > BLK_TUNE_MISFIT || (good && !(ms > 0))) continue;
+		r[i] = (tune_result){.verdict = (blk_tune_verdict)s->verdict, .ms = ms};
+		if (s->reason[0]) r[i].reason = strndup(s->reason, sizeof s->reason - 1);
+	}
+	if (r) tune_record_write(j->kernel, j->bits, j->promises, r);
+	for (uint32_t i = 0; r && i < b->nslots; i++) free(r[i].reason);
+	free(r);
+}
+
+/* Until it ends; false: it does not. */
+static bool watch(tune_job *j, const block *b, process *p)
+{
+	const tune_share *s = b->share;
+	uint64_t kept = tune_now_ns();
+	uint32_t known = 0;
 	p->late = TUNE_NONE;
 	p->unseen = 0;
 	for (struct pollfd life = {.fd = p->life, .events = POLLIN};;) {
@@ -293,6 +314,11 @@ static bool watch(tune_job *j, const tune_share *s, process *p)
 			break;
 		}
 		show_progress(j, s);
+		if (tune_now_ns() - kept >= TUNE_KEEP_NS && atomic_load(&s->learnt) != known) {
+			known = atomic_load(&s->learnt);
+			keep_so_far(j, b);
+			kept = tune_now_ns();
+		}
 		uint32_t running = atomic_load(&s->running);
 		uint64_t until = atomic_load(&s->until_ns);
 		if (running == TUNE_NONE || until == 0 || tune_now_ns() < until) continue;
@@ -370,7 +396,7 @@ static blk_status run_helpers(tune_job *j, const block *b, const char *path)
 		atomic_store(&b->share->state, TUNE_STARTING);
 		atomic_store(&b->share->running, TUNE_NONE);
 		if ((status = start(path, b, &p))) return status;
-		bool ended = watch(j, b->share, &p);
+		bool ended = watch(j, b, &p);
 		close(p.life);
 		if (!ended)
 			status = error_set(BLK_ERROR_DRIVER,
@@ -403,26 +429,44 @@ static void take(tune_job *j, const block *b)
 	}
 }
 
+/* Those that are to be tried, and after all the others that were. */
+static void mark_unknown(const tune_job *j, bool *unknown)
+{
+	for (uint32_t i = 0; i < j->kernel->sig->nconfigurations; i++)
+		unknown[i] = j->results[i].verdict == BLK_TUNE_UNKNOWN;
+}
+
+static void count_tried(tune_job *j, bool *unknown)
+{
+	uint32_t n = j->kernel->sig->nconfigurations;
+	for (uint32_t i = 0; i < n; i++) j->timed += unknown[i] && j->results[i].verdict != BLK_TUNE_UNKNOWN;
+	search_field(j, unknown);
+	for (uint32_t i = 0; i < n; i++) j->timed += unknown[i] && j->results[i].verdict == BLK_TUNE_UNKNOWN;
+}
+
 blk_status tune_isolated(tune_job *j)
 {
+	bool *unknown = calloc(j->kernel->sig->nconfigurations, sizeof *unknown);
 	char path[4096];
 	block b = {.fd = -1};
 	blk_device *d = j->kernel->head.device;
-	blk_status status = find_helper(path, sizeof path);
+	blk_status status = unknown ? find_helper(path, sizeof path) : error_memory();
 	j->isolated = true;
 	if (!status) status = trial_addresses_known(j);
 	if (!status) status = d->backend->sync(d);
 	if (!status) status = make_block(&b, j);
 	if (status == BLK_ERROR_MEMORY) j->untried = true;
 	if (!status) {
-		for (uint32_t i = 0; i < b.nslots; i++) j->timed += j->results[i].verdict == BLK_TUNE_UNKNOWN;
+		mark_unknown(j, unknown);
 		give(j, &b);
 		status = run_helpers(j, &b, path);
 		j->untried = status == BLK_ERROR_MEMORY || status == BLK_ERROR_ARGUMENT;
 		unsettle(&b);
 		take(j, &b); /* after an error too: it is known of those that were settled */
+		count_tried(j, unknown);
 		if (j->progress) j->progress(j->context, j->total, j->total, tune_best_ms(j));
 	}
 	free_block(&b);
+	free(unknown);
 	return status;
 }

@@ -47,6 +47,14 @@ static void hex(cache_key k, char out[HEX])
 }
 
 /* What all records of a kernel on this device begin with. */
+static void add_defines(growing *t, const blk_define *defines, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		grow_text(t, "define ");
+		fact(t, defines[i].name, defines[i].value);
+	}
+}
+
 static void head_of_kernel(const blk_kernel *k, growing *t)
 {
 	const blk_module *m = k->module;
@@ -62,10 +70,8 @@ static void head_of_kernel(const blk_kernel *k, growing *t)
 	else
 		hex(cache_digest(m->text, m->text_bytes), line);
 	fact(t, "source", line);
-	for (size_t i = 0; i < m->ndefines; i++) {
-		grow_text(t, "define ");
-		fact(t, m->defines[i].name, m->defines[i].value);
-	}
+	add_defines(t, m->defines, m->ndefines);
+	add_defines(t, k->values, k->nvalues);
 }
 
 static void head(const blk_kernel *k, const uint64_t *bits, uint64_t promises, growing *t)
@@ -75,8 +81,7 @@ static void head(const blk_kernel *k, const uint64_t *bits, uint64_t promises, g
 	snprintf(line, sizeof line, "%" PRIx64, promises);
 	fact(t, "promises", line);
 	for (uint32_t i = 0; i < k->tuner->nkeys; i++) {
-		snprintf(line, sizeof line, "%.250s %" PRIu64, k->sig->parameters[k->tuner->keys[i]].name,
-			bits[k->tuner->keys[i]]);
+		snprintf(line, sizeof line, "%.250s %" PRIu64, tune_key_name(k, i), tune_key_value(k, i, bits));
 		fact(t, "key", line);
 	}
 }
@@ -241,12 +246,12 @@ typedef struct nearest {
 } nearest;
 
 /* Doublings between two values of a key; what is no integer is near only where it is the same. */
-static double apart(const signature_parameter *p, uint64_t a, uint64_t b)
+static double apart(unsigned code, uint64_t a, uint64_t b)
 {
 	enum { OTHER = 64 };
 	if (a == b) return 0;
-	if (p->code < BLK_TYPE_I8 || p->code > BLK_TYPE_U64) return OTHER;
-	scalar s = (scalar)p->code;
+	if (code < BLK_TYPE_I8 || code > BLK_TYPE_U64) return OTHER;
+	scalar s = (scalar)code;
 	double x = scalar_is_signed(s) ? (double)scalar_sign_extend(s, a) : (double)a;
 	double y = scalar_is_signed(s) ? (double)scalar_sign_extend(s, b) : (double)b;
 	return fabs(log2(x < 1 ? 1 : x) - log2(y < 1 ? 1 : y));
@@ -263,11 +268,12 @@ static bool read_place(
 	*same = strtoull(l + 9, NULL, 16) == at->promises;
 	*distance = 0;
 	for (uint32_t i = 0; i < k->tuner->nkeys; i++) {
-		const signature_parameter *p = &k->sig->parameters[k->tuner->keys[i]];
+		uint32_t parameter = k->tuner->keys[i].parameter;
+		unsigned code = parameter == UINT32_MAX ? BLK_TYPE_I64 : k->sig->parameters[parameter].code;
 		char name[300];
-		int length = snprintf(name, sizeof name, "key %.250s ", p->name);
+		int length = snprintf(name, sizeof name, "key %.250s ", tune_key_name(k, i));
 		if (!next_line(record, from, to, &l, &n) || strncmp(l, name, (size_t)length) != 0) return false;
-		*distance += apart(p, at->bits[k->tuner->keys[i]], strtoull(l + length, NULL, 10));
+		*distance += apart(code, tune_key_value(k, i, at->bits), strtoull(l + length, NULL, 10));
 		grow_text(where, i ? "," : "");
 		grow_bytes(where, l + 4, (size_t)length - 5);
 		grow_text(where, "=");

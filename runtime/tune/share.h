@@ -21,8 +21,8 @@ typedef enum tune_state {
 
 typedef struct tune_slot { /* a configuration */
 	uint32_t verdict, checked;
-	double ms;
-	char reason[496];
+	double ms, so_far; /* so_far: of what is not timed to the end yet */
+	char reason[488];
 } tune_slot;
 
 typedef struct tune_shared_buffer { /* all that lies behind an argument; of others too, perhaps */
@@ -51,10 +51,10 @@ typedef struct tune_share {
 	uint64_t promises;
 	blk_grid grid; /* all zero: the kernel's clause */
 	/* What blk-trial says. */
-	_Atomic uint32_t state;    /* tune_state */
-	_Atomic uint32_t running;  /* a configuration, or TUNE_NONE */
-	_Atomic uint64_t until_ns; /* of CLOCK_MONOTONIC, for what is running */
-	_Atomic uint32_t done, total;
+	_Atomic uint32_t state;               /* tune_state */
+	_Atomic uint32_t running;             /* a configuration, or TUNE_NONE */
+	_Atomic uint64_t until_ns;            /* of CLOCK_MONOTONIC, for what is running */
+	_Atomic uint32_t done, total, learnt; /* learnt: how often there was something */
 	_Atomic uint64_t best_ns;
 	uint32_t status;
 	char error[2000];

@@ -53,7 +53,7 @@ static void verdict(tune_job *j, uint32_t i, blk_tune_verdict v, const char *rea
 }
 
 typedef struct candidate {
-	uint32_t configuration;
+	uint32_t configuration, place; /* in the ranking; 0: there is none */
 	double least_ms;
 	uint32_t spills;
 } candidate;
@@ -61,8 +61,16 @@ typedef struct candidate {
 static int by_estimate(const void *a, const void *b)
 {
 	const candidate *x = a, *y = b;
+	if (x->place != y->place) return x->place < y->place ? -1 : 1;
 	if (x->least_ms != y->least_ms) return x->least_ms < y->least_ms ? -1 : 1;
 	return x->configuration < y->configuration ? -1 : x->configuration > y->configuration;
+}
+
+static uint32_t place_of(const tune_job *j, uint32_t configuration)
+{
+	uint32_t i = 0;
+	while (j->ranking && j->ranking[i] != configuration) i++;
+	return i;
 }
 
 /* Too many registers: local memory is as slow as global. */
@@ -117,6 +125,7 @@ static blk_status time_one(trial *t, uint32_t i, uint32_t runs)
 	if (!status) status = host_asserted(&t->failure);
 	if (status) return trial_failed(t, i, status);
 	if (*ms <= 0 || timing.p20_ms < *ms) *ms = timing.p20_ms;
+	tune_learnt(j, i);
 	tune_step(j);
 	return BLK_OK;
 }
@@ -188,7 +197,7 @@ blk_status tune_time(trial *t, uint32_t *left, uint32_t n)
 	for (uint32_t i = 0; !status && i < n; i++) {
 		blk_info info = {0};
 		status = t->device->backend->describe(t->device, j->variants[left[i]], &info);
-		list[i] = (candidate){left[i], least_ms(j, left[i]), info.spill_bytes};
+		list[i] = (candidate){left[i], place_of(j, left[i]), least_ms(j, left[i]), info.spill_bytes};
 	}
 	qsort(list, n, sizeof *list, by_estimate);
 	if (!status) status = rounds(t, list, drop_spilling(j, list, n), left);

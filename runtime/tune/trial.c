@@ -2,7 +2,9 @@
  * (tune/time.c).  All of it happens on copies of what a trial may write (tune/memory.c), so tuning leaves no trace. */
 #include "tune.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 blk_status trial_grid(const tune_job *j, uint32_t i, uint32_t grid[3])
 {
@@ -156,37 +158,92 @@ static blk_status try_all(trial *t, const bool *wanted)
 	return status;
 }
 
+/* What its code says of a configuration before it is launched, where others stand in line for its place: it does not
+ * fit, or needs more registers than there are while another of them does not. */
+static blk_status judge_code(trial *t, const bool *compiled)
+{
+	tune_job *j = t->job;
+	uint32_t n = j->kernel->sig->nconfigurations, least = UINT32_MAX;
+	blk_status status = BLK_OK;
+	for (int round = 0; round < 2; round++)
+		for (uint32_t i = 0; j->ranking && !status && i < n; i++) {
+			blk_info info = {0};
+			tune_result *r = &j->results[i];
+			char text[160] = "";
+			if (!compiled[i] || !j->variants[i] || r->verdict != BLK_TUNE_UNKNOWN) continue;
+			status = t->device->backend->describe(t->device, j->variants[i], &info);
+			if (!round && info.programs_per_sm && info.spill_bytes < least) least = info.spill_bytes;
+			if (!round || status) continue;
+			if (info.programs_per_sm == 0)
+				snprintf(text, sizeof text, "a program of it does not fit the device");
+			else if (info.spill_bytes && !least)
+				snprintf(text, sizeof text, "it spills %u bytes a thread", info.spill_bytes);
+			if (!text[0]) continue;
+			free(r->reason);
+			r->reason = strdup(text);
+			r->verdict = BLK_TUNE_RESOURCES;
+			tune_learnt(j, i);
+		}
+	return status;
+}
+
+/* Compiles the field, which grows as some of it turns out to be of no use. */
+static blk_status compile_field(trial *t, bool *field, bool *compiled)
+{
+	tune_job *j = t->job;
+	uint32_t n = j->kernel->sig->nconfigurations, more = 1;
+	blk_status status = BLK_OK;
+	bool *wanted = calloc(n, sizeof *wanted);
+	if (!wanted) return error_memory();
+	while (more && !status) {
+		more = 0;
+		search_field(j, field);
+		for (uint32_t i = 0; i < n; i++) {
+			wanted[i] = field[i] && !compiled[i] && j->results[i].verdict == BLK_TUNE_UNKNOWN;
+			compiled[i] = compiled[i] || wanted[i];
+			more += wanted[i];
+		}
+		j->timed += more;
+		j->total += 4 * more; /* compiled, checked, timed twice: a guess, as losers drop out */
+		if (more) status = tune_compile_all(j, wanted);
+		if (more && !status) status = judge_code(t, compiled);
+	}
+	free(wanted);
+	return status;
+}
+
 /* Unknown ones, and one that is known to be good to compare them with. */
-static bool *choose_wanted(tune_job *j)
+static blk_status choose_wanted(tune_job *j, const bool *compiled, bool *wanted)
 {
 	uint32_t n = j->kernel->sig->nconfigurations, first = n;
-	bool *wanted = calloc(n, sizeof *wanted);
-	for (uint32_t i = 0; wanted && i < n; i++) {
-		bool unknown = j->results[i].verdict == BLK_TUNE_UNKNOWN;
-		if (first == n && (unknown || j->results[i].verdict == BLK_TUNE_GOOD)) first = i;
-		wanted[i] = unknown || i == first;
-		j->timed += unknown;
-		j->total += unknown ? 4 : 0; /* compiled, checked, timed twice: a guess, as losers drop out */
+	for (uint32_t i = 0; i < n; i++) {
+		wanted[i] = compiled[i] && j->results[i].verdict == BLK_TUNE_UNKNOWN;
+		if (first == n && (wanted[i] || j->results[i].verdict == BLK_TUNE_GOOD)) first = i;
 	}
-	return wanted;
+	if (first == n || wanted[first]) return BLK_OK;
+	wanted[first] = true;
+	return tune_compile_all(j, wanted);
 }
 
 /* Copies are made when it is known what each of them writes. */
-static blk_status try_wanted(trial *t, const bool *wanted)
+static blk_status try_field(trial *t, bool *field, bool *compiled)
 {
 	blk_status status = trial_memory_known(t);
-	if (!status) status = tune_compile_all(t->job, wanted);
+	if (!status) status = compile_field(t, field, compiled);
+	if (!status) status = choose_wanted(t->job, compiled, field);
 	if (!status) status = trial_memory_make(t);
-	return status ? status : try_all(t, wanted);
+	return status ? status : try_all(t, field);
 }
 
 blk_status tune_trials(tune_job *j)
 {
 	trial t = {.job = j, .device = j->kernel->head.device};
-	bool *wanted = choose_wanted(j);
-	blk_status status = wanted ? t.device->backend->sync(t.device) : error_memory();
-	if (!status) status = try_wanted(&t, wanted);
-	free(wanted);
+	uint32_t n = j->kernel->sig->nconfigurations;
+	bool *field = calloc(n, sizeof *field), *compiled = calloc(n, sizeof *compiled);
+	blk_status status = field && compiled ? t.device->backend->sync(t.device) : error_memory();
+	if (!status) status = try_field(&t, field, compiled);
+	free(field);
+	free(compiled);
 	if (j->untried) j->timed = 0;
 	if (j->progress) j->progress(j->context, j->total, j->total, tune_best_ms(j));
 	char *why = status ? error_take() : NULL;

@@ -2,6 +2,8 @@
  *
  *	tune.c            from a launch's arguments to a choice: the table, the records, or trials
  *	tune/record.c     what was learnt, on disk; tune/ship.c moves it
+ *	tune/key.c        what a key is made of
+ *	tune/search.c     which configurations are tried at all
  *	tune/mark.c       what is being tried, on disk, for whoever comes after a crash
  *	tune/trial.c      trials in this process: compiled (tune/compile.c), on copies (tune/memory.c), their results
  *	                  compared (tune/results.c), timed (tune/time.c)
@@ -14,7 +16,8 @@
 #include <time.h>
 
 enum { TUNE_KEYS = 32, TUNE_BUCKETS = 256 };
-#define TUNE_NONE UINT32_MAX /* in place of a configuration's number: the defaults, or none at all */
+#define TUNE_KEEP_NS UINT64_C(500000000) /* what has been learnt is on disk so soon */
+#define TUNE_NONE UINT32_MAX             /* in place of a configuration's number: the defaults, or none at all */
 
 typedef struct tune_result {
 	blk_tune_verdict verdict;
@@ -30,6 +33,7 @@ typedef struct tune_choice {
 	uint64_t promises;
 	variant *v;
 	uint32_t configuration;
+	double ms;    /* of the configuration; infinite: not known */
 	bool unsized; /* not tuned, as a bare pointer hid the size of its memory: blk_buffers change that */
 	uint64_t values[TUNE_KEYS];
 } tune_choice;
@@ -41,9 +45,15 @@ typedef struct tune_code { /* a configuration's code for a set of promises */
 	variant *v;
 } tune_code;
 
+typedef struct tune_key {
+	uint32_t parameter; /* UINT32_MAX: an expression */
+	const signature_key *computed;
+} tune_key;
+
 typedef struct tuner {
 	uint32_t nkeys;
-	uint32_t keys[TUNE_KEYS];
+	tune_key keys[TUNE_KEYS];
+	bool coarse; /* some key is an expression: arguments that differ may have one key */
 	bool reset[SIGNATURE_PARAMETERS], restore[SIGNATURE_PARAMETERS], scratch[SIGNATURE_PARAMETERS];
 	double tolerance; /* below 0: by type */
 	pthread_mutex_t lock;
@@ -59,6 +69,7 @@ typedef struct tune_job {
 	uint64_t *bits, promises;
 	tune_result *results; /* one a configuration */
 	variant **variants;   /* the same; null: not compiled */
+	uint32_t *ranking;    /* configurations, the most promising first; null: all are tried, in their order */
 	blk_tune_progress progress;
 	void *context;
 	uint32_t done, total, timed;
@@ -93,6 +104,22 @@ static inline uint64_t tune_now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
+
+/* tune/key.c */
+const char *tune_key_name(const blk_kernel *, uint32_t key);                        /* "n", "next_pow2(n)" */
+uint64_t tune_key_computed(const blk_kernel *, uint32_t key, const uint64_t *bits); /* of an expression */
+static inline uint64_t tune_key_value(const blk_kernel *k, uint32_t key, const uint64_t *bits)
+{
+	uint32_t parameter = k->tuner->keys[key].parameter;
+	return parameter != UINT32_MAX ? bits[parameter] : tune_key_computed(k, key, bits);
+}
+
+/* tune/search.c */
+bool search_ordered(const blk_kernel *);
+double search_time(const tune_job *, uint32_t configuration); /* predicted; nan: there is no order */
+blk_status search_rank(tune_job *);                           /* fills in job->ranking */
+void search_field(const tune_job *, bool *field);             /* which are to be known, one a configuration */
+bool search_complete(const tune_job *);                       /* all of the field are */
 
 /* tune/compile.c */
 blk_status tune_compile_all(tune_job *, const bool *wanted);

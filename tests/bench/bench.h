@@ -371,6 +371,16 @@ static inline int bench_block(int n)
 	return block;
 }
 
+/* The blocks to try for a row: the least that is a sum of three powers of two, in sixteenths of the power of two that
+ * holds it, then that; 0 is in front of the first and behind the last. */
+static inline int bench_block_after(int n, int block)
+{
+	int power = bench_block(n), least = power;
+	for (int part = 14; part >= 9 && power >= 1024; part--)
+		if (power / 16 * part >= n && __builtin_popcount((unsigned)part) <= 3) least = power / 16 * part;
+	return block == 0 ? least : block < power ? power : 0;
+}
+
 static inline void bench_write_csv(const bench *b, FILE *f)
 {
 	fprintf(f, "work,size,configuration,elements,us,GBs,share,spread,error,TFLOPs\n");

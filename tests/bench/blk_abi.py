@@ -21,7 +21,7 @@ class Info(ctypes.Structure):  # blk_info
 
 
 class Trial(ctypes.Structure):  # blk_tune_trial
-    _fields_ = [("configuration", ctypes.c_char_p), ("verdict", ctypes.c_int), ("ms", ctypes.c_double), ("reason", ctypes.c_char_p), ("chosen", ctypes.c_int)]
+    _fields_ = [("configuration", ctypes.c_char_p), ("verdict", ctypes.c_int), ("ms", ctypes.c_double), ("reason", ctypes.c_char_p), ("chosen", ctypes.c_int), ("predicted", ctypes.c_double)]
 
 
 VISIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Trial))

@@ -121,10 +121,11 @@ static void forward(bench *b, job *j)
 		{&j->y, n, want_y, 1e-3}, {&j->mean, 64, want_mean, 1e-5}, {&j->rstd, 64, want_rstd, 1e-5}};
 	bench_begin(
 		b, "layer norm forward f16", (double)(rows * n), 4.0 * (double)(rows * n), "%d x %d", j->rows, j->n);
-	for (int block = bench_block(j->n), warps = 1; warps <= 16; warps *= 2) {
-		if (block / (32 * warps) > 64 || (block < 128 * warps && warps > 1)) continue;
-		try_forward(b, j, checks, "layer_norm_forward", "T=f16,BLOCK=%d,num_warps=%d", block, warps);
-	}
+	for (int block = 0; (block = bench_block_after(j->n, block));)
+		for (int warps = 1; warps <= 16; warps *= 2) {
+			if (block / (32 * warps) > 64 || (block < 128 * warps && warps > 1)) continue;
+			try_forward(b, j, checks, "layer_norm_forward", "T=f16,BLOCK=%d,num_warps=%d", block, warps);
+		}
 	for (int block = bench_block(j->n), tile = 4; tile <= 8 && block <= 2048; tile *= 2)
 		for (int warps = tile / 2; warps <= tile; warps *= 2)
 			try_forward(b, j, checks, "layer_norm_forward_tiles", "T=f16,BLOCK=%d,ROWS=%d,num_warps=%d",
@@ -156,7 +157,8 @@ static void try_backward(bench *b, job *j, int block, int warps, int share, blk_
 		&j->weights, BLK_ARGS(blk_buf(j->dw.buffer), blk_buf(j->db.buffer), blk_buf(j->part_w.buffer),
 				     blk_buf(j->part_b.buffer), blk_i32((int32_t)j->launch.grid.x), blk_i32(j->n)));
 	j->launch.next = &j->weights;
-	snprintf(configuration, sizeof configuration, "%d warps, %u programs", warps, (unsigned)j->launch.grid.x);
+	snprintf(configuration, sizeof configuration, "BLOCK=%d, %d warps, %u programs", block, warps,
+		(unsigned)j->launch.grid.x);
 	bench_try(b, configuration, j, checks, 3);
 	blk_module_close(m);
 }
@@ -181,11 +183,12 @@ static void backward(bench *b, job *j)
 	bench_begin(
 		b, "layer norm backward f16", (double)(rows * n), 6.0 * (double)(rows * n), "%d x %d", j->rows, j->n);
 	blk_module *columns = bench_module(b, "layer_norm", "T=f16");
-	for (int block = bench_block(j->n), warps = 1; warps <= 16; warps *= 2) {
-		if (block / (32 * warps) > 64 || (block < 32 * warps * 4 && warps > 1)) continue;
-		try_backward(b, j, block, warps, 1, columns);
-		try_backward(b, j, block, warps, 2, columns);
-	}
+	for (int block = 0; (block = bench_block_after(j->n, block));)
+		for (int warps = 1; warps <= 16; warps *= 2) {
+			if (block / (32 * warps) > 64 || (block < 32 * warps * 4 && warps > 1)) continue;
+			try_backward(b, j, block, warps, 1, columns);
+			try_backward(b, j, block, warps, 2, columns);
+		}
 	blk_module_close(columns);
 	bench_end(b);
 	bench_array *arrays[] = {

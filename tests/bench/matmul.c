@@ -58,7 +58,7 @@ static void run(bench *b, int m, int n, int k)
 		bool shares;
 		int rows; /* of M that it is for, at least */
 	} forms[] = {{"matmul_tuned", "BM=128,BN=256,BK=64,num_warps=8,num_stages=4", false, 128},
-		{"matmul_tuned", "BM=128,DOWN=64,BN=128,BK=64,GROUP=4,num_warps=8,num_stages=5", false, 128},
+		{"matmul_tuned", "BM=192,BN=128,BK=64,GROUP=4,num_warps=8,num_stages=5", false, 192},
 		{"matmul_tuned", "BM=128,BN=128,BK=64,num_warps=4,num_stages=6", false, 128},
 		{"matmul_tuned", "BM=64,BN=128,BK=64,num_warps=4,num_stages=8", false, 1},
 		{"matmul_tuned", "BM=64,BN=64,BK=128,num_warps=4,num_stages=6", false, 1},

@@ -3,7 +3,8 @@
 usage: python3 tests/bench/peers.py BUILD [--out=peers.csv] [--only=softmax,dropout] [--seconds=240] [--dry] [--verbose]
   BUILD is the folder that `make device` makes; --only takes the names of sections (--only=list prints them); a section
   that would start after --seconds is left out; --dry runs everything small on the CPU, Triton in its interpreter;
-  --verbose prints what each variant took when the best was looked for.
+  --verbose prints what each variant took when the best was looked for.  The section "wide" runs where it is named only:
+  peers_wide.py says what its options are.
 
 Every output is poisoned and compared with double precision before it is timed.  Of the variants of one contender (tile,
 warps) a few runs choose the best, which then meets the others in alternating rounds; each run lies between two events,
@@ -63,19 +64,19 @@ def arg(v):
 
 
 class Kernel:
-    """A kernel with its arguments; called, it launches."""
+    """A kernel with its arguments; called, it launches.  mark: a comment that makes the source new; edit: what changes it."""
 
-    def __init__(self, blk, path, name, args, defines, grid=None, mark=None):
+    def __init__(self, blk, path, name, args, defines, grid=None, mark=None, edit=None):
         self.blk, self.args = blk, (Arg * len(args))(*map(arg, args))
         self.keep = args
         module, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
         array = (Define * max(len(defines), 1))(*[Define(k.encode(), str(v).encode()) for k, v in defines.items()])
         full, n = os.path.join(EXAMPLES, path), ctypes.c_size_t(len(defines))
-        if mark is None:
+        if mark is None and edit is None:
             blk.check(blk.lib.blk_module_open(blk.device, full.encode(), array, n, ctypes.byref(module)))
         else:  # a source that no cache has seen
             with open(full) as f:
-                text = f.read() + f"\n// {mark}\n"
+                text = (edit or (lambda t: t))(f.read()) + f"\n// {mark}\n"
             blk.check(blk.lib.blk_module_source(blk.device, full.encode(), text.encode(), array, n, ctypes.byref(module)))
         blk.check(blk.lib.blk_kernel_find(module, name.encode(), ctypes.byref(self.handle)))
         self.grid = None
@@ -84,12 +85,12 @@ class Kernel:
             self.grid = ctypes.byref(Grid(x, 1, 1))
 
     def tune(self):
-        """Tunes for these arguments; (configuration, verdict, ms, reason, chosen) of each, and the seconds that it took."""
+        """Tunes for these arguments; (configuration, verdict, ms, reason, chosen, predicted) of each, and the seconds that it took."""
         trials, start = [], time.perf_counter()
 
         def visit(_, trial):
             t = trial.contents
-            trials.append((t.configuration.decode(), t.verdict, t.ms, (t.reason or b"").decode(), bool(t.chosen)))
+            trials.append((t.configuration.decode(), t.verdict, t.ms, (t.reason or b"").decode(), bool(t.chosen), t.predicted))
             return 0
 
         options = TuneOptions(visit=VISIT(visit))
@@ -109,7 +110,7 @@ class Blk:
     """The few calls of libblk that a benchmark needs, on torch's context and stream."""
 
     def __init__(self):
-        self.lib = ctypes.CDLL(os.path.join(BUILD, "lib", "libblk.so"))
+        self.lib = ctypes.CDLL(os.path.join(BUILD, "lib", "libblk.so.1"))
         self.lib.blk_error.restype = ctypes.c_char_p
         self.lib.blk_launch.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_size_t]
         self.device, self.stream = ctypes.c_void_p(), ctypes.c_void_p()
@@ -523,12 +524,12 @@ def section_backward():
 
 
 def main():
-    import peers_host, peers_matrix
+    import peers_host, peers_matrix, peers_wide
 
     sections = {k[8:]: v for k, v in globals().items() if k.startswith("section_")}
-    for more in (peers_matrix, peers_host):
+    for more in (peers_matrix, peers_host, peers_wide):
         sections.update(more.sections(sys.modules["__main__"]))
-    chosen = [s for s in OPTIONS.get("only", "").split(",") if s] or list(sections)
+    chosen = [s for s in OPTIONS.get("only", "").split(",") if s] or [s for s in sections if s != "wide"]
     if chosen == ["list"]:
         return print(" ".join(sections))
     name = "cpu, dry" if DRY else torch.cuda.get_device_name()

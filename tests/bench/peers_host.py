@@ -75,7 +75,7 @@ def sections(p):
                         ("defines", ctypes.POINTER(Define)), ("ndefines", size), ("promises", ctypes.POINTER(Promise)),
                         ("npromises", size), ("include_paths", word), ("ninclude_paths", size), ("emit", ctypes.c_uint)]
 
-        library = ctypes.CDLL(os.path.join(p.BUILD, "lib", "libblkc.so"))
+        library = ctypes.CDLL(os.path.join(p.BUILD, "lib", "libblkc.so.1"))
         library.blkc_compile.restype = ctypes.POINTER(ctypes.c_int)  # blkc_result begins with its status
         library.blkc_compile.argtypes = [ctypes.POINTER(Request)]
         library.blkc_result_free.argtypes = [ctypes.POINTER(ctypes.c_int)]

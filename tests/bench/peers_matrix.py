@@ -14,12 +14,12 @@ SHAPES = [(512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 
 # BM, BN, BK, num_warps, num_stages: ours, by pointers and with tensors, and Triton's
 TILES = [(128, 256, 64, 8, 4), (128, 256, 64, 8, 3), (128, 128, 64, 8, 4), (128, 128, 64, 4, 4), (128, 128, 64, 4, 6), (64, 256, 64, 4, 4), (64, 128, 64, 4, 4),
          (64, 128, 64, 4, 8), (64, 64, 64, 4, 8), (64, 32, 64, 4, 8), (128, 64, 64, 4, 6), (64, 64, 128, 4, 6), (64, 32, 128, 4, 8)]
-# BM, DOWN, BN, BK, num_warps, num_stages, GROUP: ours only, both ways, a second sum below the first one
-ROWS_BELOW = [(128, 64, 128, 64, 8, 5, 4), (128, 64, 128, 64, 8, 5, 8), (128, 64, 128, 64, 8, 4, 8)]
-# BM, BN, RIGHT, BK, num_warps, num_stages, GROUP, num_ctas: ours only, programs of a cluster that bring each other blocks
-CLUSTERS = [(64, 128, 32, 64, 4, 7, 16, 4), (64, 128, 32, 64, 4, 6, 16, 4), (64, 128, 0, 64, 4, 8, 16, 2)]
+# BM, BN, BK, num_warps, num_stages, GROUP: ours only, both ways, tiles between powers of two
+BETWEEN = [(192, 128, 64, 8, 5, 4), (192, 128, 64, 8, 5, 8), (192, 128, 64, 8, 4, 8)]
+# BM, BN, BK, num_warps, num_stages, GROUP, num_ctas: ours only, programs of a cluster that bring each other blocks
+CLUSTERS = [(64, 160, 64, 4, 7, 16, 4), (64, 160, 64, 4, 6, 16, 4), (64, 128, 64, 4, 8, 16, 2)]
 # What decides a tile's form: named for each row, as the tuner would choose what is left open.
-FORM = {"DOWN": 0, "RIGHT": 0, "GROUP": 8, "PERSISTENT": "false"}
+FORM = {"GROUP": 8, "PERSISTENT": "false"}
 # BM, BN, BK, num_warps, num_stages, GROUP, PERSISTENT: ours only, both ways, in another order
 ORDERED = [(128, 128, 64, 4, 6, 1, "false"), (128, 256, 64, 8, 3, 16, "true"), (128, 256, 64, 8, 3, 4, "true"), (128, 256, 64, 8, 4, 16, "true")]
 # As TILES and SPLIT, for shapes with few tiles.
@@ -95,8 +95,7 @@ def sections(p):
 
     def both_ways(args, d, outputs):
         """With tensors and by pointers."""
-        there = {k: v for k, v in d.items() if k != "RIGHT"}
-        return [by_tensors(args, d, outputs), p.ours(FILE, "matmul_tuned_pointers", args, there, outputs, who="blk pointers", label=shown(d))]
+        return [by_tensors(args, d, outputs), p.ours(FILE, "matmul_tuned_pointers", args, d, outputs, who="blk pointers", label=shown(d))]
 
     def product(m, n, k, before, section):
         a, b = p.fresh(m, k, dtype=HALF), p.fresh(k, n, dtype=HALF)
@@ -116,16 +115,16 @@ def sections(p):
             tl = lambda grid=grid, bm=bm, bn=bn, bk=bk, w=w, s=s: T.matmul[grid](c[2], a, b, m, n, k, BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=w, num_stages=s)
             if (bm * bn <= 128 * 128 or w == 8) and (not QUICK or p.DRY):
                 rows.append(p.theirs(f"{bm} x {bn} x {bk}, {w} warps, {s} stages", tl, check(c[2])))
-        for bm, down, bn, bk, w, s, group in ROWS_BELOW:
-            if p.DRY or m >= bm + down and n >= bn:
-                d = {**FORM, "DOWN": down, "GROUP": group, **options(bm, bn, bk, w, s)}
+        for bm, bn, bk, w, s, group in BETWEEN:
+            if p.DRY or m >= bm and n >= bn:
+                d = {**FORM, "GROUP": group, **options(bm, bn, bk, w, s)}
                 rows += both_ways(args, d, check(c[0]))
         for tile in ORDERED:
             if p.DRY or fits(m, n, k, tile):
                 rows += both_ways(args, {**FORM, "GROUP": tile[5], "PERSISTENT": tile[6], **options(*tile[:5])}, check(c[0]))
-        for bm, bn, right, bk, w, s, group, ctas in CLUSTERS:
+        for bm, bn, bk, w, s, group, ctas in CLUSTERS:
             if p.DRY or fits(m, n, k, (bm, bn)):
-                d = {**FORM, "RIGHT": right, "GROUP": group, "num_ctas": ctas, **options(bm, bn, bk, w, s)}
+                d = {**FORM, "GROUP": group, "num_ctas": ctas, **options(bm, bn, bk, w, s)}
                 rows.append(by_tensors(args, d, check(c[0])))
         rows.append(p.tuned(FILE, "matmul_tuned", args, {}, check(c[0]), "blk tuned"))
         p.compare(section, f"matmul f16 {m} x {n} x {k}", 2 * m * n * k / 1000, kept(rows), unit="TFLOP/s", rounds=4, before=before)

@@ -71,15 +71,16 @@ static void forward(bench *b, job *j)
 				    blk_buf(j->rstd.buffer), blk_i32(j->rows), blk_i32(j->n), blk_f32((float)epsilon)));
 	bench_check checks[] = {{&j->y, n, want_y, 1e-3}, {&j->rstd, 64, want_rstd, 1e-5}};
 	bench_begin(b, "rms norm forward f16", (double)(rows * n), 4.0 * (double)(rows * n), "%d x %d", j->rows, j->n);
-	for (int block = bench_block(j->n), warps = 1; warps <= 16; warps *= 2) {
-		if (block / (32 * warps) > 64 || (block < 128 * warps && warps > 1)) continue;
-		char define[64];
-		snprintf(define, sizeof define, "T=f16,BLOCK=%d,num_warps=%d", block, warps);
-		blk_module *m = bench_module(b, "rms_norm", define);
-		j->launch.kernel = bench_kernel(m, "rms_norm_forward");
-		bench_try(b, define + strlen("T=f16,"), j, checks, 2);
-		blk_module_close(m);
-	}
+	for (int block = 0; (block = bench_block_after(j->n, block));)
+		for (int warps = 1; warps <= 16; warps *= 2) {
+			if (block / (32 * warps) > 64 || (block < 128 * warps && warps > 1)) continue;
+			char define[64];
+			snprintf(define, sizeof define, "T=f16,BLOCK=%d,num_warps=%d", block, warps);
+			blk_module *m = bench_module(b, "rms_norm", define);
+			j->launch.kernel = bench_kernel(m, "rms_norm_forward");
+			bench_try(b, define + strlen("T=f16,"), j, checks, 2);
+			blk_module_close(m);
+		}
 	bench_end(b);
 }
 
@@ -103,7 +104,8 @@ static void try_backward(bench *b, job *j, int block, int warps, uint32_t share,
 	bench_arguments(&j->weights, BLK_ARGS(blk_buf(j->dw.buffer), blk_buf(j->partial.buffer),
 					     blk_i32((int32_t)j->launch.grid.x), blk_i32(j->n)));
 	j->launch.next = &j->weights;
-	snprintf(configuration, sizeof configuration, "%d warps, %u programs", warps, (unsigned)j->launch.grid.x);
+	snprintf(configuration, sizeof configuration, "BLOCK=%d, %d warps, %u programs", block, warps,
+		(unsigned)j->launch.grid.x);
 	bench_try(b, configuration, j, checks, 2);
 	blk_module_close(m);
 }
@@ -122,10 +124,11 @@ static void backward(bench *b, job *j)
 	bench_parallel(n, sum_columns, j);
 	bench_begin(b, "rms norm backward f16", (double)(rows * n), 6.0 * (double)(rows * n), "%d x %d", j->rows, j->n);
 	blk_module *columns = bench_module(b, "rms_norm", "");
-	for (int block = bench_block(j->n), warps = 1; warps <= 16; warps *= 2) {
-		if (block / (32 * warps) > 32 || (block < 128 * warps && warps > 1)) continue;
-		for (uint32_t share = 1; share <= 2; share++) try_backward(b, j, block, warps, share, columns);
-	}
+	for (int block = 0; (block = bench_block_after(j->n, block));)
+		for (int warps = 1; warps <= 16; warps *= 2) {
+			if (block / (32 * warps) > 32 || (block < 128 * warps && warps > 1)) continue;
+			for (uint32_t share = 1; share <= 2; share++) try_backward(b, j, block, warps, share, columns);
+		}
 	blk_module_close(columns);
 	bench_end(b);
 	bench_array *arrays[] = {&j->dy, &j->dx, &j->dw, &j->partial, &j->exact_rstd};

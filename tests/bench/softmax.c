@@ -70,11 +70,12 @@ static void run(bench *b, int rows, int n)
 				try(b, &j, "softmax_split", warps, "BLOCK=%d,PARTS=%d", part, block / part);
 			}
 	} else {
-		for (int warps = 2; warps <= 16; warps *= 2) {
-			if (block / (32 * warps) > 64 || block / (32 * warps) < 1) continue;
-			try(b, &j, "softmax_rows", warps, "BLOCK=%d", block);
-			try(b, &j, "softmax_persistent", warps, "BLOCK=%d", block);
-		}
+		for (int part = 0; (part = bench_block_after(n, part));)
+			for (int warps = 2; warps <= 16; warps *= 2) {
+				if (part / (32 * warps) > 64 || part / (32 * warps) < 1) continue;
+				try(b, &j, "softmax_rows", warps, "BLOCK=%d", part);
+				try(b, &j, "softmax_persistent", warps, "BLOCK=%d", part);
+			}
 		for (int tile = 4; tile <= 16 && block <= 1024; tile *= 2)
 			try(b, &j, "softmax_tiles", 4, "BLOCK=%d,ROWS=%d", block, tile);
 		if (block < 64) try(b, &j, "softmax_rows", 1, "BLOCK=%d", block);

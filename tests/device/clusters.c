@@ -34,6 +34,12 @@ static const cluster_case cases[] = {
 	{"persistent_of_4", GROUPED, ALL, 4, 8, 3, 128, 64, 64, true, false},
 	{"persistent_grouped", GROUPED, ALL, 2, 4, 3, 64, 64, 64, true, false},
 	{"persistent_apart", ACROSS, ALL, 2, 8, 3, 128, 64, 32, true, true},
+	{"row_groups", DOWN, ALL, 2, 12, 3, 192, 64, 64, false, false},
+	{"row_groups_first", ACROSS, ALL, 2, 12, 3, 192, 128, 32, false, false},
+	{"row_groups_iterations", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 12, 4, 192, 64, 32, false, false},
+	{"row_groups_square", GROUPED, ALL, 2, 12, 3, 192, 192, 64, true, false},
+	{"row_groups_wide", ACROSS, ALL, 2, 12, 3, 192, 256, 32, true, false},
+	{"row_groups_apart", DOWN, ALL, 4, 12, 3, 192, 64, 64, true, true},
 	{"persistent_rounds", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 4, 4, 64, 64, 32, true, false},
 };
 

@@ -184,6 +184,22 @@ static void run_tiles(suite *s)
 	run_tile(s, &kinds[8], (problem){1, 128, 256, 64, false, true}, 8, false);
 }
 
+/* Extents that are no powers of two: tiles of 192 rows, of 160 and 96 columns, of 80 along k. */
+static void run_odd(suite *s)
+{
+	static const int extents[][3] = {{192, 128, 32}, {128, 160, 64}, {96, 192, 48}, {80, 96, 80}, {64, 224, 16},
+		{24, 40, 72}, {3, 5, 7}, {48, 12, 20}};
+	static const int warps[] = {8, 4, 4, 1, 8, 2, 1, 4};
+	for (size_t d = 0; d < sizeof kinds / sizeof kinds[0]; d++)
+		for (size_t e = 0; e < sizeof extents / sizeof extents[0]; e++) {
+			int order = (int)(e + d) % 4;
+			problem p = {1, extents[e][0], extents[e][1], extents[e][2], order & 1, order >> 1};
+			if (kinds[d].out == SCALAR_F64 && p.m * p.n > 128 * 64) continue;
+			if (strcmp(kinds[d].name, "ieee") == 0 && p.m * p.n * p.k > 96 * 96 * 80) continue;
+			run_tile_as(s, &kinds[d], p, enough_warps(&kinds[d], &p, warps[e]), e % 2 == 0, "odd");
+		}
+}
+
 /* Kinds, extents, orders of the operands and numbers of warps, every two of them in every combination: 60 cases of
  * 24000.  `all`: every kind with every order and every two of m and n.  What registers cannot hold gets more warps or
  * less k: that of operands, and of code without instructions for the product. */
@@ -233,8 +249,8 @@ static void run_batch(suite *s, const kind *d, problem p, int warps)
 
 static void run_batches(suite *s)
 {
-	static const int extents[][4] = {
-		{2, 16, 16, 16}, {4, 32, 16, 32}, {8, 16, 8, 16}, {16, 4, 4, 8}, {2, 64, 32, 32}, {1, 16, 32, 16}};
+	static const int extents[][4] = {{2, 16, 16, 16}, {4, 32, 16, 32}, {8, 16, 8, 16}, {16, 4, 4, 8},
+		{2, 64, 32, 32}, {1, 16, 32, 16}, {3, 24, 40, 16}};
 	for (size_t d = 0; d < sizeof kinds / sizeof kinds[0]; d++)
 		for (size_t e = 0; e < sizeof extents / sizeof extents[0]; e++) {
 			problem p = {extents[e][0], extents[e][1], extents[e][2], extents[e][3], false, false};
@@ -342,6 +358,67 @@ static void run_stages(suite *s, const kind *d, int rounds, int stages, int warp
 	run(s, d, &p, name, text);
 }
 
+/* Tiles of few rows, whose transposed product is one for warpgroups, where there are any. */
+static void run_few_rows(suite *s)
+{
+	static const int tiles[][3] = {
+		{8, 64, 32}, {16, 128, 64}, {24, 192, 64}, {32, 64, 96}, {48, 128, 32}, {16, 96, 64}};
+	static const size_t types[] = {0, 1, 3, 7, 8}; /* f16, bf16, tf32, i8, e4m3 */
+	for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++)
+		for (size_t d = 0; d < sizeof types / sizeof types[0]; d++) {
+			int order = (int)(t + d / 2) % 4, warps = t % 3 == 1 ? 8 : 4;
+			problem even = {1, 50, 208, 160, order & 1, order >> 1 || d > 1};
+			problem odd = {1, 50, 107, 75, order & 1, order >> 1};
+			run_loop(s, &kinds[types[d]], even, tiles[t][0], tiles[t][1], tiles[t][2], warps, AS_LOADED);
+			if (d == 0)
+				run_loop(
+					s, &kinds[0], odd, tiles[t][0], tiles[t][1], tiles[t][2], warps, (made)(t % 4));
+		}
+}
+
+/* The same of a batch: [batch, m, k] times [batch, k, n]. */
+static void run_batch_loop(suite *s, const kind *d, problem p, int bm, int bn, int bk, int warps)
+{
+	char name[128], text[2048], at_a[128], at_b[128];
+	snprintf(name, sizeof name, "loop.batch%d.%s.%dx%dx%d.%s%s.warps%d", p.batch, d->name, bm, bn, bk,
+		p.trans_a ? "t" : "n", p.trans_b ? "t" : "n", warps);
+	if (!suite_wants(s, name)) return;
+	snprintf(text, sizeof text,
+		"kernel k(z: *%s, a: *const %s, b: *const %s, c: *const %s, n: i32) grid(cdiv(%d, %d), cdiv(%d, %d)) "
+		"options(num_warps = %d) {\n"
+		"let t = arange(0, %d)[:, None, None];\n"
+		"let i = program_id(0) * %d + arange(0, %d); let j = program_id(1) * %d + arange(0, %d);\n"
+		"var sum = zeros([%d, %d, %d], %s);\nfor at in range(0, n, %d) {\nlet l = at + arange(0, %d);\n"
+		"let x = load(a + t * %d + (%s)[None, :, :], mask = ((i < %d)[:, None] & (l < n)[None, :])[None, :, "
+		":]);\n"
+		"let y = load(b + t * %d + (%s)[None, :, :], mask = ((l < n)[:, None] & (j < %d)[None, :])[None, :, "
+		":]);\nsum = dot(x, y, sum%s);\n}\n"
+		"store(z + t * %d + (i[:, None] * %d + j[None, :])[None, :, :], sum, mask = ((i < %d)[:, None] & (j < "
+		"%d)[None, :])[None, :, :]);\n}\n",
+		scalar_name(d->out), scalar_name(d->a), scalar_name(d->b), scalar_name(d->out), p.m, bm, p.n, bn, warps,
+		p.batch, bm, bm, bn, bn, p.batch, bm, bn, scalar_name(d->out), bk, bk, p.m * p.k,
+		operand_offsets(at_a, sizeof at_a, "i", "l", p.trans_a ? p.m : p.k, p.trans_a), p.m, p.k * p.n,
+		operand_offsets(at_b, sizeof at_b, "l", "j", p.trans_b ? p.k : p.n, p.trans_b), p.n, d->options,
+		p.m * p.n, p.n, p.m, p.n);
+	run(s, d, &p, name, text);
+}
+
+static void run_batch_loops(suite *s)
+{
+	static const int tiles[][5] = {{2, 64, 64, 32, 4}, {4, 64, 32, 64, 8}, {3, 16, 64, 32, 4}, {2, 24, 128, 64, 8},
+		{1, 128, 64, 32, 8}, {2, 64, 64, 64, 16}};
+	static const size_t types[] = {0, 1, 7, 8, 3}; /* f16, bf16, i8, e4m3, tf32 */
+	for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++)
+		for (size_t d = 0; d < sizeof types / sizeof types[0]; d++) {
+			const int *e = tiles[t];
+			int order = (int)(t + d) % 4;
+			problem p = {e[0], 72, 112, 144, order & 1, order >> 1}, odd = {e[0], 37, 43, 75, false, false};
+			if (d > 1) p.trans_a = false, p.trans_b = true;
+			if (d == 0 || (t + d) % 2) run_batch_loop(s, &kinds[types[d]], p, e[1], e[2], e[3], e[4]);
+			if (d == 0 && t % 2) run_batch_loop(s, &kinds[0], odd, e[1], e[2], e[3], e[4]);
+		}
+}
+
 static void run_loops(suite *s)
 {
 	static const size_t staged[] = {0, 3, 7}; /* f16, tf32, i8 */
@@ -358,11 +435,17 @@ static void run_loops(suite *s)
 	for (size_t d = 0; d < sizeof kinds / sizeof kinds[0]; d++)
 		for (int order = 0; order < 4; order++) {
 			problem p = {1, 100, 76, 90, order & 1, order >> 1},
-				even = {1, 128, 192, 160, order & 1, order >> 1};
+				even = {1, 128, 192, 160, order & 1, order >> 1},
+				thirds = {1, 400, 72, 200, order & 1, order >> 1};
 			if (kinds[d].out == SCALAR_F16) continue; /* rounds once a step */
 			run_loop(s, &kinds[d], p, 32, 64, 32, 4, AS_LOADED);
 			run_loop(s, &kinds[d], even, 64, 64, 32, 8, AS_LOADED);
+			run_loop(s, &kinds[d], p, 48, 40, 96, 4, AS_LOADED);
 			if (d > 1) continue;
+			run_loop(s, &kinds[d], even, 192, 96, 64, 8, AS_LOADED);
+			run_loop(s, &kinds[d], thirds, 192, 64, 64, 12, order < 3 ? AS_LOADED : B_MADE); /* 3 x 64 */
+			run_loop(s, &kinds[d], even, 64, 160, 64, 4, AS_LOADED);
+			run_loop(s, &kinds[d], even, 192, 64, 64, 4, A_MADE + (made)((unsigned)order + d) % 3);
 			run_loop(s, &kinds[d], p, 64, 32, 64, 4, AS_LOADED);
 			run_loop(s, &kinds[d], even, 128, 64, 64, 8, AS_LOADED);
 			run_loop(s, &kinds[d], even, 64, 128, 64, 4, A_MADE + (made)((unsigned)order + d) % 3);
@@ -445,6 +528,7 @@ typedef struct dot_form {
 	const char *name, *body; /* x, y: tiles of a and b at l; yt: of c, transposed into b's place */
 	bool loop;               /* the body stands in a loop over l */
 	scalar b;                /* of b and c, where it is not T */
+	bool square;             /* wants 64 rows */
 	void (*want)(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding);
 } dot_form;
 
@@ -507,6 +591,25 @@ static void want_square(matrix *z, matrix *a, matrix *b, matrix *c, double u, do
 	free_matrix(&own);
 }
 
+/* Half of the sum so far in each round of 32, then what a row and a column add. */
+static void want_scaled(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding)
+{
+	(void)c, (void)rounding;
+	for (int i = 0; i < FORM_M; i++)
+		for (int j = 0; j < FORM_N; j++) {
+			double sum = 0, size = 0;
+			for (int l = 0; l < FORM_K; l++) {
+				double product = a->v[place(a, i, l)] * b->v[place(b, l, j)];
+				if (l && l % 32 == 0) sum /= 2;
+				sum += product;
+				size += fabs(product);
+			}
+			sum += a->v[place(a, i, 0)] - b->v[place(b, 0, j)];
+			z->v[place(z, i, j)] = sum;
+			z->e[place(z, i, j)] = (FORM_K + 8) * u * (size + fabs(sum) + 2);
+		}
+}
+
 static void want_copy(matrix *z, matrix *a, matrix *b, matrix *c, double u, double rounding)
 {
 	(void)a, (void)c, (void)rounding;
@@ -518,28 +621,32 @@ static void want_copy(matrix *z, matrix *a, matrix *b, matrix *c, double u, doub
 }
 
 static const dot_form dot_forms[] = {
-	{"acc", "s = dot(x, y, s);", true, SCALAR_COUNT, want_product},
-	{"two", "s = dot(x, y, s); r += dot(x, yt);", true, SCALAR_COUNT, want_two},
-	{"two_into_one", "s = dot(x, yt, dot(x, y, s));", true, SCALAR_COUNT, want_two},
-	{"computed", "s += dot((maximum(x.to(f32), 0.0) * 0.5).to(T), y);", true, SCALAR_COUNT, want_positive},
+	{"acc", "s = dot(x, y, s);", true, SCALAR_COUNT, false, want_product},
+	{"two", "s = dot(x, y, s); r += dot(x, yt);", true, SCALAR_COUNT, false, want_two},
+	{"two_into_one", "s = dot(x, yt, dot(x, y, s));", true, SCALAR_COUNT, false, want_two},
+	{"computed", "s += dot((maximum(x.to(f32), 0.0) * 0.5).to(T), y);", true, SCALAR_COUNT, false, want_positive},
 	{"dequantised",
 		"s = dot(x, (trans(load(c + j[:, None] * n + l[None, :], mask = (j < N)[:, None] & (l < n)[None, :]))"
 		".to(f32) - 3.0).to(T), s);",
-		true, SCALAR_I8, want_shifted},
-	{"if", "if n > 50 { s -= dot(x, y); } else { s += dot(x, y) * 3.0; }", true, SCALAR_COUNT, want_negated},
-	{"if_one_side", "if at < n { s = dot(x, y, s); }", true, SCALAR_COUNT, want_product},
-	{"same_twice", "s = dot(x, trans(x), s);", true, SCALAR_COUNT, want_square},
+		true, SCALAR_I8, false, want_shifted},
+	{"if", "if n > 50 { s -= dot(x, y); } else { s += dot(x, y) * 3.0; }", true, SCALAR_COUNT, false, want_negated},
+	{"if_one_side", "if at < n { s = dot(x, y, s); }", true, SCALAR_COUNT, false, want_product},
+	{"same_twice", "s = dot(x, trans(x), s);", true, SCALAR_COUNT, true, want_square},
+	{"scaled",
+		"for at in range(0, n, 32) {\nlet l = at + arange(0, 32);\ns = dot(LOAD_A, LOAD_B, s * 0.5);\n}\n"
+		"s += load(a + i * n, mask = i < M).to(f32)[:, None] - load(b + j, mask = j < N).to(f32)[None, :];",
+		false, SCALAR_COUNT, false, want_scaled},
 	{"while", "var at = 0; while at < n { let l = at + arange(0, 32); s += dot(LOAD_A, LOAD_B); at += 32; }", false,
-		SCALAR_COUNT, want_product},
+		SCALAR_COUNT, false, want_product},
 	{"one_hot", "let l = arange(0, 64); s = dot((i[:, None] == l[None, :]).to(T), LOAD_B);", false, SCALAR_COUNT,
-		want_copy},
+		false, want_copy},
 	{"chain",
 		"var t = zeros([64, 64], f32);\nfor at in range(0, n, 32) {\nlet l = at + arange(0, 32);\n"
 		"s = dot(LOAD_A, LOAD_B, s);\n"
 		"t = dot(load(c + j[:, None] * n + l[None, :], mask = (j < N)[:, None] & (l < n)[None, :]), LOAD_B, "
 		"t);\n}\n"
 		"s = dot((s * 0.125).to(T), (t * 0.125).to(T));",
-		false, SCALAR_COUNT, want_chain},
+		false, SCALAR_COUNT, true, want_chain},
 };
 
 static void replace(char *out, size_t room, const char *text)
@@ -567,11 +674,11 @@ static void fill(matrix *x, scalar t, const void *elements)
 		x->v[i] = scalar_to_double(t, container_at(t, elements, i));
 }
 
-static void run_form(suite *s, const dot_form *f, const kind *d, int warps, int stages)
+static void run_form(suite *s, const dot_form *f, const kind *d, int rows, int warps, int stages)
 {
 	char name[128], text[4096], body[3072];
 	scalar tb = f->b == SCALAR_COUNT ? d->b : f->b;
-	snprintf(name, sizeof name, "form.%s.%s.warps%d.stages%d", f->name, d->name, warps, stages);
+	snprintf(name, sizeof name, "form.%s.%s.rows%d.warps%d.stages%d", f->name, d->name, rows, warps, stages);
 	if (!suite_wants(s, name)) return;
 	char source[3072];
 	snprintf(source, sizeof source,
@@ -586,13 +693,13 @@ static void run_form(suite *s, const dot_form *f, const kind *d, int warps, int 
 	replace(body, sizeof body, source);
 	snprintf(text, sizeof text,
 		"const T = %s; const M = %d; const N = %d;\n"
-		"kernel k(z: *f32, a: *const %s, b: *const %s, c: *const %s, n: i32) grid(1) "
+		"kernel k(z: *f32, a: *const %s, b: *const %s, c: *const %s, n: i32) grid(%d) "
 		"options(num_warps = %d, num_stages = %d) {\n"
-		"let i = arange(0, 64); let j = arange(0, 64);\n"
-		"var s = zeros([64, 64], f32); var r = zeros([64, 64], f32);\n%s\n"
+		"let i = program_id(0) * %d + arange(0, %d); let j = arange(0, 64);\n"
+		"var s = zeros([%d, 64], f32); var r = zeros([%d, 64], f32);\n%s\n"
 		"store(z + i[:, None] * N + j[None, :], s + r, mask = (i < M)[:, None] & (j < N)[None, :]);\n}\n",
-		scalar_name(d->a), FORM_M, FORM_N, scalar_name(d->a), scalar_name(tb), scalar_name(tb), warps, stages,
-		body);
+		scalar_name(d->a), FORM_M, FORM_N, scalar_name(d->a), scalar_name(tb), scalar_name(tb), 64 / rows,
+		warps, stages, rows, rows, rows, rows, body);
 	matrix a = new_matrix(FORM_M, FORM_K), b = new_matrix(FORM_K, FORM_N), c = new_matrix(FORM_N, FORM_K);
 	matrix z = new_matrix(FORM_M, FORM_N);
 	size_t na = (size_t)FORM_M * FORM_K, nb = (size_t)FORM_K * FORM_N, nz = (size_t)FORM_M * FORM_N;
@@ -626,7 +733,10 @@ static void run_forms(suite *s)
 	for (size_t f = 0; f < n; f++)
 		for (size_t t = 0; t < 3; t++)
 			if (t == 0 || (f + t) % 2 == 0)
-				run_form(s, &dot_forms[f], &kinds[types[t]], 4 << (f + t) % 2, 1 + (int)(f + t) % 4);
+				run_form(
+					s, &dot_forms[f], &kinds[types[t]], 64, 4 << (f + t) % 2, 1 + (int)(f + t) % 4);
+	for (size_t f = 0; f < n; f++)
+		if (!dot_forms[f].square) run_form(s, &dot_forms[f], &kinds[f % 2], 16, 4, 1 + (int)f % 4);
 }
 
 /* Loops over k that may have no round, sums in flight: with tensors, so that sm_90a has copies by tensor maps.  c [100,
@@ -721,10 +831,13 @@ int main(int argc, char **argv)
 	suite s;
 	suite_open(&s, argc, argv);
 	run_tiles(&s);
+	run_odd(&s);
 	run_matrix(&s);
 	run_batches(&s);
 	run_all_zeros(&s);
 	run_loops(&s);
+	run_few_rows(&s);
+	run_batch_loops(&s);
 	run_forms(&s);
 	run_all_rounds(&s);
 	return suite_close(&s);

@@ -39,6 +39,13 @@ static void run_all(suite *s)
 		{3, {4, 8, 16}},
 		{3, {8, 1, 64}},
 		{4, {2, 4, 8, 16}},
+		{1, {3}},
+		{1, {192}},
+		{1, {2560}},
+		{2, {96, 40}},
+		{2, {4, 640}},
+		{3, {5, 6, 16}},
+		{4, {2, 3, 4, 10}},
 	};
 	static const scalar types[] = {SCALAR_F32, SCALAR_I32, SCALAR_F16, SCALAR_U8, SCALAR_F64, SCALAR_BF16,
 		SCALAR_U32, SCALAR_I8, SCALAR_I64, SCALAR_BOOL, SCALAR_U16, SCALAR_U64, SCALAR_I16};

@@ -34,6 +34,9 @@ static const copy_case copies[] = {
 	{SCALAR_U8, 3, {4, 16, 32}, 7, 20, 2},
 	{SCALAR_F16, 3, {1, 16, 64}, 3, 37, 4}, /* matrices of a batch */
 	{SCALAR_F32, 3, {4, 1, 64}, 6, 5, 4},
+	{SCALAR_F16, 2, {0, 96, 48}, 1, 100, 4}, /* extents that are no powers of two: pieces of their own */
+	{SCALAR_F32, 2, {0, 12, 20}, 1, 37, 2},
+	{SCALAR_BF16, 3, {3, 5, 80}, 7, 11, 4},
 };
 
 static void run_copy(suite *s, const copy_case *c, const copy_at *at)
@@ -110,6 +113,11 @@ static const product_case products[] = {
 	{"persistent_apart", false, false, 128, 32, 32, 8, 2, false, FOR_TILES, true},
 	{"persistent_mixed", false, false, 64, 32, 32, 4, 3, true, FOR_TILES},
 	{"persistent_then_one", false, false, 64, 32, 32, 4, 3, false, LAST_ALONE},
+	{"odd_rows", false, false, 192, 64, 64, 8, 3, false}, /* two sums, of 128 rows and of 64 */
+	{"odd_columns", false, true, 64, 96, 96, 4, 3, false},
+	{"odd_rows_tn", true, false, 192, 80, 32, 4, 3, false},
+	{"odd_persistent", false, false, 64, 96, 64, 4, 3, false, FOR_TILES},
+	{"odd_apart", false, false, 128, 96, 32, 8, 3, false, A_TILE, true},
 };
 
 #define TILE_AT " let i = u / across * %d; let j = u %% across * %d;"

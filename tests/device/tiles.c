@@ -123,6 +123,14 @@ static void run_reductions(suite *s)
 		{3, {4, 8, 16}},
 		{3, {8, 1, 64}},
 		{4, {2, 4, 8, 16}},
+		{1, {3}},
+		{1, {192}},
+		{1, {5120}},
+		{2, {96, 40}},
+		{2, {4, 640}},
+		{2, {1280, 3}},
+		{3, {5, 6, 16}},
+		{4, {2, 3, 4, 10}},
 	};
 	static const scalar types[] = {SCALAR_F32, SCALAR_F16, SCALAR_BF16, SCALAR_F64, SCALAR_I8, SCALAR_U16,
 		SCALAR_I32, SCALAR_U32, SCALAR_I64, SCALAR_U64};

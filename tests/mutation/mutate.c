@@ -6,6 +6,8 @@
  * how many are right without a report, and "N passed, M failed" over mutants.
  *
  * A line that begins with "both" is two, for sim and for sim:sm_90a; the second one counts where its code is another.
+ * Lines "equal N KIND: WHY" behind it: so many mutants of that kind are right at most, for that reason; KIND "unreached"
+ * is any, where no launch comes to the line, which is looked at by a trap in its place.
  *
  * The one idea: a mutant is the text with one line changed (`kinds`).  It is launched with each launch's arguments, in
  * several orders, until the simulator reports it.  What counts beside a report stands at `excused`. */
@@ -15,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHIFT = 7 * 16, STEP = 8192, MOST_LAUNCHES = 6, MOST_WORDS = 64, LINE = 1024 };
+enum { SHIFT = 7 * 16, STEP = 8192, MOST_LAUNCHES = 6, MOST_WORDS = 64, LINE = 1024, MOST_KINDS = 16 };
 
 typedef struct subject {
 	sweep sweep;
@@ -32,9 +34,10 @@ typedef struct subject {
 	blk_device *device;
 	size_t n;
 	char *ptx;
-	char path[64];                                 /* of a file with it */
-	const char *unfit;                             /* why it cannot be tried; null: it is not known */
-	unsigned mutants, survivors, redundant, wrong; /* the last two: excused */
+	char path[64];                                            /* of a file with it */
+	const char *unfit;                                        /* why it cannot be tried; null: it is not known */
+	unsigned mutants, survivors, redundant, wrong, explained; /* the last three: excused */
+	unsigned equal[MOST_KINDS];                               /* by kind: how many more are explained */
 } subject;
 
 static blk_device *devices[2]; /* sim, sim:sm_90a */
@@ -156,7 +159,8 @@ static const struct {
 	{"mask of a copy", copy_mask},
 	{"order", atomic_order},
 };
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum { KINDS = sizeof kinds / sizeof kinds[0], UNREACHED = KINDS };
+_Static_assert((int)UNREACHED < (int)MOST_KINDS, "a place for each kind");
 
 /* ---- Launches ---- */
 
@@ -170,14 +174,15 @@ typedef enum variation {
 	PAIRS, /* two of the first three buffers that it may write are one, at one of DISTANCES from each other; with
 		* all programs, or with one that is launched REPEATS times from one memory, so that it arrives last, too
 		*/
-	EXACTLY = 7, /* the last distance: 2 STEP, no SHIFT, so that blocks that go by such steps lie upon each other */
+	EXACTLY = 7, /* 2 STEP, no SHIFT, so that blocks that go by such steps lie upon each other */
+	SAME,        /* the last distance: none, no SHIFT, so that blocks of one number do */
 	DISTANCES,
 	VARIATIONS = PAIRS + 2 * 3 * DISTANCES
 } variation;
 typedef struct pair {
 	unsigned first, second,
 		distance; /* the second begins the last bytes behind the first, or, if it is 0, SHIFT in front */
-	bool alone;
+	bool alone, same;
 } pair;
 enum { REPEATS = 3 };
 
@@ -195,8 +200,8 @@ static bool may_write(const job *j, size_t k)
 static pair pair_of(variation v)
 {
 	static const unsigned who[3][2] = {{0, 1}, {0, 2}, {1, 2}};
-	unsigned k = (unsigned)v - PAIRS, n = k / 6, distance = n ? STEP * (n - 1) + SHIFT : 0;
-	return (pair){who[k / 2 % 3][0], who[k / 2 % 3][1], n == EXACTLY ? 2 * STEP : distance, k % 2};
+	unsigned k = (unsigned)v - PAIRS, n = k / 6, distance = n && n != SAME ? STEP * (n - 1) + SHIFT : 0;
+	return (pair){who[k / 2 % 3][0], who[k / 2 % 3][1], n == EXACTLY ? 2 * STEP : distance, k % 2, n == SAME};
 }
 
 /* Where the k-th argument that may be written, the n-th that shares, lies in the one buffer; SIZE_MAX: not there. */
@@ -206,7 +211,7 @@ static size_t place_in_one(variation v, unsigned k, unsigned n, bool same_type)
 	if (v < PAIRS) return SIZE_MAX;
 	const pair p = pair_of(v);
 	if (k == p.first) return p.distance;
-	return k != p.second ? SIZE_MAX : p.distance ? 0 : SHIFT;
+	return k != p.second ? SIZE_MAX : p.distance || p.same ? 0 : SHIFT;
 }
 
 /* True: the launch ended without a report. */
@@ -239,13 +244,14 @@ static bool launch(const subject *s, size_t i, variation v, size_t order, blk_ke
 }
 
 /* The right code bears it, in every order, and it says something: a pair needs two buffers, or three.  Those far from
- * each other are for the last launch. */
+ * each other, or upon each other, are for the last launch. */
 static bool bears(subject *s, size_t i, variation v)
 {
 	unsigned n = 0;
 	if (s->bears[i][v]) return s->bears[i][v] == 'y';
 	for (size_t k = 0; k < s->jobs[i]->n; k++) n += may_write(s->jobs[i], k);
-	bool good = v < PAIRS || (n > pair_of(v).second && (i + 1 == s->n || pair_of(v).distance <= SHIFT));
+	bool near = v < PAIRS || (pair_of(v).distance <= SHIFT && !pair_of(v).same);
+	bool good = v < PAIRS || (n > pair_of(v).second && (i + 1 == s->n || near));
 	for (size_t o = 0; good && o < ORDERS; o++) good = launch(s, i, v, o, s->right);
 	s->bears[i][v] = good ? 'y' : 'n';
 	return good;
@@ -320,19 +326,49 @@ static const char *verdict(subject *s, const char *text, const char *line)
 	return found;
 }
 
+/* The code with another line in the place of the one at `at`. */
+static char *with_line(const subject *s, const char *at, size_t length, const char *line)
+{
+	size_t room = strlen(s->ptx) + LINE;
+	char *text = malloc(room);
+	if (!text) quit("memory");
+	snprintf(text, room, "%.*s%s%s", (int)(at - s->ptx), s->ptx, line, at + length);
+	return text;
+}
+
+static bool is_reached(const subject *s, const char *at, size_t length)
+{
+	char *text = with_line(s, at, length, "trap;");
+	blk_module *module = NULL;
+	blk_kernel *kernel = open_kernel(s->device, text, &module);
+	bool clean = true;
+	for (size_t i = 0; clean && i < s->n; i++) clean = launch(s, i, AS_GIVEN, 0, kernel);
+	blk_module_close(module);
+	free(text);
+	return !clean;
+}
+
+/* What the list says of a mutant that nothing was said about; null: nothing. */
+static const char *explained(subject *s, size_t kind, const char *at, size_t length)
+{
+	bool unreached = s->equal[UNREACHED] && !is_reached(s, at, length);
+	if (!unreached && !s->equal[kind]) return NULL;
+	s->equal[unreached ? UNREACHED : kind]--;
+	s->explained++;
+	return unreached ? "no launch reaches it" : "it is explained";
+}
+
 static void try_line(subject *s, const char *at, size_t length, unsigned number, unsigned every, unsigned *counter)
 {
-	char line[LINE], out[LINE], *text;
+	char line[LINE], out[LINE];
 	size_t blanks = strspn(at, " \t");
 	if (length >= LINE || blanks > length) return;
 	snprintf(line, sizeof line, "%.*s", (int)(length - blanks), at + blanks);
 	for (size_t k = 0; k < KINDS; k++) {
 		if (!kinds[k].change(line, out) || (*counter)++ % every) continue;
-		size_t before = (size_t)(at - s->ptx), room = strlen(s->ptx) + LINE;
-		text = malloc(room);
-		if (!text) quit("memory");
-		snprintf(text, room, "%.*s%s%s", (int)before, s->ptx, out, at + length);
+		char *text = with_line(s, at, length, out);
 		const char *found = verdict(s, text, line);
+		if (!found) found = explained(s, k, at, length);
 		s->mutants++;
 		s->survivors += !found;
 		if (!found || verbose)
@@ -402,7 +438,7 @@ static void forget(subject *s)
 }
 
 typedef struct totals {
-	unsigned passed, failed, redundant, wrong, every, counter, part;
+	unsigned passed, failed, redundant, wrong, explained, every, counter, part;
 	char *code; /* of the last line, behind its target */
 } totals;
 
@@ -413,11 +449,12 @@ static const char *code_of(const char *ptx)
 	return at ? strchr(at + 1, '\n') : ptx;
 }
 
-static void take_apart(const char *words, totals *t, bool if_new)
+static void take_apart(const char *words, const unsigned *equal, totals *t, bool if_new)
 {
 	char copy[4096];
 	subject *s = calloc(1, sizeof *s);
 	if (!s) quit("memory");
+	memcpy(s->equal, equal, sizeof s->equal);
 	snprintf(copy, sizeof copy, "%s", words);
 	snprintf(s->path, sizeof s->path, "kernel%u.ptx", t->part);
 	if (!prepare(s, copy)) {
@@ -431,13 +468,14 @@ static void take_apart(const char *words, totals *t, bool if_new)
 			at += length + (at[length] == '\n');
 		}
 		printf("%4u mutants, %u survive, %u right without a report: %.200s\n", s->mutants, s->survivors,
-			s->redundant + s->wrong, words);
+			s->redundant + s->wrong + s->explained, words);
 		fflush(stdout);
 	}
 	t->passed += s->mutants - s->survivors;
 	t->failed += s->survivors;
 	t->redundant += s->redundant;
 	t->wrong += s->wrong;
+	t->explained += s->explained;
 	free(t->code);
 	t->code = strdup(s->ptx ? code_of(s->ptx) : "");
 	if (!t->code) quit("memory");
@@ -445,10 +483,46 @@ static void take_apart(const char *words, totals *t, bool if_new)
 	free(s);
 }
 
+/* "equal N KIND: WHY" */
+static void read_equal(const char *line, unsigned *equal)
+{
+	char *rest;
+	unsigned n = (unsigned)strtoul(line, &rest, 10);
+	const char *name = rest + 1, *end = strchr(rest, ':');
+	size_t k = 0, length = *rest == ' ' && end ? (size_t)(end - name) : 0;
+	while (k < KINDS && (strlen(kinds[k].name) != length || strncmp(kinds[k].name, name, length) != 0)) k++;
+	if (k == KINDS && (length != strlen("unreached") || strncmp(name, "unreached", length) != 0)) {
+		fprintf(stderr, "mutate: of what kind is 'equal %s'\n", line);
+		exit(2);
+	}
+	equal[k] += n;
+}
+
+/* The next kernel's words and what is said behind them; `held` is a line that was read too far. */
+static bool next_words(FILE *f, char *held, char *words, size_t room, unsigned *equal)
+{
+	bool some = *held;
+	memset(equal, 0, MOST_KINDS * sizeof *equal);
+	strcpy(words, held);
+	*held = 0;
+	while (fgets(held, (int)room, f)) {
+		held[strcspn(held, "\n")] = 0;
+		if (some && strncmp(held, "equal ", 6) == 0)
+			read_equal(held + 6, equal);
+		else if (*held && *held != '#') {
+			if (some) return true;
+			some = true;
+			strcpy(words, held);
+		}
+		*held = 0;
+	}
+	return some;
+}
+
 int main(int argc, char **argv)
 {
-	char words[4000], other[4096];
-	unsigned number = 0;
+	char words[4000], other[4096], held[4000] = "";
+	unsigned number = 0, equal[MOST_KINDS];
 	FILE *f = argc > 4 ? fopen(argv[1], "r") : NULL;
 	if (!f) {
 		fprintf(stderr, "usage: mutate FILE PART PARTS EVERY [-v]\n");
@@ -458,19 +532,19 @@ int main(int argc, char **argv)
 	unsigned parts = (unsigned)atoi(argv[3]);
 	verbose = argc > 5;
 	if (blk_device_open("sim", &devices[0]) || blk_device_open("sim:sm_90a", &devices[1])) quit("sim");
-	while (fgets(words, sizeof words, f)) {
-		words[strcspn(words, "\n")] = 0;
-		if (!words[0] || words[0] == '#' || number++ % parts != t.part) continue;
+	while (next_words(f, held, words, sizeof words, equal)) {
+		if (number++ % parts != t.part) continue;
 		bool both = strncmp(words, "both ", 5) == 0;
-		take_apart(both ? words + 5 : words, &t, false);
+		take_apart(both ? words + 5 : words, equal, &t, false);
 		if (!both) continue;
 		snprintf(other, sizeof other, "%s --device=sim:sm_90a", words + 5);
-		take_apart(other, &t, true);
+		take_apart(other, equal, &t, true);
 	}
 	fclose(f);
 	free(t.code);
 	for (int i = 0; i < 2; i++) blk_device_close(devices[i]);
-	printf("right without a report: one thread does it for all %u, the results differ %u\n", t.redundant, t.wrong);
+	printf("right without a report: one thread does it for all %u, the results differ %u, explained %u\n",
+		t.redundant, t.wrong, t.explained);
 	printf("%u passed, %u failed\n", t.passed, t.failed);
 	return t.failed != 0;
 }

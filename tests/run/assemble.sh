@@ -1,8 +1,10 @@
 #!/bin/sh
 # usage: tests/run/assemble.sh BUILD [all]     What the examples' kernels, in every configuration that they tune over, and products of
 # every type become on each GPU target, assembled: no warning (of products by warpgroups that wait for one another, C75xx, for one), no
-# spilled registers; and the instructions of a round of the matrix products' loops, counted.
-# Each kernel with each configuration on one target or two; all: on every target.
+# spilled registers; and the instructions of a round of the matrix products' loops, counted.  A configuration that says
+# max_spills=0 may spill where it is left out for that, on targets other than sm_90a.
+# Each kernel with each configuration on one target or two; all: on every target.  ONLY_COMPILE=1: up to PTX, for builds that
+# are there to look at our own code.
 . "$(dirname "$0")/../lib.sh"
 enter_scratch "${1:-build}"
 blkc=$build/bin/blkc
@@ -26,9 +28,19 @@ rotate() { # file kernel configuration
 	echo "$1 $2 $target $3"
 	case $1-$target in *matmul*-sm_90a | *attention*-sm_90a) ;; *matmul* | *attention*) [ $((turn % 2)) = 1 ] && echo "$1 $2 sm_90a $3" ;; esac
 }
-# "autotune key n axis A 1 2 axis B 3 config C=4" -> one line a configuration
+# "autotune key n axis A 1 2 axis B 3 config C=4" -> one line a configuration; of a space that is too large to try, none
 configurations() {
 	awk '{
+		all = 1; values = 0
+		for (i = 2; i <= NF + 1; i++) {
+			if (i > NF || $i ~ /^(axis|config|where|reset|restore|scratch|tolerance|key)$/) {
+				if (values) all *= values
+				values = 0
+				if ($i == "axis") { i++; counts = 1 } else counts = 0
+			} else values += counts
+			if (i <= NF && $i == "where") while (i < NF && $i !~ /}$/) i++
+		}
+		if (all > 100) next
 		n = 1; made[1] = ""; more = 0
 		for (i = 2; i <= NF; i++) {
 			if ($i == "config") { print $(++i); continue }
@@ -49,7 +61,7 @@ configurations() {
 # KERNEL CONFIGURATION: whether it meets the `where` clauses in wheres, which the shell can compute; a kernel's own const values first.
 meets() (
 	eval "$(sed -n "/^\/\/ blk: kernel $1\$/,/^\/\/ blk: target/s/^\/\/ blk: const \([A-Za-z0-9_]*\) i32 \(.*\)/\1=\2/p" whole.ptx)"
-	eval "$(echo "$2" | tr ',' '\n' | grep '=[0-9]*$')"
+	eval "$(echo "$2" | tr ',' '\n' | sed 's/=true$/=1/; s/=false$/=0/' | grep '=[0-9]*$')"
 	while read -r clause; do
 		[ $(($clause)) != 0 ] || exit 1
 	done <wheres
@@ -82,9 +94,16 @@ for f in "$root"/examples/*/*.blk product_*.blk; do
 			sed 's|^// blk: ||' >clauses
 		configurations <clauses >made
 		grep -o 'where {[^}]*}' clauses | sed 's/^where {\(.*\)}$/\1/' >wheres
-		while read -r c; do
-			if meets "$kernel" "$c"; then rotate "$f" "$kernel" "$c"; fi
-		done <made
+		# What is tuned for each of its values: other ones than the defaults.
+		others=
+		grep -q 'key [^ ]*DK,CAUSAL' clauses && others="DK=128,CAUSAL=true${all:+ DK=128 CAUSAL=true}"
+		for k in - $others; do
+			[ "$k" = - ] || rotate "$f" "$kernel" "$k"
+			while read -r c; do
+				[ "$k" = - ] || c=$k,$c
+				if meets "$kernel" "$c"; then rotate "$f" "$kernel" "$c"; fi
+			done <made
+		done
 	done <kernels
 done >jobs
 # Programs that form clusters.
@@ -96,44 +115,86 @@ for n in 2 4; do
 		done
 	done
 done >>jobs
+# Of spaces that are too large to try: what has won somewhere, and the corners.
+for c in TRANSPOSED=false,BM=128,BN=128,num_warps=8,num_stages=4,PERSISTENT=true TRANSPOSED=true,BM=128,BN=64,num_warps=4,num_stages=3; do
+	echo "$root/examples/swiglu/swiglu.blk swiglu sm_90a $c"
+done >>jobs
+for c in BM=128,BN=256,num_warps=8,num_stages=4,num_ctas=2,GROUP=16 BM=128,BN=256,num_warps=8,num_stages=3,PERSISTENT=true \
+	BM=128,BN=256,num_warps=8,num_stages=4,num_ctas=2,PERSISTENT=true BM=256,BN=128,num_warps=8,num_stages=4 \
+	BM=256,BN=64,num_warps=4,num_stages=5 BM=64,BN=256,num_warps=4,num_stages=5,num_ctas=2 BM=128,BN=64,num_warps=4,num_stages=8 \
+	BM=192,BN=128,GROUP=16,num_warps=8,num_stages=5,PERSISTENT=true BM=128,BN=128,num_warps=8,num_stages=6,num_ctas=4 \
+	BM=192,BN=128,num_warps=12,num_stages=5 BM=192,BN=160,num_warps=12,num_stages=4,num_ctas=2,PERSISTENT=true \
+	BM=192,BN=192,num_warps=12,num_stages=4,PERSISTENT=true BM=192,BN=192,num_warps=12,num_stages=4,num_ctas=2 \
+	BM=192,BN=256,num_warps=12,num_stages=3,PERSISTENT=true BM=192,BN=256,num_warps=12,num_stages=3,num_ctas=2 \
+	BM=128,BN=128,num_warps=4,num_stages=3 BM=64,BN=160,GROUP=16,num_warps=4,num_stages=7,num_ctas=4 \
+	BM=64,BN=32,num_warps=4,num_stages=8 BM=64,BN=64,num_warps=4,num_stages=8,num_ctas=4 \
+	BM=8,BN=64,num_warps=4,num_stages=8 BM=16,BN=128,num_warps=4,num_stages=6,PERSISTENT=true BM=32,BN=256,num_warps=4,num_stages=4,num_ctas=2; do
+	for transposed in false true; do
+		echo "$root/examples/matmul/matmul.blk matmul_tuned sm_90a BK=64,TRANSPOSED=$transposed,$c"
+	done
+done >>jobs
+for c in BM=64,BN=64,BK=128,SPLIT=8,num_warps=4,num_stages=6 BM=16,BN=64,BK=128,SPLIT=4,num_warps=4,num_stages=4 \
+	BM=128,BN=256,BK=64,SPLIT=2,num_warps=8,num_stages=4 BM=128,BN=128,BK=64,SPLIT=4,num_warps=8,num_stages=6,num_ctas=2; do
+	echo "$root/examples/matmul/matmul.blk matmul_split_k sm_90a $c"
+done >>jobs
+for c in BM=128,BN=256,num_warps=8,num_stages=4 BM=192,BN=128,num_warps=8,num_stages=5 BM=64,BN=256,num_warps=4,num_stages=5; do
+	echo "$root/examples/matmul/matmul.blk matmul_waves sm_90a BK=64,PART=384,$c"
+done >>jobs
 
 cat >job <<'J'
-# FILE KERNEL TARGET CONFIGURATION: a line "ok", "skip" (shared memory does not hold the stages), or "FAILED: .."
+# FILE KERNEL TARGET CONFIGURATION: a line "ok", "skip" (shared memory does not hold the stages, or registers the
+# values of one that does without the target then), or "FAILED: .."
 file=$1 kernel=$2 target=$3 name="$2 of $(basename "$1") for $3, $4"
 mine=$(mktemp -d ./XXXXXX)
 defines= emulated=no
 case $file-$kernel-$target in product_f8*-sm_100a | *-matmul_fp8*-sm_100a) emulated=yes ;; esac # the assembler makes mma.sync of fp8 of other instructions there
-[ "$4" = - ] || defines=$(echo "$4" | sed 's/^/-D /; s/,/ -D /g')
+[ "$4" = - ] || defines=$(echo "$4" | sed 's/,max_spills=0//; s/^/-D /; s/,/ -D /g')
+case $target,$4 in sm_90a,*) budget=no ;; *,max_spills=0*) budget=yes ;; *) budget=no ;; esac
 "$blkc" "$file" --kernel="$kernel" -I "$root/examples" $defines -o "$mine/plain" >"$mine/why" 2>&1
 promises=$(sed -n 's/^\/\/ blk: param \([^ ]*\) \(\*.*\|i32\|i64\)$/\1%16/p' "$mine/plain" | tr '\n' ',')
 if ! "$blkc" "$file" --kernel="$kernel" --target="$target" -I "$root/examples" $defines ${promises:+--specialize="${promises%,}"} \
 	-o "$mine/ptx" >"$mine/why" 2>&1; then
 	grep -q 'E0722' "$mine/why" && echo skip || { echo "FAILED: $name"; sed 's/^/    /' "$mine/why"; }
+elif [ -n "${ONLY_COMPILE:-}" ]; then
+	echo ok
 elif ! "$ptxas" -v -arch="$target" "$mine/ptx" -o "$mine/cubin" >"$mine/why" 2>&1 || grep -qE 'warning|\(C75' "$mine/why" ||
-	{ grep -q '[1-9][0-9]* bytes spill' "$mine/why" && [ "$emulated" = no ]; }; then
+	{ grep -q '[1-9][0-9]* bytes spill' "$mine/why" && [ "$emulated$budget" = nono ]; }; then
 	echo "FAILED: $name"
 	sed 's/^/    /' "$mine/why"
+elif [ $budget = yes ] && grep -q '[1-9][0-9]* bytes spill' "$mine/why"; then
+	echo skip
 else
 	echo ok
 fi
 # A round: 64 rows and up to 256 columns an instruction, 32 bytes of k; what a warpgroup of four warps makes of the tile,
-# and of the second one that may stand beside it or below.
+# or of its parts; of fewer than 64 rows the transposed product, whose rows are the columns.
 number() { sed -n "s/^\/\/ blk: $1 //p" "$mine/ptx"; }
 instructions() { echo $(($1 * 4 > 64 * warps ? $1 * 4 / 64 / warps : 1)); } # rows
+pieces() { # the powers of two in an extent
+	rest=$1 power=1048576
+	while [ "$rest" -gt 0 ]; do
+		[ "$power" -gt "$rest" ] || { echo "$power" && rest=$((rest - power)); }
+		power=$((power / 2))
+	done
+}
 case $file-$target in
 *matmul*-sm_90a)
 	if [ -s "$mine/ptx" ]; then
-		m=$(number 'const BM i32') down=$(number 'const DOWN i32') right=$(number 'const RIGHT i32')
+		m=$(number 'const BM i32') n=$(number 'const BN i32')
 		k=$(number 'const BK i32') warps=$(number num_warps) bytes=2
 		case $(number 'const T type') in f8*) bytes=1 ;; f32) bytes=4 ;; esac
 		case $kernel in matmul_i8 | matmul_fp8 | matmul_fp8_tensor) bytes=1 ;; esac
-		wanted=0
-		if [ "$m" -ge 64 ] && [ "$warps" -ge 4 ]; then
-			wanted=$(instructions "$m")
-			[ "${down:-0}" -gt 0 ] && wanted=$((wanted + $(instructions "$down")))
-			[ "${right:-0}" -gt 0 ] && wanted=$((wanted + $(instructions "$m")))
-			wanted=$((wanted * k * bytes / 32))
-		fi
+		wanted=0 widest=256
+		[ "$warps" != 12 ] || { m=64 warps=4 widest=128; } # a group of rows
+		for rows in $(pieces "$m"); do
+			for columns in $(pieces "$n"); do
+				[ "$columns" -le $widest ] || wanted=$((wanted + $(instructions "$rows")))
+				long=$rows
+				[ "$rows" -ge 64 ] || [ "$kernel" = matmul_weights ] || long=$columns # computed factors are not transposed
+				[ "$long" -lt 64 ] || [ "$warps" -lt 4 ] || wanted=$((wanted + $(instructions "$long")))
+			done
+		done
+		wanted=$((wanted * k * bytes / 32))
 		got=$(grep -c 'wgmma.mma_async' "$mine/ptx")
 		if [ "$got" != "$wanted" ] || grep -q '\.local' "$mine/ptx"; then
 			echo "FAILED: $name: $got instructions of wgmma a round, not $wanted, or local memory"

@@ -31,6 +31,18 @@ says 'code from the cache'
 status 0 "tune" "$build/bench/tune" --device=cpu --quick
 says '24 configurations cold in .* ms, warm (0 tried)'
 
+# The shapes that no list names: the same for a seed, half of them multiples of 64; and how an order is judged.
+status 0 "wide" python3 tests/bench/peers_wide.py --seed=3 --count=40
+cp "$dir/out" "$dir/wide"
+[ "$(wc -l <"$dir/wide")" = 40 ] && [ "$(awk '$1 % 64 == 0 && $2 % 64 == 0 && $3 % 64 == 0' "$dir/wide" | wc -l)" -ge 20 ] && ok || bad "the wide set"
+awk '$1 % 8 || $2 % 8 || $3 % 8 || $1 < 64 || $2 < 64 || $3 < 64 || $1 > 12288 || $2 > 12288 || $3 > 12288' "$dir/wide" | grep -q . && bad "a wide shape" || ok
+for what in 'f16 NN' 'bf16 NN' 'f16 NT' 'bf16 NT'; do [ "$(grep -c " $what\$" "$dir/wide")" = 10 ] && ok || bad "wide: $what"; done
+status 0 "wide again" python3 tests/bench/peers_wide.py --seed=3 --count=40
+cmp -s "$dir/out" "$dir/wide" && ok || bad "the wide set differs from itself"
+status 0 "rank correlation" python3 -B -c 'import sys; sys.path.insert(0, "tests/bench"); import peers_wide as w
+print(w.spearman([1, 2, 3], [10, 20, 40]), w.spearman([1, 2, 3], [3, 2, 1]), round(w.spearman([1, 1, 2, 2], [1, 2, 3, 4]), 3), w.spearman([1, 1, 1], [1, 2, 3]), w.spearman([1], [1]))'
+says_text '1.0 -1.0 0.894 None None'
+
 # The peers' figures as tables, and as a chart.
 cat >"$dir/peers.csv" <<'C'
 section,work,who,variant,ms,rate,unit,spread,ratio,note

@@ -288,8 +288,14 @@ for device in cpu sim sim:sm_90a; do
 done
 run 1 "a part against a file" $add n=900 x=@x.npy y=@y.npy z=f32[10,100]:poison --check z.npy; says '^check z: WRONG, 100 of 1000 elements were not written'
 run 0 "nothing launched" $add n=0 x=f32[1] y=f32[1] z=f32[4]:poison; silent 'not written'
-run 1 "a row that does not fit" examples/softmax/softmax.blk:softmax_rows stride=5000 rows=2 n=5000 x=f32[2,5000]:randn y=f32[2,5000]:poison --check cpu
+run 1 "a row that does not fit" examples/softmax/softmax.blk:softmax_rows -D BLOCK=1024 stride=5000 rows=2 n=5000 x=f32[2,5000]:randn y=f32[2,5000]:poison --check cpu
 says '^blkrun: kernel softmax_rows requires n <= BLOCK (a row fits one tile), which does not hold: n = 5000, BLOCK = 1024$'
+run 0 "a tile that the launch computes" examples/softmax/softmax.blk:softmax_rows stride=5000 rows=2 n=5000 x=f32[2,5000]:randn y=f32[2,5000]:poison --check cpu
+says '^check y against .*: good'
+run 1 "a row beyond the bounds" examples/softmax/softmax.blk:softmax_rows stride=16385 rows=1 n=16385 x=f32[16385] y=f32[16385]
+says '^blkrun: kernel softmax_rows: BLOCK = max(16, next_pow2(n)) is 32768, which is not in 16..16384: n = 16385$'
+run 0 "a tile that is given, beyond the bounds" examples/softmax/softmax.blk:softmax_rows -D BLOCK=32768 stride=5 rows=1 n=5 x=f32[5]:randn y=f32[5]:poison --check cpu
+run 0 "and below them" examples/softmax/softmax.blk:softmax_rows -D BLOCK=8 stride=5 rows=1 n=5 x=f32[5]:randn y=f32[5]:poison --check cpu
 
 # Lists of sizes
 sizes() { # wanted name arguments... of add over n

@@ -51,6 +51,18 @@ says_text "product acc f32[128,128] [loop depth 1]: wgmma m64n128k16, 4 a warpgr
 silent "not copied ahead"
 status 0 "products as JSON" "$blkc" examples/matmul/matmul.blk --kernel=matmul --target=sm_90a --emit=json -o - -D BK=32 --specialize=a%16,b%16,c%16,M%16,N%16,K%16
 says_text '"instruction": "wgmma m64n128k16", "instructions": 2, "a_from": "multibuffer", "b_from": "multibuffer", "left_running": true'
+rows="examples/matmul/matmul.blk --kernel=matmul_tuned --target=sm_90a -o - -D BM=192 -D BK=64 -D num_warps=12 --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
+status 0 "groups of rows" "$blkc" $rows --emit=explain
+says_text "12 warps in 3 groups of rows and 4 of a producer"
+says_text "tensor copy a f16[64,64]: load ahead by a tensor map, 1 copy of 8192 bytes, by one thread of a producer warp, for each of 3 groups of rows, swizzled in 128 bytes, into a multibuffer of 3 stages, 73728 bytes"
+silent "are 8"
+status 0 "groups of rows as JSON" "$blkc" $rows --emit=json
+says_text '"num_warps": 12, "row_groups": 3, "producer_warps": 4'
+says_text '"stages": 3, "row_groups": 3'
+status 0 "rows together" "$blkc" $rows -D maxnreg=128 --emit=explain
+says_text "num_warps = 12 are 8, not three groups of rows: maxnreg is given"
+status 0 "no producer" "$blkc" $rows -D num_stages=1 --emit=json
+says_text '"rows_together": "no producer can copy for them"'
 status 0 "clusters" "$blkc" $matmul --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64 -D num_ctas=2
 says_text "8 warps and 1 of a producer, clusters of 2 programs"
 says_text "tensor copy a f16[128,64]: load ahead by a tensor map, 2 copies of 8192 bytes, by one thread of a producer warp, swizzled in 128 bytes, into a multibuffer of"
@@ -61,6 +73,12 @@ says_text '"by_a_cluster": true'
 status 0 "a while" "$blkc" examples/matmul/matmul.blk --kernel=matmul_stream_k --target=sm_90a --emit=explain -o - -D num_ctas=2 --specialize=a%16,b%16,c%16,M%16,N%16,K%16
 says_text "no clusters, though num_ctas = 2: no loop has copies that programs could share"
 says_text "not by a cluster together: a \`while\` may wait for other programs"
+status 0 "whole tiles and parts in one loop" "$blkc" examples/matmul/matmul.blk --kernel=matmul_waves --target=sm_90a --emit=explain -o - -D BM=128 -D BN=256 -D BK=64 \
+	-D num_stages=4 --specialize=a%16,b%16,c%16,parts%16,arrived%16,M%16,N%16,K%16
+says_text "sm_90a, 8 warps and 4 of a producer"
+says_text "by one thread of a producer warp, swizzled in 128 bytes, into a multibuffer of 4 stages, 131072 bytes of shared memory"
+says_text "tensor copy c f16[128,256] [loop depth 1]: store by a tensor map"
+says_text "wgmma m64n256k16, 4 a warpgroup, a from multibuffer, b from multibuffer, left running"
 status 0 "no clusters there" "$blkc" examples/matmul/matmul.blk --kernel=matmul --target=sm_80 --emit=explain -o - -D num_ctas=2
 says_text "no clusters, though num_ctas = 2: the target's programs share no copies"
 status 0 "nor here" "$blkc" $matmul -D num_ctas=2
@@ -69,8 +87,17 @@ status 0 "nothing promised" "$blkc" $matmul
 says_text "not copied ahead: its accesses have less than 4 bytes"
 says_text "a from shared memory, b from shared memory, waited for, 1 barrier"
 says_text "no tensor copy: address, strides and first element are not known to be multiples of 16 bytes"
-status 0 "too few rows" "$blkc" $matmul -D BM=32
+status 0 "few rows" "$blkc" $matmul -D BM=32
+says_text "product acc f32[128,32] [loop depth 1]: wgmma m64n32k16, 2 a warpgroup, a from shared memory, b from shared memory, transposed onto warpgroups"
+status 0 "few rows in flight" "$blkc" $matmul --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BM=16 -D BK=64 -D num_warps=4
+says_text "wgmma m64n16k16, 8 a warpgroup, a from multibuffer, b from multibuffer, transposed onto warpgroups, left running"
+status 0 "too few rows" "$blkc" $matmul -D BM=4
 says_text "not wgmma: wgmma wants 64 rows, and 8 columns for every four warps"
+says_text "not transposed onto warpgroups: wgmma wants 8 rows for every four warps that share 64 columns"
+status 0 "half of the columns" "$blkc" $matmul -D BM=32 -D BN=96
+says_text "not transposed onto warpgroups: something else than products by warpgroups takes an operand"
+status 0 "few rows as JSON" "$blkc" examples/matmul/matmul.blk --kernel=matmul --target=sm_90a --emit=json -o - -D BM=4
+says_text '"not_transposed_because": "wgmma wants 8 rows'
 status 0 "one stage" "$blkc" $matmul --specialize=a%16,b%16,K%16,N%16 -D num_stages=1
 says_text "not copied ahead: the loop has one stage"
 
@@ -94,6 +121,45 @@ says_text "sm_90a, 8 warps and 1 of a producer"
 says_text "by one thread of a producer warp, swizzled in 64 bytes, into a multibuffer of 3 stages"
 status 0 "a producer's warpgroup" "$blkc" $persistent -D BN=256 -D BK=64 -D num_stages=4 --emit=explain -o -
 says_text "sm_90a, 8 warps and 4 of a producer"
+# A producer that draws its next tile, and what keeps it from that.
+counter() { # the draw's further arguments, what stands behind the draw; the kernel's options
+	cat >counter.blk <<-E
+		kernel k(c: *f32, a: *const f16, b: *const f16, next: *i32, K: i32, tiles: i32) grid(9) options($3) {
+		    let A = tensor(a, [tiles * 64, K]); let B = tensor(b, [64, K]); let C = tensor(c, [tiles * 64, 64]);
+		    var t = program_id(0);
+		    while t < tiles {
+		        assume(t >= 0);
+		        var s = zeros([64, 64], f32);
+		        for k in range(0, K, 64) { s = dot(A.load([t * 64, k], [64, 64]), trans(B.load([0, k], [64, 64])), s); }
+		        C.store([t * 64, 0], s);
+		        t = num_programs(0) + atomic_add($1);
+		        $2
+		    }
+		}
+	E
+	status 0 "a counter: $*" "$blkc" counter.blk --target=sm_90a --specialize=c%16,a%16,b%16,K%16 --emit=explain -o -
+}
+counter 'next, 1, sem = "relaxed"' '' 'num_warps = 4'
+says_text "4 warps and 1 of a producer"
+says_text "atomic next i32 [loop depth 1]: 4 bytes, by one thread of a producer warp, which sends the others what it returns"
+status 0 "a counter as JSON" "$blkc" counter.blk --target=sm_90a --specialize=c%16,a%16,b%16,K%16 --emit=json -o -
+says_text '"sent_by_producer": true'
+counter 'next, 1' '' 'num_warps = 4'
+says_text 'not by a producer warp: what it copies depends on an atomic that orders memory, sem = "relaxed" does not'
+counter 'next, 1, sem = "relaxed"' '' 'num_warps = 4, num_ctas = 2'
+says_text "not by a producer warp: what it copies depends on an atomic, and programs of a cluster are in step"
+counter 'load(next + 2).to(i64).to(*i32), 1, sem = "relaxed"' '' 'num_warps = 4'
+says_text "not by a producer warp: what it copies depends on"
+counter '(t > 5 ? next : next + 1), 1, sem = "relaxed"' '' 'num_warps = 4'
+says_text "not by a producer warp: what it copies depends on an atomic whose address is made of no parameter"
+counter 'next, 1, sem = "relaxed"' 'atomic_xchg(next, 0, sem = "relaxed");' 'num_warps = 4'
+says_text "not by a producer warp: what it copies depends on an atomic whose memory may be accessed in another way too"
+counter 'next, 1, sem = "relaxed"' 'store(t > 5 ? c : c + 1, 0.0);' 'num_warps = 4'
+says_text "not by a producer warp: what it copies depends on an atomic whose memory may be accessed in another way too"
+counter 'next, 1, sem = "relaxed"' 'atomic_add(c, 0.0, sem = "release");' 'num_warps = 4'
+says_text "not by a producer warp: what it copies depends on an atomic, in front of which something orders memory"
+counter 'next, 1, sem = "relaxed"' 'debug_barrier();' 'num_warps = 4'
+says_text "not by a producer warp: what it copies depends on an atomic, in front of which something orders memory"
 status 0 "a producer as JSON" "$blkc" $persistent -D BN=128 --emit=json -o -
 says_text '"producer": true'; says_text '"producer_warps": 1'
 status 0 "registers that the user counts" "$blkc" $persistent -D maxnreg=255 --emit=explain -o -
@@ -261,11 +327,22 @@ if $have_ptxas; then
 	python "k['cubin_bytes'] == $(wc -c <softmax.cubin)"
 	"$blkc" $softmax -o s.ptx
 	python "k['ptx_bytes'] == $(wc -c <s.ptx)"
-	sed '0,/grid(rows)/s//grid(rows) options(max_registers = 8)/' examples/softmax/softmax.blk >budget.blk
+	sed '0,/options(/s//options(max_registers = 8, /' examples/softmax/softmax.blk >budget.blk
 	status 1 "a budget of registers" "$blkc" budget.blk -I examples/softmax --emit=cubin --kernel=softmax_rows
 	says_text "E0815"
 	says_text "registers hold values here: v f32[1024] in 8"
-else skip 7; fi
+	# A budget that is tuned over one value: what spills on a target is none of its configurations.
+	cat >spills.blk <<'B'
+kernel k(y: *f32, x: *const f32, const B: i32 = 4096) {
+    let v = load(x + arange(0, B));
+    store(y + arange(0, B), v / (max(v) + sum(v)));
+}
+autotune k key(B) { maxnreg: [24, 64], max_spills: [0]; }
+B
+	status 0 "a package of configurations without spills" "$blkc" spills.blk --emit=package --target=sm_80 -o spills.blkpkg
+	says "configuration maxnreg=24,max_spills=0 of kernel k is left out for sm_80: .*E0815"
+	grep -aq 'maxnreg=64,max_spills=0' spills.blkpkg && ! grep -aq 'maxnreg=24,max_spills=0' spills.blkpkg && ok || bad "what spills.blkpkg holds"
+else skip 10; fi
 
 # A parent that ignores SIGCHLD takes away how a child ended.
 if $have_ptxas; then

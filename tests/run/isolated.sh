@@ -104,7 +104,7 @@ fi
 # The helper is missing, is another program, is of another version.
 clean
 mkdir -p lone/bin lone/lib
-cp "$build/bin/blkrun" lone/bin/ && cp "$build/lib/libblk.so" lone/lib/ && ln -s "$build/lib/libblkc.so" lone/lib/
+cp "$build/bin/blkrun" lone/bin/ && cp "$build/lib/libblk.so.1" lone/lib/ && ln -s "$build/lib/libblkc.so.1" lone/lib/
 lone() { name=$1; timeout 60 lone/bin/blkrun --device=$device bad.blk n=5 y=f32[5]:arange --tune >out 2>&1 && bad "$name" || ok; }
 lone "no helper"; says 'blk-trial, which is not beside libblk'
 printf '#!/bin/sh\nexit 3\n' >lone/lib/blk-trial && chmod +x lone/lib/blk-trial

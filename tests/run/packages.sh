@@ -83,23 +83,30 @@ status 0 "-o" "$blkc" $add --emit=package -o add.blkpkg
 [ "$(head -c 6 add.blkpkg)" = blkpkg ] && ok || bad "add.blkpkg is no package"
 
 # libblk alone: a folder that has no compiler in it.
-mkdir alone && cp "$build/lib/libblk.so" alone/
+mkdir alone && cp "$build/lib/libblk.so.1" alone/
 strict="-Wall -Wextra -Werror -pedantic -I$root/runtime"
 for compiler in gcc g++ clang clang++; do
 	command -v $compiler >/dev/null 2>&1 || { skip 2; continue; }
 	case $compiler in *++) language="-x c++ -std=c++17" ;; *) language="-x c -std=c11" ;; esac
 	# shellcheck disable=SC2086
-	status 0 "tuned.h with $compiler" $compiler $language $strict $SAN_FLAGS -o run_$compiler main.c -x none alone/libblk.so
-	if ldd alone/libblk.so | grep -q 'libasan\|libubsan'; then skip 1; continue; fi
+	status 0 "tuned.h with $compiler" $compiler $language $strict $SAN_FLAGS -o run_$compiler main.c -x none alone/libblk.so.1
+	if ldd alone/libblk.so.1 | grep -q 'libasan\|libubsan'; then skip 1; continue; fi
 	status 0 "the launchers, $compiler" env LD_LIBRARY_PATH="$dir/alone" ./run_$compiler
 done
-grep -q 'libblkc\|libLLVM' alone/libblk.so && ldd alone/libblk.so | grep -q 'libblkc\|libLLVM' && bad "libblk needs the compiler" || ok
+grep -q 'libblkc\|libLLVM' alone/libblk.so.1 && ldd alone/libblk.so.1 | grep -q 'libblkc\|libLLVM' && bad "libblk needs the compiler" || ok
 
 # Every example packs, to the same bytes wherever and with however many processors.
-# One tile of matrix products is enough here: all of them take minutes on one processor.
+# One tile of matrix products and of attention is enough here: all of them take minutes on one processor.
 for e in examples/*/*.blk; do
 	n=$(basename "$e" .blk)
-	case $n in matmul*) tile="-D BM=64 -D BN=32 -D BK=32 -D num_warps=4 -D num_stages=3" ;; *) tile= ;; esac
+	case $n in matmul*) tile="-D BM=64 -D BN=32 -D BK=32 -D num_warps=4 -D num_stages=3" ;;
+	attention) tile="-D BM=128 -D BN=32 -D num_warps=8 -D num_stages=2" ;;
+	attention_backward) tile="-D BM=32 -D BN=32 -D num_warps=8 -D num_stages=2" ;;
+	attention_decode) tile="-D BN=32 -D num_warps=2" ;;
+	softmax | layer_norm | rms_norm) tile="--values=BLOCK=32,1024" ;;
+	top_k) tile="--values=K=8,64" ;;
+	*) tile= ;;
+	esac
 	status 0 "$e" "$blkc" "$e" $tile --emit=package -o "$n.blkpkg"
 	mkdir -p elsewhere && cp -r examples elsewhere/
 	(cd elsewhere && env -i TZ=Asia/Tokyo taskset 1 "$blkc" "$e" $tile --emit=package -o two.blkpkg)
@@ -113,7 +120,7 @@ status 1 "a configuration that is not there" "$blkrun" --device=cpu tuned.blkpkg
 says 'has no configuration with BLOCK=64; it has the defaults; BLOCK=128; BLOCK=512'
 
 # Tuning needs no compiler either; the second time all is known.
-mkdir -p installed/bin installed/lib && cp "$blkrun" installed/bin/ && cp "$build/lib/libblk.so" "$build/lib/blk-trial" installed/lib/
+mkdir -p installed/bin installed/lib && cp "$blkrun" installed/bin/ && cp "$build/lib/libblk.so.1" "$build/lib/blk-trial" installed/lib/
 cat >twice.blk <<'END'
 kernel twice(z: *f32, x: *const f32, n: i32, const BLOCK: i32 = 256) grid(cdiv(n, BLOCK))
 {

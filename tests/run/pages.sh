@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: pages.sh BUILD      The programs and command lines of README.md, docs/tutorial.md and docs/nvptx.md, run as they are
+# usage: pages.sh BUILD      The programs and command lines of README.md and of the pages below, run as they are
 # printed on the best device: what a page promises of them holds, and none takes long.
 . "$(dirname "$0")/../lib.sh"
 enter_scratch "$1"
@@ -20,7 +20,7 @@ programs() { # page
 commands() { # page
 	blocks "$1" sh | sed -e :a -e '/\\$/{N;s/\\\n *//;ta' -e '}' | sed -n 's/ *#.*//; s|^build/bin/||; /^blk[a-z]* /p'
 }
-for page in README.md docs/tutorial.md docs/nvptx.md; do
+for page in README.md docs/tutorial.md docs/from-triton.md docs/nvptx.md; do
 	programs $page
 	commands $page >commands
 	[ "$(wc -l <commands)" -ge 3 ] && ok || bad "$page has no commands"

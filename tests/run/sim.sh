@@ -91,7 +91,7 @@ json "outside, as fields" "$memory == ['global', 'x', None, 4000, 4000, 4, 'read
 json "programs that clash, as fields" "$memory == ['global', 'z', None, 8, 4, 4, 'write'] and d['program'] == [1, 1, 0] \
 	and $other == ['faulty.blk', 13, [0, 1, 0], 0, None, 'write'] and d['other']['ptx_line'] == d['ptx_line']" \
 	faulty.blk:columns z=f32[2] --grid=2,3
-"$blkc" examples/softmax/softmax.blk --kernel=softmax_rows -o kernel.ptx
+"$blkc" examples/softmax/softmax.blk --kernel=softmax_rows -D BLOCK=1024 -o kernel.ptx
 awk '/bar.sync/ && !gone { gone = 1; next } 1' kernel.ptx >mutant.ptx
 json "threads that clash, as fields" "$memory == ['shared', None, [0, 0, 0], d['size'], 0, 4, 'read'] and 4 <= d['size'] < 4096 \
 	and $other == [d['file'], d['line'], [0, 0, 0], 0, None, 'write'] and d['thread'] == 1 and d['line'] == 7" \
@@ -337,7 +337,7 @@ barriers() { # name blkrun's arguments...: of kernel.ptx
 }
 "$blkc" $add -o kernel.ptx
 masks add n=1 x=f32[1] y=f32[1] z=f32[1]
-"$blkc" examples/softmax/softmax.blk --kernel=softmax_rows -o kernel.ptx
+"$blkc" examples/softmax/softmax.blk --kernel=softmax_rows -D BLOCK=1024 -o kernel.ptx
 masks softmax y=f32[1,1] x=f32[1,1] stride=1 rows=1 n=1
 barriers softmax y=f32[7,1000] x=f32[7,1000]:randn stride=1000 rows=7 n=1000
 "$blkc" examples/transpose/transpose.blk -o kernel.ptx

@@ -34,6 +34,9 @@ wrong "takes x%16 or stride=1, not '%16'" add.blk --specialize=%16
 for promise in x%3 x%0 x%8192 x%16k x% n=2 n=; do wrong "a power of two up to 4096 after % and 1 after =: '$promise'" add.blk "--specialize=$promise"; done
 wrong "unknown option or missing value: '--nothing'" add.blk --nothing
 wrong "unknown option or missing value: '--kernel'" add.blk --kernel
+wrong "unknown option '--tagret=sm_90a'; did you mean '--target'" add.blk --tagret=sm_90a
+wrong "unknown option '-Werorr'; did you mean '-Werror'" add.blk -Werorr
+wrong "unknown option or missing value: '-x'" add.blk -x
 wrong "--diagnostics is text or json, not 'xml'" add.blk --diagnostics=xml
 wrong "--target=native finds no GPU" add.blk --target=native
 wrong "unknown target 'sm_12'" add.blk --target=sm_12
@@ -124,6 +127,7 @@ run 2 'unknown option --nothing' add.blk --nothing
 run 2 'unknown option --nothing=3' add.blk --nothing=3
 run 2 'unknown option --bench=3' add.blk --bench=3
 run 2 'unknown option -x' add.blk -x
+run 2 'unknown option --chekc; did you mean --check?' add.blk --chekc cpu
 run 2 'unknown option --' -- add.blk
 run 2 'unknown option -' -
 run 2 'a value is missing after --grid' add.blk --grid
@@ -192,4 +196,38 @@ status 0 "blkrun --version" "$build/bin/blkrun" --version; says '^blk'
 echo 'kernel k(y: *i32, b: bool) grid(1) { store(y, where(b, 3, 4)); }' >bool.blk
 for b in true 1 false 0; do status 0 "b=$b" "$build/bin/blkrun" --device=cpu bool.blk "y=i32[1]" "b=$b"; done
 run 2 'a bool is true or false' bool.blk 'y=i32[1]' b=maybe
+# colours: on a terminal that has them, where NO_COLOR does not say otherwise; the text stays the same
+cat >wrong.blk <<'E'
+kernel k(y: *f32, const B: i32 = 8) grid(1) {
+	store(y + arange(0, B), fp16);
+}
+E
+cat >terminal.py <<'E'
+import os, pty, sys
+pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 4096))
+E
+shown() { # settings command...: what it says on a terminal
+	settings=$1
+	shift
+	# shellcheck disable=SC2086
+	env -u NO_COLOR TERM=xterm $settings python3 terminal.py "$@" </dev/null | tr -d '\r'
+}
+escape=$(printf '\033')
+"$blkc" wrong.blk -o out.ptx 2>plain
+grep -q "$escape" plain && bad "colours in a file" || ok
+grep -q 'error\[E0201\]' plain && grep -q '^hint' plain && ok || { bad "an error with a hint"; cat plain; }
+for setting in NO_COLOR=1 TERM=dumb; do
+	shown $setting "$blkc" wrong.blk -o out.ptx >said
+	cmp -s plain said && ok || { bad "$setting"; diff plain said; }
+done
+for setting in A=1 NO_COLOR=; do
+	shown $setting "$blkc" wrong.blk -o out.ptx >said
+	grep -q "$escape\[1;31merror\[E0201\]$escape\[0m" said && grep -q "$escape\[1;36mhint:$escape" said && ok || { bad "colours"; cat said; }
+	sed "s/$escape\[[0-9;]*m//g" said | cmp -s plain - && ok || bad "colours changed the text"
+done
+shown A=1 "$build/bin/blkrun" --device=cpu wrong.blk 'y=f32[8]' >said
+grep -q "$escape\[1;31merror\[E0201\]" said && ok || { bad "blkrun's colours"; cat said; }
+echo 'kernel k(y: *f32) grid(100000) { store(y + program_id(0) * 100000, 1.0); }' >wide.blk
+shown A=1 "$blkc" wide.blk -o out.ptx >said
+grep -q "$escape\[1;33mwarning\[W0220\]" said && ok || { bad "a warning's colour"; cat said; }
 finish

@@ -2,11 +2,76 @@
 # usage: tests/run/workarounds.sh BUILD     Does ptxas still need what the compiler does for its sake?  (docs/nvptx.md has the table.)
 # Each workaround is taken out of PTX that has it.  With it the trouble must not show, which is the test; where the
 # trouble does not show without it either, a line says that this ptxas no longer needs it.  That is no failure.
-# No GPU is needed.  Without ptxas all is skipped; without nvdisasm all but what ptxas itself complains of.
+# No GPU is needed, but for what the driver does.  Without ptxas all else is skipped; without nvdisasm all but what ptxas itself
+# complains of.
 . "$(dirname "$0")/../lib.sh"
 enter_scratch "${1:-build}"
 PATH=$PATH:/usr/local/cuda/bin
-CHECKS=10
+CHECKS=12
+compile() { # arguments of blkc
+	"$build/bin/blkc" --target=sm_90a -g0 "$@" -o with.ptx 2>err || { bad "$*"; cat err; }
+}
+
+# Bytes of local memory a thread, as the driver compiles it: by its loader, or by its linker.
+cat >local.c <<'C'
+#include "runtime/device/cuda_api.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define X(name, parameters) static CUresult(*name) parameters;
+CUDA_CALLS(X)
+#undef X
+#define TRY(call)                                                                                                      \
+	do {                                                                                                           \
+		if ((r = (call))) return fprintf(stderr, "%s: %d\n", #call, r), 1;                                     \
+	} while (0)
+
+int main(int argc, char **argv) /* loader|linker FILE KERNEL */
+{
+	static char ptx[1 << 22];
+	FILE *f = argc == 4 ? fopen(argv[2], "r") : NULL;
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *code = ptx;
+	size_t n = f ? fread(ptx, 1, sizeof ptx - 1, f) : 0;
+	int r, major = 0, bytes = 0;
+	CUdevice d;
+	CUcontext c;
+	CUmodule m;
+	CUfunction k;
+	CUlinkState s;
+	if (!driver || !n) return 77;
+#define X(name, parameters) *(void **)&name = dlsym(driver, #name);
+	CUDA_CALLS(X)
+	if (cuInit(0) || cuDeviceGet(&d, 0) || cuDeviceGetAttribute(&major, CUDA_ATTRIBUTE_MAJOR, d) || major != 9)
+		return 77;
+	TRY(cuDevicePrimaryCtxRetain(&c, d));
+	TRY(cuCtxPushCurrent_v2(c));
+	if (strcmp(argv[1], "linker") == 0) {
+		TRY(cuLinkCreate_v2(0, NULL, NULL, &s));
+		TRY(cuLinkAddData_v2(s, CUDA_INPUT_PTX, ptx, n + 1, "k", 0, NULL, NULL));
+		TRY(cuLinkComplete(s, &code, &n));
+	}
+	TRY(cuModuleLoadDataEx(&m, code, 0, NULL, NULL));
+	TRY(cuModuleGetFunction(&k, m, argv[3]));
+	TRY(cuFuncGetAttribute(&bytes, CUDA_FUNCTION_LOCAL, k));
+	printf("%d\n", bytes);
+	return 0;
+}
+C
+have_driver() {
+	have_gpu || return 1
+	${CC:-cc} -I "$root" local.c -ldl -o local 2>err || { bad "local.c"; cat err; return 1; }
+	./local loader with.ptx attention >loader 2>err
+	[ $? != 77 ]
+}
+compile "$root/examples/attention/attention.blk" --kernel=attention -D DK=128 -D BM=128 -D BN=128 -D num_warps=8 -D num_stages=2 \
+	--specialize=o%16,lse%16,q%16,k%16,v%16,heads%16,group%16,nq%16,nk%16
+if have_driver; then
+	[ "$(cat loader)" = 0 ] && ok || bad "registers that are handed over: the driver's loader makes $(cat loader err) bytes of local memory"
+	./local linker with.ptx attention >linker 2>err
+	[ "$(cat linker)" != 0 ] || echo "note: this driver's linker no longer ignores setmaxnreg: take out hands_registers_over() of runtime/device/cuda.c"
+else skip 1; fi
 if ! command -v ptxas >/dev/null; then
 	skip $CHECKS
 	finish
@@ -14,11 +79,11 @@ fi
 version=$(ptxas --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
 tab=$(printf '\t')
 
-# FILE.ptx -> FILE.log, what ptxas says, and FILE.sass, an instruction a line, where there is a disassembler.
+# FILE.ptx -> FILE.log, what ptxas says, and FILE.sass, an instruction or a label a line, where there is a disassembler.
 assemble() { # file
 	: >"$1.sass"
 	ptxas -v -arch=sm_90a "$1.ptx" -o "$1.cubin" >"$1.log" 2>&1 || { echo "refused" >>"$1.log"; return; }
-	! command -v nvdisasm >/dev/null || nvdisasm -c "$1.cubin" | sed -n 's|^ */\*[0-9a-f]*\*/ *||p' >"$1.sass"
+	! command -v nvdisasm >/dev/null || nvdisasm -c "$1.cubin" | sed -n 's|^ */\*[0-9a-f]*\*/ *||p; s|^\(\.L[^:]*\):.*|\1|p' >"$1.sass"
 }
 # Compares with.ptx and without.ptx by `trouble FILE`, which is true where the trouble shows.
 check() { # name what-to-take-out [sass]: sass: by the disassembly, if there is a disassembler that knows this ptxas's code
@@ -37,10 +102,6 @@ check() { # name what-to-take-out [sass]: sass: by the disassembly, if there is 
 	assemble without
 	trouble without || echo "note: ptxas $version no longer needs $1: take out $2"
 }
-compile() { # arguments of blkc
-	"$build/bin/blkc" --target=sm_90a -g0 "$@" -o with.ptx 2>err || { bad "$*"; cat err; }
-}
-
 cat >persistent.blk <<'B'
 kernel product(c: *f16, a: *const f16, b: *const f16, s: *const f32, u: *const f32, m: i32, n: i32, k: i32,
 	const N: i32 = 128, const SCALED: bool = false) grid(132) options(num_warps = 8)
@@ -185,6 +246,78 @@ cp product.ptx with.ptx
 printf '\t// \303\251\n' | cat - product.ptx >without.ptx
 trouble() { grep -q '^refused' "$1.log"; }
 check "comments in ASCII" "put_ascii() of target/nvptx/ptx.c"
+
+# Copies of a factor that stays in registers, taken out: is one of its registers read in an iteration, and written later in it?
+# A move or a load would bring the factor back.
+cat >gradients.blk <<'B'
+kernel gradients(dq: *f32, dk: *f16, dv: *f16, q: *const f16, k: *const f16, v: *const f16, g: *const f16, l: *const f32,
+	e: *const f32, c: f32, n: i32) grid(cdiv(n, 64)) options(num_warps = 8)
+{
+    let Q = tensor(q, [n, 64]); let K = tensor(k, [n, 64]); let V = tensor(v, [n, 64]); let G = tensor(g, [n, 64]);
+    let DQ = tensor(dq, [n, 64]); let DK = tensor(dk, [n, 64]); let DV = tensor(dv, [n, 64]);
+    let j = program_id(0) * 64;
+    let keys = K.load([j, 0], [64, 64]);
+    let values = V.load([j, 0], [64, 64]);
+    var sum_k = zeros([64, 64], f32);
+    var sum_v = zeros([64, 64], f32);
+    for i in range(0, n, 64) {
+        let x = Q.load([i, 0], [64, 64]);
+        let y = G.load([i, 0], [64, 64]);
+        let rows = i + arange(0, 64);
+        let p = exp2(dot(keys, trans(x)) * c - load(l + rows)[None, :]);
+        let s = (p * (dot(values, trans(y)) - load(e + rows)[None, :])).to(f16);
+        sum_v = dot(p.to(f16), y, sum_v);
+        sum_k = dot(s, x, sum_k);
+        DQ.atomic_add([i, 0], dot(trans(s), keys));
+    }
+    DK.store([j, 0], sum_k.to(f16));
+    DV.store([j, 0], sum_v.to(f16));
+}
+B
+compile gradients.blk --specialize=dq%16,dk%16,dv%16,q%16,k%16,v%16,g%16,l%16,e%16,n%16
+awk '
+	/selp\.b32.*, 1, 0, never;/ { match($0, /%r[0-9]+/); nothing[substr($0, RSTART, RLENGTH)] = 1 }
+	/^[ \t]*xor\.b32/ { split($0, w, /[ \t,;]+/); if (w[5] in nothing) { factor[w[3]] = w[4]; next } }
+	{
+		out = ""
+		for (rest = $0; match(rest, /%r[0-9]+/); rest = substr(rest, RSTART + RLENGTH)) {
+			r = substr(rest, RSTART, RLENGTH)
+			out = out substr(rest, 1, RSTART - 1) (r in factor ? factor[r] : r)
+		}
+		print out rest
+	}' with.ptx >without.ptx
+trouble() {
+	awk '
+		/^\.L/ { at[$0] = n + 0; next }
+		{ ends[n + 0] = /^@!?P[0-9] +BRA/; sub(/^@!?U?P[0-9T]+ +/, ""); line[n++] = $0 }
+		END {
+			for (i = 0; i < n; i++) # behind a loop stand pieces of it, which jump back into it in any case
+				if (ends[i] && match(line[i], /\.L[A-Za-z0-9_]+/) && (l = substr(line[i], RSTART, RLENGTH)) in at && at[l] <= i)
+					iteration(at[l], i)
+			exit !given
+		}
+		function iteration(from, to,    i, r, w, wide, written, read, last) {
+			for (i = from; i <= to; i++) {
+				split(line[i], w, /[ ,]+/)
+				if (w[1] ~ /^HGMMA/) {
+					if (w[3] !~ /^R[0-9]+$/) continue
+					for (r = substr(w[3], 2) + 0; r < substr(w[3], 2) + 4; r++) if (!(r in written)) read[r] = 1
+				} else if (w[2] ~ /^R[0-9]+$/ && w[1] !~ /^(ST|RED|BAR)/) {
+					wide = w[1] ~ /128|88\.4/ ? 4 : w[1] ~ /\.64/ ? 2 : 1
+					for (r = substr(w[2], 2) + 0; wide--; r++) { written[r] = 1; last[r] = w[1] }
+				}
+			}
+			for (r in read) if (r in last && last[r] !~ /MOV|^LD/) given = 1
+		}' "$1.sass"
+}
+check "a copy of a factor that stays in registers" "nothing_of() of target/nvptx/mma/wgmma_lower.c" sass
+
+# Each product has a fence, also one that begins beside another, with registers that were written in front of that one's.
+compile "$root/examples/attention/attention.blk" --kernel=attention -D BM=128 -D BN=64 -D num_warps=8 -D num_stages=2 \
+	--specialize=o%16,lse%16,q%16,k%16,v%16,heads%16,group%16,nq%16,nk%16
+awk '/wgmma\.wait_group/ { waited = 1 } /wgmma\.fence/ { if (!waited) next; waited = 0 } 1' with.ptx >without.ptx
+trouble() { grep -q '(C75' "$1.log"; }
+check "a fence of each product's own" "is_fenced() of async/synchronise.c, for registers"
 
 # The number of moves from registers to uniform registers in the loop of products.
 cp product.ptx with.ptx

@@ -4,7 +4,7 @@
 
 #include "ir_text.h"
 
-#include "transform/fold.h"
+#include "ir/fold.h"
 
 static uint64_t random_state;
 
@@ -73,6 +73,13 @@ static ir_value *pick(ir_value **pool, unsigned n, scalar s, bool pointer)
 	return NULL;
 }
 
+/* Below 2^bits a power of two, or three times one. */
+static uint32_t random_extent(unsigned bits)
+{
+	uint32_t n = 1u << random_below(bits);
+	return n > 1 && random_below(3) == 0 ? n / 2 * 3 : n;
+}
+
 /* A random operation on values of the pool, or null. */
 static ir_value *random_value(ir_builder *b, ir_value **pool, unsigned n)
 {
@@ -99,7 +106,7 @@ static ir_value *random_value(ir_builder *b, ir_value **pool, unsigned n)
 		return ir_binary(b, k, x, y);
 	}
 	switch (what) {
-	case 9: return t.rank ? NULL : ir_splat(b, x, ir_tile_type(s, 1, (uint32_t[]){1u << random_below(6)}));
+	case 9: return t.rank ? NULL : ir_splat(b, x, ir_tile_type(s, 1, (uint32_t[]){random_extent(6)}));
 	case 10:
 	case 11:
 		if (t.rank == 0 || t.rank > 2) return NULL;
@@ -110,7 +117,7 @@ static ir_value *random_value(ir_builder *b, ir_value **pool, unsigned n)
 		r.rank++;
 		y = ir_build1(b, IR_EXPAND_DIMS, r, 1, &x);
 		ir_set_axis(y->def, axis);
-		r.dim[axis] = 1u << random_below(5);
+		r.dim[axis] = random_extent(5);
 		return ir_build1(b, IR_BROADCAST, r, 1, &y);
 	case 12:
 		if (t.rank != 2) return NULL;
@@ -119,8 +126,8 @@ static ir_value *random_value(ir_builder *b, ir_value **pool, unsigned n)
 		return y;
 	case 13:
 		if (t.rank == 0) return NULL;
-		uint32_t all = (uint32_t)ir_elements(t), rows = 1u << random_below(6);
-		if (rows > all) return NULL;
+		uint32_t all = (uint32_t)ir_elements(t), rows = random_extent(6);
+		if (rows > all || all % rows) return NULL;
 		return ir_build1(b, IR_RESHAPE, ir_tile_type(s, 2, (uint32_t[]){rows, all / rows}), 1, &x);
 	case 14:
 	case 15: return ir_build1(b, IR_CONVERT, ir_with_elem(t, types[random_below(4)]), 1, &x);
@@ -193,7 +200,7 @@ static random_function random_program(uint64_t seed)
 	ir_builder b = {.func = f, .block = f->body};
 	r.pool[r.n++] = ir_build1(&b, IR_PROGRAM_ID, ir_scalar_type(SCALAR_I32), 0, NULL);
 	for (unsigned i = 0; i < 3; i++) {
-		ir_type t = ir_tile_type(SCALAR_I32, 1, (uint32_t[]){1u << random_below(6)});
+		ir_type t = ir_tile_type(SCALAR_I32, 1, (uint32_t[]){random_extent(6)});
 		ir_value *v = r.pool[r.n++] = ir_build1(&b, IR_ARANGE, t, 0, NULL);
 		ir_set_lo(v->def, random_below(3) ? 0 : random_below(40));
 	}

@@ -554,6 +554,61 @@ static void library_functions(void **state)
 	for (int i = 0; i < 15; i++) assert_int_equal(o[i], order[i]);
 }
 
+/* Rows that come in blocks: the maximum creeps up and then jumps; nothing is seen, at first or at all; infinities, nan. */
+static void softmax_in_blocks(void **state)
+{
+	(void)state;
+	static const char body[] =
+		"kernel k(r: *f32, x: *const f32, v: *const f32, const LAZY: f32 = %d.0) {\n"
+		"	let row = arange(0, 8); let at = row[:, None] * 4 + arange(0, 4)[None, :];\n"
+		"	var (m, l) = online_softmax_start(8);\n"
+		"	var sum_v = zeros([8], f32); var scaled = zeros([8], i32);\n"
+		"	for t in range(0, 5) {\n"
+		"		let (p, a, next, sum_p) = online_softmax(load(x + t * 32 + at), m, l, 0.5, LAZY = "
+		"LAZY);\n"
+		"		sum_v = sum_v * a + sum(p * load(v + t * 32 + at), 1);\n"
+		"		scaled += (a != 1.0).to(i32);\n"
+		"		m = next; l = sum_p;\n	}\n"
+		"	store(r + row, sum_v / where(l == 0.0, 1.0, l)); store(r + 8 + row, m + log2(l));\n"
+		"	store(r + 16 + row, scaled.to(f32));\n}\n";
+	float x[160], v[160], r[24];
+	for (int i = 0; i < 160; i++) {
+		int t = i / 32, row = i / 4 % 8;
+		v[i] = (float)(i * 53 % 101) / 16 - 3;
+		x[i] = (float)(i * 97 % 251) / 20 - 6;
+		if (row == 0) x[i] = (float)(i % 4) + (float)(t < 4 ? 3 * t : 40);
+		if (row == 1 || (row == 4 && t < 2)) x[i] = -INFINITY;
+		if (row == 2 && i == 2 * 32 + 9) x[i] = INFINITY;
+		if (row == 3 && i == 3 * 32 + 13) x[i] = NAN;
+		if (row == 5) x[i] = t == 2 ? -1e30f : x[i] * 40;
+		if (row == 6 && i % 4 == 1) x[i] = -INFINITY;
+	}
+	for (int lazy = 0; lazy < 2; lazy++) {
+		char source[2048];
+		snprintf(source, sizeof source, body, lazy ? 8 : 0);
+		run_source(source, (uint64_t[]){address(r), address(x), address(v)}, 1);
+		for (int row = 0; row < 8; row++) {
+			double most = -HUGE_VAL, l = 0, sum = 0;
+			for (int i = 0; i < 20; i++) most = fmax(most, x[i / 4 * 32 + row * 4 + i % 4] * 0.5);
+			for (int i = 0; i < 20 && most != -HUGE_VAL; i++) {
+				double p = exp2(x[i / 4 * 32 + row * 4 + i % 4] * 0.5 - most);
+				l += p, sum += p * v[i / 4 * 32 + row * 4 + i % 4];
+			}
+			double want[2] = {l == 0 ? 0 : sum / l, most + log2(l)};
+			for (int k = 0; k < 2; k++) {
+				double got = r[8 * k + row];
+				bool same = isnan(want[k]) ? isnan(got)
+					    : isinf(want[k])
+						    ? got == want[k]
+						    : fabs(got - want[k]) <= 4e-6 * (fabs(want[k]) + (k ? 1 : 4));
+				if (!same) fail_msg("row %d, %d: %g, not %g", row, k, got, want[k]);
+			}
+		}
+		/* the first block, and where the maximum has grown by more than 8 in all: once; else in each block */
+		assert_true(r[16] == (lazy ? 2 : 5));
+	}
+}
+
 /* ---- programs that must compile, and those that must not ---- */
 
 static void good_programs(void **state)
@@ -669,6 +724,7 @@ int main(void)
 		cmocka_unit_test(elementwise),
 		cmocka_unit_test(shapes),
 		cmocka_unit_test(library_functions),
+		cmocka_unit_test(softmax_in_blocks),
 		cmocka_unit_test(chosen_tensors),
 		cmocka_unit_test(good_programs),
 		cmocka_unit_test(bad_programs),

@@ -148,7 +148,7 @@ static void test_copy(void **state)
 	compile_copy(COPY("[16, 256]", "[1, 8]"));
 	CHECK(ptx, {4, "cp.async.bulk.tensor.2d.global.shared::cta", "each panel of 128 bytes leaves by itself"});
 	compile_copy("let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"
-		     "C.store([0, 0], dot(A.load([0, 0], [32, 32]), A.load([0, 0], [32, 64])).to(f16));");
+		     "C.store([0, 0], dot(A.load([0, 0], [32, 32]), A.load([0, 0], [32, 32])).to(f16));");
 	if (!strstr(ptx, "ldmatrix")) fail_msg("operands of mma.sync are not read straight from the block:\n%s", ptx);
 }
 

@@ -491,6 +491,92 @@ static void test_estimates(void **state)
 	close_job();
 }
 
+/* ---- A search ---- */
+
+/* What an order puts first is tried; what cannot be used lets the next one in, and costs no time. */
+static void test_search(void **state)
+{
+	(void)state;
+	memset(times, 0, sizeof times);
+	open_good(KERNEL("f32") GRID "autotune key n\ntry 2\nconfiguration T=32\ntime p3 =0 @0 @0 +\n"
+				     "configuration T=40\ntime 0 0 /\nconfiguration T=48\ntime p3\n"
+				     "configuration T=56\ntime -1\nconfiguration T=64\ntime 3 p3 *\n");
+	assert_int_equal(tune(0), BLK_OK);
+	assert_int_equal(seen.verdicts[48], BLK_TUNE_GOOD);
+	assert_int_equal(seen.verdicts[32], BLK_TUNE_GOOD);
+	for (unsigned t = 40; t <= 64; t += t == 40 ? 16 : 8) {
+		assert_int_equal(seen.verdicts[t], BLK_TUNE_UNKNOWN);
+		assert_int_equal(timings[t], 0);
+	}
+	close_job();
+	/* Spilling and what is too large for the device: T=32 and T=2000 are out, and two come after them. */
+	open_good(KERNEL("f32") GRID "autotune key n\ntry 2\nconfiguration T=32,LOCAL=8\ntime 1\n"
+				     "configuration T=2000\ntime 2\nconfiguration T=48\ntime 3\n"
+				     "configuration T=56\ntime 4\nconfiguration T=64\ntime 5\n");
+	assert_int_equal(tune(0), BLK_OK);
+	assert_int_equal(seen.verdicts[32], BLK_TUNE_RESOURCES);
+	assert_non_null(strstr(seen.reasons[32], "it spills 8 bytes a thread"));
+	assert_int_equal(seen.verdicts[2000], BLK_TUNE_RESOURCES);
+	assert_int_equal(timings[32] + timings[2000], 0);
+	assert_int_equal(seen.verdicts[48], BLK_TUNE_GOOD);
+	assert_int_equal(seen.verdicts[56], BLK_TUNE_GOOD);
+	assert_int_equal(seen.verdicts[64], BLK_TUNE_UNKNOWN);
+	close_job();
+	/* Where all spill, they are what there is. */
+	open_good(KERNEL("f32") GRID "autotune key n\ntry 2\nconfiguration T=32,LOCAL=8\ntime 1\n"
+				     "configuration T=40,LOCAL=8\ntime 2\n");
+	assert_int_equal(tune(0), BLK_OK);
+	assert_int_equal(seen.verdicts[32], BLK_TUNE_GOOD);
+	assert_int_equal(seen.verdicts[40], BLK_TUNE_GOOD);
+	close_job();
+	/* It stops at as many again; but where nothing can be used it goes on until something can. */
+	open_good(KERNEL("f32") GRID
+		"autotune key n\ntry 1\nconfiguration T=2000\ntime 1\nconfiguration T=2032\ntime 2\n"
+		"configuration T=2064\ntime 3\nconfiguration T=40\ntime 4\nconfiguration T=48\ntime 5\n");
+	assert_int_equal(tune(0), BLK_OK);
+	assert_int_equal(seen.verdicts[40], BLK_TUNE_GOOD);
+	assert_int_equal(seen.best, 40);
+	assert_int_equal(seen.verdicts[48], BLK_TUNE_UNKNOWN);
+	close_job();
+	/* Without an order those that are tried are spread. */
+	open_good(
+		KERNEL("f32") GRID "autotune key n\ntry 2\nconfiguration T=32\nconfiguration T=40\nconfiguration T=48\n"
+				   "configuration T=56\n");
+	assert_int_equal(tune(0), BLK_OK);
+	assert_int_equal(seen.verdicts[32], BLK_TUNE_GOOD);
+	assert_int_equal(seen.verdicts[40], BLK_TUNE_UNKNOWN);
+	assert_int_equal(seen.verdicts[48], BLK_TUNE_GOOD);
+	assert_int_equal(seen.verdicts[56], BLK_TUNE_UNKNOWN);
+	close_job();
+}
+
+/* Arguments of one key share a choice, unless a condition of the block refuses it for one of them. */
+static void test_coarse_keys(void **state)
+{
+	(void)state;
+	const blk_arg all[] = {blk_buf(NULL), blk_buf(NULL), blk_buf(NULL), blk_i32(0)};
+	memset(times, 0, sizeof times);
+	setenv("BLK_TUNE", "auto", 1);
+	times[40] = 0.1;
+	open_good(KERNEL("f32") GRID "autotune key n\nkey p3 next_pow2 ; next_pow2(n)\nconfiguration T=32\nfits 1\n"
+				     "configuration T=40\nfits p3 70 >=\n");
+	static const struct {
+		int n;
+		unsigned threads, timed; /* timed: whether something was */
+	} rows[] = {{100, 40, 1}, {84, 40, 0}, {92, 40, 0}, {68, 32, 1}, {100, 40, 0}, {68, 32, 0}, {60, 32, 1}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		blk_arg args[4];
+		memcpy(args, all, sizeof args);
+		args[0] = blk_buf(z), args[1] = blk_buf(x), args[2] = blk_buf(y), args[3] = blk_i32(rows[i].n);
+		memset(timings, 0, sizeof timings);
+		assert_int_equal(blk_launch(kernel, NULL, NULL, args, 4), BLK_OK);
+		if (fake.threads != rows[i].threads || (timings[32] + timings[40] > 0) != rows[i].timed)
+			fail_msg("%zu: %u threads, %u timings", i, fake.threads, timings[32] + timings[40]);
+	}
+	close_job();
+	unsetenv("BLK_TUNE");
+}
+
 /* A device that says nothing of itself has no estimates. */
 static void test_no_estimates(void **state)
 {
@@ -687,6 +773,8 @@ int main(void)
 		T(test_sizes_come_later),
 		T(test_visit_stops),
 		T(test_estimates),
+		T(test_search),
+		T(test_coarse_keys),
 		T(test_no_estimates),
 		T(test_tolerances),
 		T(test_odd_numbers),

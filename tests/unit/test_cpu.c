@@ -212,6 +212,8 @@ static double combine(ir_combine c, double a, double b)
 	case IR_PROD: return a * b;
 	case IR_MAXIMUM: return isnan(a) ? b : isnan(b) ? a : a > b || (a == b && !signbit(a)) ? a : b;
 	case IR_MINIMUM: return isnan(a) ? b : isnan(b) ? a : a < b || (a == b && signbit(a)) ? a : b;
+	case IR_MAXIMUM_NAN: return isnan(a) || isnan(b) ? NAN : combine(IR_MAXIMUM, a, b);
+	case IR_MINIMUM_NAN: return isnan(a) || isnan(b) ? NAN : combine(IR_MINIMUM, a, b);
 	case IR_XOR_SUM: return (double)((int64_t)a ^ (int64_t)b);
 	case IR_ALL: return a != 0 && b != 0;
 	default: return a != 0 || b != 0;
@@ -239,7 +241,7 @@ static void reduce_shape(scalar s, ir_combine c, unsigned rank, const uint32_t *
 	uint64_t n = ir_elements(type), m = n / dim[axis], inner = 1, seed = n;
 	for (unsigned d = axis + 1; d < rank; d++) inner *= dim[d];
 	char *in = malloc(n * 8), *out = malloc(m * 8 + 8);
-	bool is_float = scalar_is_float(s), extreme = c == IR_MAXIMUM || c == IR_MINIMUM;
+	bool is_float = scalar_is_float(s), extreme = c >= IR_MAXIMUM && c <= IR_MINIMUM_NAN;
 	for (uint64_t i = 0; i < n; i++) {
 		int64_t r = (int64_t)(random_bits(&seed) % 7) - (scalar_is_signed(s) ? 3 : 0);
 		double e = c == IR_PROD ? (r < 0 ? -1 : 1) : s == SCALAR_BOOL ? r > 0 : (double)r;
@@ -280,6 +282,7 @@ static void reductions(void **state)
 		for (unsigned axis = 0; axis < shapes[i].rank; axis++) {
 			reduce_shape(SCALAR_F32, IR_SUM, shapes[i].rank, shapes[i].dim, axis);
 			reduce_shape(SCALAR_F32, IR_MAXIMUM, shapes[i].rank, shapes[i].dim, axis);
+			reduce_shape(SCALAR_F32, IR_MINIMUM_NAN, shapes[i].rank, shapes[i].dim, axis);
 			reduce_shape(SCALAR_I32, IR_MINIMUM, shapes[i].rank, shapes[i].dim, axis);
 		}
 	static const scalar floats[] = {SCALAR_F16, SCALAR_BF16, SCALAR_F64},
@@ -291,6 +294,8 @@ static void reductions(void **state)
 			reduce_shape(floats[i], IR_PROD, 2, dim, axis);
 			reduce_shape(floats[i], IR_MAXIMUM, 2, dim, axis);
 			reduce_shape(floats[i], IR_MINIMUM, 2, dim, axis);
+			reduce_shape(floats[i], IR_MAXIMUM_NAN, 2, dim, axis);
+			reduce_shape(floats[i], IR_MINIMUM_NAN, 2, dim, axis);
 			reduce_shape(ints[i], IR_SUM, 2, dim, axis);
 			reduce_shape(ints[i], IR_MAXIMUM, 2, dim, axis);
 			reduce_shape(ints[i], IR_XOR_SUM, 2, dim, axis);

@@ -27,10 +27,10 @@ static uint64_t sample(scalar s, size_t i, uint64_t *state)
 	return scalar_truncate(s, i % 3 == 1 ? r : r % 100);
 }
 
-static ir_kind kinds[] = {IR_ADD, IR_SUB, IR_MUL, IR_DIV, IR_REM, IR_NEG, IR_MAX, IR_MIN, IR_UMULHI, IR_AND, IR_OR,
-	IR_XOR, IR_NOT, IR_SHL, IR_SHR, IR_EQ, IR_NE, IR_LT, IR_LE, IR_GT, IR_GE, IR_SELECT, IR_ABS, IR_SQRT, IR_RSQRT,
-	IR_FLOOR, IR_CEIL, IR_ROUND, IR_DIV_RN, IR_SQRT_RN, IR_FMA, IR_EXP, IR_EXP2, IR_EXPM1, IR_LOG, IR_LOG2,
-	IR_LOG1P, IR_SIN, IR_COS, IR_TANH, IR_ERF, IR_POW};
+static ir_kind kinds[] = {IR_ADD, IR_SUB, IR_MUL, IR_DIV, IR_REM, IR_NEG, IR_MAX, IR_MIN, IR_UMULHI, IR_MAX_NAN,
+	IR_MIN_NAN, IR_POPCOUNT, IR_CLZ, IR_BREV, IR_AND, IR_OR, IR_XOR, IR_NOT, IR_SHL, IR_SHR, IR_EQ, IR_NE, IR_LT,
+	IR_LE, IR_GT, IR_GE, IR_SELECT, IR_ABS, IR_SQRT, IR_RSQRT, IR_FLOOR, IR_CEIL, IR_ROUND, IR_DIV_RN, IR_SQRT_RN,
+	IR_FMA, IR_EXP, IR_EXP2, IR_EXPM1, IR_LOG, IR_LOG2, IR_LOG1P, IR_SIN, IR_COS, IR_TANH, IR_ERF, IR_POW};
 enum { NKINDS = sizeof kinds / sizeof kinds[0] };
 
 static bool applies(ir_kind k, scalar s)
@@ -51,6 +51,9 @@ static bool applies(ir_kind k, scalar s)
 	case IR_XOR:
 	case IR_NOT: return !is_float;
 	case IR_REM:
+	case IR_POPCOUNT:
+	case IR_CLZ:
+	case IR_BREV:
 	case IR_SHL:
 	case IR_SHR: return !is_float && !is_bool;
 	case IR_UMULHI: return !is_float && scalar_bytes(s) >= 4;
@@ -94,6 +97,16 @@ static uint64_t integer_reference(ir_kind k, scalar s, uint64_t x, uint64_t y)
 	case IR_UMULHI:
 		if (scalar_is_signed(s)) return scalar_truncate(s, (uint64_t)((a * b) >> width));
 		return scalar_truncate(s, (uint64_t)(((unsigned __int128)x * y) >> width));
+	case IR_POPCOUNT:
+	case IR_CLZ:
+	case IR_BREV: {
+		uint64_t ones = 0, high = 0, reversed = 0;
+		for (unsigned i = 0; i < width; i++) {
+			uint64_t bit = x >> i & 1;
+			ones += bit, high = bit ? i + 1 : high, reversed |= bit << (width - 1 - i);
+		}
+		return k == IR_POPCOUNT ? ones : k == IR_CLZ ? width - high : reversed;
+	}
 	case IR_AND: return x & y;
 	case IR_OR: return x | y;
 	case IR_XOR: return x ^ y;
@@ -178,6 +191,8 @@ static uint64_t float_reference(ir_kind k, scalar s, uint64_t x, uint64_t y, uin
 	case IR_ABS: return x & ~sign;
 	case IR_MAX: return scalar_from_double(s, maximum(a, b));
 	case IR_MIN: return scalar_from_double(s, -maximum(-a, -b));
+	case IR_MAX_NAN: return scalar_from_double(s, isnan(a) || isnan(b) ? NAN : maximum(a, b));
+	case IR_MIN_NAN: return scalar_from_double(s, isnan(a) || isnan(b) ? NAN : -maximum(-a, -b));
 	case IR_ADD: return scalar_from_double(s, f64 ? a + b : fa + fb);
 	case IR_SUB: return scalar_from_double(s, f64 ? a - b : fa - fb);
 	case IR_MUL: return scalar_from_double(s, f64 ? a * b : fa * fb);

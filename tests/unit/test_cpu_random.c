@@ -251,7 +251,8 @@ static ir_type any_shape(generator *g)
 	static const ir_type shapes[] = {{SCALAR_I32, 0, 1, {8}}, {SCALAR_I32, 0, 1, {16}}, {SCALAR_I32, 0, 2, {4, 4}},
 		{SCALAR_I32, 0, 2, {2, 8}}, {SCALAR_I32, 0, 2, {8, 1}}, {SCALAR_I32, 0, 2, {1, 8}},
 		{SCALAR_I32, 0, 3, {2, 2, 4}}, {SCALAR_I32, 0, 1, {64}}, {SCALAR_I32, 0, 2, {8, 8}},
-		{SCALAR_I32, 0, 1, {1}}};
+		{SCALAR_I32, 0, 1, {1}}, {SCALAR_I32, 0, 1, {24}}, {SCALAR_I32, 0, 2, {3, 8}},
+		{SCALAR_I32, 0, 2, {4, 6}}, {SCALAR_I32, 0, 1, {3}}};
 	return shapes[pick(g, sizeof shapes / sizeof shapes[0])];
 }
 

@@ -462,9 +462,9 @@ static void test_compiler_library(void **state)
 		{"blk " BLK_VERSION "1", NULL, "is \"blk " BLK_VERSION "1\", but libblk is version " BLK_VERSION},
 		{"blk 9.9", NULL, "is \"blk 9.9\", but libblk is version"},
 		{"", NULL, "is \"\", but libblk is version"},
-		{"blk " BLK_VERSION, "blkc_compile", "libblkc.so is no blk compiler library"},
-		{"blk " BLK_VERSION, "blkc_result_free", "libblkc.so is no blk compiler library"},
-		{"blk " BLK_VERSION, "blkc_version", "libblkc.so is no blk compiler library"}};
+		{"blk " BLK_VERSION, "blkc_compile", "libblkc.so." BLK_ABI_MAJOR " is no blk compiler library"},
+		{"blk " BLK_VERSION, "blkc_result_free", "libblkc.so." BLK_ABI_MAJOR " is no blk compiler library"},
+		{"blk " BLK_VERSION, "blkc_version", "libblkc.so." BLK_ABI_MAJOR " is no blk compiler library"}};
 	char myself[4096] = "";
 	assert_true(readlink("/proc/self/exe", myself, sizeof myself - 1) > 0);
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

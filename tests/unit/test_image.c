@@ -25,6 +25,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#define COMPILER "libblkc.so." BLK_ABI_MAJOR
+
 static char folder[64], here[PATH_MAX], libraries[PATH_MAX + 16], self[PATH_MAX];
 
 /* ---- What the system says, by the linker's --wrap (Makefile: IMAGE_CALLS) ---- */
@@ -231,8 +233,8 @@ static void test_relative_library_after_chdir(void **state)
 {
 	(void)state;
 	char said[4096];
-	shell("cp %s/libblk.so %s && ln -s %s/libblkc.so %s", libraries, in("app"), libraries, in("app"));
-	plant(in("evil/app/libblkc.so"));
+	shell("cp %s/libblk.so %s && ln -s %s/" COMPILER " %s", libraries, in("app"), libraries, in("app"));
+	plant(in("evil/app/" COMPILER));
 	if (child(relative_then_away, said, sizeof said) != BLK_OK) fail_msg("%s", said);
 	assert_nothing_ran();
 }
@@ -250,11 +252,11 @@ static void test_relative_search(void **state)
 	(void)state;
 	char said[4096];
 	shell("cp %s/libblk.so %s", libraries, in("app"));
-	plant(in("evil/libblkc.so"));
+	plant(in("evil/" COMPILER));
 	assert_int_equal(child(searched, said, sizeof said), BLK_ERROR_COMPILER);
 	assert_non_null(strstr(said, "relative folder"));
 	assert_nothing_ran();
-	shell("ln -s %s/libblkc.so %s", libraries, in("app"));
+	shell("ln -s %s/" COMPILER " %s", libraries, in("app"));
 	if (child(searched, said, sizeof said) != BLK_OK) fail_msg("%s", said);
 	assert_nothing_ran();
 }
@@ -277,7 +279,7 @@ static void test_program_without_folder(void **state)
 {
 	(void)state;
 	char said[4096];
-	plant(in("evil/libblkc.so"));
+	plant(in("evil/" COMPILER));
 	if (child(by_path, said, sizeof said) != BLK_OK) fail_msg("%s", said);
 	if (child(by_another_name, said, sizeof said) != BLK_OK) fail_msg("%s", said);
 	assert_nothing_ran();
@@ -293,7 +295,7 @@ static void test_helper(void **state)
 {
 	(void)state;
 	char said[4096];
-	shell("cp %s/libblk.so %s && ln -s %s/libblkc.so %s", libraries, in("app"), libraries, in("app"));
+	shell("cp %s/libblk.so %s && ln -s %s/" COMPILER " %s", libraries, in("app"), libraries, in("app"));
 	plant_program(in("evil/app/blk-trial"));
 	plant_program(in("evil/blk-trial"));
 	int status = child(isolated, said, sizeof said);
@@ -574,16 +576,16 @@ static void test_cache_knows_the_build(void **state)
 	(void)state;
 	char said[4096];
 	cache_key k;
-	shell("cp %s/libblk.so %s/libblkc.so %s", libraries, libraries, in("app"));
+	shell("cp %s/libblk.so %s/" COMPILER " %s", libraries, libraries, in("app"));
 	assert_int_equal(child(with_cache, said, sizeof said), 0);
 	assert_int_equal(child(with_cache, said, sizeof said), CACHED);
-	shell("cd %s && cp libblkc.so new && mv new libblkc.so && touch -d 2001-01-01 libblkc.so", in("app"));
+	shell("cd %s && cp " COMPILER " new && mv new " COMPILER " && touch -d 2001-01-01 " COMPILER, in("app"));
 	assert_int_equal(child(with_cache, said, sizeof said), CACHED);
 	/* the build id's own bytes, found through what readelf tells */
-	assert_true(image_identity(in("app/libblkc.so"), &k));
-	shell("cd %s && id=$(readelf -n libblkc.so | sed -n 's/.*Build ID: //p') && [ ${#id} = 40 ] && python3 -c \""
-	      "import sys; b = open('libblkc.so', 'rb').read(); i = bytes.fromhex(sys.argv[1]); assert i in b; "
-	      "open('libblkc.so', 'wb').write(b.replace(i, bytes(20)))\" $id && touch -d 2001-01-01 libblkc.so",
+	assert_true(image_identity(in("app/" COMPILER), &k));
+	shell("cd %s && id=$(readelf -n " COMPILER " | sed -n 's/.*Build ID: //p') && [ ${#id} = 40 ] && python3 -c \""
+	      "import sys; b = open('" COMPILER "', 'rb').read(); i = bytes.fromhex(sys.argv[1]); assert i in b; "
+	      "open('" COMPILER "', 'wb').write(b.replace(i, bytes(20)))\" $id && touch -d 2001-01-01 " COMPILER,
 		in("app"));
 	assert_int_equal(child(with_cache, said, sizeof said), 0);
 	assert_int_equal(child(with_cache, said, sizeof said), CACHED);

@@ -383,7 +383,7 @@ static void verifier_checks_types(void **state)
 	check_refused("%y = program_id {axis=0} : i64", "the result is i64");
 	check_refused("%y = arange {lo=0} : i32", "the result is i32");
 	check_refused("%y = arange {lo=2147483647} : i32[2]", "does not fit i32");
-	check_refused("%y = splat %x : f32[3]", "extent 3 is not a power of two");
+	check_refused("%y = splat %x : f32[131]", "extent 131 is not an odd number up to 127 times a power of two");
 	check_refused("%y = splat %x : f32[0]", "extent 0");
 	check_refused("%y = splat %x : f32[2048,1024]", "more than 1048576 elements");
 	check_refused("%y = splat %x : f16[4]", "f32 does not become f16[4]");

@@ -195,6 +195,7 @@ static void test_bad_handles(void **state)
 		assert_null(blk_stream_handle(rows[i].st));
 		assert_null(blk_module_kernel(rows[i].m, 0));
 		assert_string_equal(blk_kernel_name(rows[i].k), "");
+		assert_string_equal(blk_kernel_signature(rows[i].k), "");
 		if (i == 1) continue; /* what is no handle cannot be freed */
 		blk_buffer_free(rows[i].b);
 		blk_stream_free(rows[i].st);

@@ -527,12 +527,57 @@ static void test_header(void **state)
 	}
 }
 
+/* ---- Functions for TVM's FFI ---- */
+
+static char *functions(const char *signature, size_t *n)
+{
+	blkc_kernel kernel = {"k", signature};
+	blkc_result checked = {.kernels = &kernel, .nkernels = 1};
+	const blkc_define define = {"T", "f16"};
+	const blkc_request request = {.defines = &define, .ndefines = 1};
+	static const char text[] = "a \"b\"\\\t\xce\xa9?\nend";
+	faulty.calls = 0;
+	faulty.armed = faulty.fail_at != 0;
+	char *out = tool_tvm_ffi("folder/x.blk", &request, &checked, text, sizeof text - 1, n);
+	faulty.armed = false;
+	return out;
+}
+
+static void test_functions(void **state)
+{
+	(void)state;
+	size_t n;
+	char *out = functions("kernel k\nparam b *bool\nparam u *u8\nparam i *const i64\nparam h *f16\nparam f *bf16\n"
+			      "param e *f8e4m3\nparam g *f8e5m2\nparam v f32\n",
+		&n);
+	assert_int_equal(strlen(out), n);
+	assert_non_null(strstr(out, "/* The kernels of x.blk "));
+	assert_non_null(strstr(out, "source[] =\n\t\"a \\\"b\\\"\\\\\\011\\316\\251\\077\\n\"\n\t\"end\";\n"));
+	assert_non_null(strstr(out, "defines[] = {\n\t{\"T\", \"f16\"},\n\t{0},\n};\n"));
+	assert_non_null(strstr(out, "of_k[] = {\n\t{\"b\", \"*bool\", 1, 6, 8},\n\t{\"u\", \"*u8\", 1, 1, 8},\n"
+				    "\t{\"i\", \"*const i64\", 1, 0, 64},\n\t{\"h\", \"*f16\", 1, 2, 16},\n"
+				    "\t{\"f\", \"*bf16\", 1, 4, 16},\n\t{\"e\", \"*f8e4m3\", 1, 10, 8},\n"
+				    "\t{\"g\", \"*f8e5m2\", 1, 12, 8},\n\t{\"v\", \"f32\", 0, 13, 0},\n\t{0},\n};\n"));
+	assert_non_null(strstr(out, ".nparameters = 8, .has_grid = 0}"));
+	free(out);
+	assert_null(functions("no kernel\n", &n));
+	for (faulty.fail_at = 1; FAULTY_MALLOC; faulty.fail_at++) {
+		long live = faulty.live;
+		out = functions(KERNEL, &n);
+		bool hit = faulty.calls >= faulty.fail_at;
+		assert_int_equal(out == NULL, hit);
+		free(out);
+		assert_int_equal(faulty.live, live);
+		if (!hit) break;
+	}
+}
+
 int main(void)
 {
-	if (!wraps((void *)tool_package)) return puts("[  SKIPPED ] 11 tests") < 0;
+	if (!wraps((void *)tool_package)) return puts("[  SKIPPED ] 12 tests") < 0;
 #define T(name) cmocka_unit_test_setup(name, setup)
 	const struct CMUnitTest tests[] = {T(test_variants), T(test_specialised), T(test_steps), T(test_defines),
 		T(test_threads), T(test_failures), T(test_left_out), T(test_refused), T(test_files), T(test_no_memory),
-		T(test_header)};
+		T(test_header), T(test_functions)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include <fenv.h>
 #include <math.h>
 
-#include "transform/fold.h"
+#include "ir/fold.h"
 #include "../../compiler/passes/passes.h"
 
 typedef bool pass(pass_context *, ir_func *);
@@ -103,6 +103,13 @@ static void integers_fold(void **state)
 	check_fold("xor", "u8", "12", "10", "u8", "6");
 	check_fold("not", "i32", "0", NULL, "i32", "-1");
 	check_fold("not", "bool", "true", NULL, "bool", "false");
+	check_fold("popcount", "i8", "-1", NULL, "i8", "8");
+	check_fold("popcount", "u64", "18446744073709551615", NULL, "u64", "64");
+	check_fold("clz", "i8", "1", NULL, "i8", "7");
+	check_fold("clz", "u16", "0", NULL, "u16", "16");
+	check_fold("clz", "i64", "-1", NULL, "i64", "0");
+	check_fold("brev", "i16", "1", NULL, "i16", "-32768");
+	check_fold("brev", "u64", "2", NULL, "u64", "4611686018427387904");
 	check_fold("umulhi", "u32", "4294967295", "4294967295", "u32", "4294967294");
 	check_fold("umulhi", "i32", "-1", "1", "i32", "-1");
 	check_fold("umulhi", "i32", "-2147483648", "-2147483648", "i32", "1073741824");
@@ -115,6 +122,10 @@ static void integers_fold(void **state)
 static void floats_fold(void **state)
 {
 	(void)state;
+	check_fold("max_nan", "f32", "0x7fc00000", "1.0", "f32", "0x7fc00000");
+	check_fold("min_nan", "f64", "1.0", "0x7ff8000000000000", "f64", "0x7ff8000000000000");
+	check_fold("max_nan", "f16", "-0.0", "0.0", "f16", "0.0");
+	check_fold("min_nan", "f32", "2.0", "1.0", "f32", "1.0");
 	check_fold("add", "f32", "16777216.0", "1.0", "f32", "16777216.0"); /* ties to even */
 	check_fold("add", "f32", "16777216.0", "3.0", "f32", "16777220.0");
 	check_fold("add", "f16", "2048.0", "1.0", "f16", "2048.0");

@@ -39,7 +39,7 @@ static const row rows[] = {
 	{"sm_90a", "num_warps = 8, maxnreg = 128", true, "", LOOP, 0, "shared memory does not hold them"},
 	/* instructions: who multiplies, and what of the sum a thread has */
 	{"sm_90a", "num_warps = 4, maxnreg = 64", false, "", LOOP, 1,
-		"not wgmma: a thread's part of the sum takes more than half of its registers"},
+		"not wgmma: a thread's part of the sum leaves too few of its registers"},
 	{"sm_90a", "num_warps = 2", false, "", LOOP, 1, "not wgmma: wgmma takes four warps together"},
 	/* clusters: what products read, and what threads do */
 	{"sm_90a", "num_warps = 8, num_ctas = 2", true, "", LOOP, 2,

@@ -145,6 +145,7 @@ static void memory_runs_out(void **state)
 	sweep_memory("sm_80", BLKC_EMIT_TILE, 997);
 	sweep_memory("sm_90a", BLKC_EMIT_PTX, 8 * 997);
 	sweep_memory("cpu", BLKC_EMIT_OBJECT, 8 * 997);
+	sweep_memory("sm_80", BLKC_EMIT_HTML, 300 * 997);
 }
 
 static double seconds(void)

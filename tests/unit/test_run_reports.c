@@ -549,28 +549,30 @@ static void test_trials(void **state)
 	blk_status status;
 	play.trials = trials;
 	play.ntrials = 10;
-	play.timed = 9;
-	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0));
+	play.timed = 8;
+	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0, ""));
 	assert_int_equal(status, BLK_OK);
 	assert_true(play.isolated);
 	said(captured.err, "");
-	said(captured.out, ROW("*", "B=8 ", " 1.50 ms") ROW(" ", "B=16", " 20.0 ms") ROW(" ", "B=24",
-				   " does not compile: no tile of 24") ROW(" ", "B=32", " needs too much") ROW(" ",
-				   "B=40", " wrong result: y differs") ROW(" ", "B=48", " failed") ROW(" ", "B=56",
-				   " not timed") ROW(" ", "B=64", " skipped") ROW(" ", "B=72", " not tried")
-				   ROW(" ", "B=80", " does not fit: n <= B") "9 configurations tried\n");
+	said(captured.out, ROW("*", "B=8 ", " 1.50 ms") ROW(" ", "B=16", " 20.0 ms") ROW(
+				   " ", "B=24", " does not compile: no tile of 24") ROW(" ", "B=32", " needs too much")
+				   ROW(" ", "B=40", " wrong result: y differs") ROW(" ", "B=48", " failed")
+					   ROW(" ", "B=56", " not timed") ROW(" ", "B=64", " skipped") ROW(" ", "B=80",
+						   " does not fit: n <= B") "8 configurations tried, 1 left out\n");
 	static const struct {
 		size_t rows;
 		uint32_t timed;
 		const char *line;
 	} counts[] = {{1, 1, "1 configuration tried\n"}, {2, 1, "1 configuration tried, the other known\n"},
 		{3, 1, "1 configuration tried, the others known\n"}, {2, 0, "0 configurations tried, all 2 known\n"},
-		{10, 0, "0 configurations tried, all 9 known\n"}, {10, 8, "8 configurations tried, the other known\n"},
+		{10, 0, "0 configurations tried, all 8 known, 1 left out\n"},
+		{10, 7, "7 configurations tried, the other known, 1 left out\n"},
+		{10, 9, "9 configurations tried, 1 left out\n"},
 		{0, 0, "nothing to tune: the kernel has no autotune block, or -D binds all that it tunes\n"}};
 	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
 		play.ntrials = counts[i].rows;
 		play.timed = counts[i].timed;
-		CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0));
+		CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0, ""));
 		const char *last = strlen(captured.out) < strlen(counts[i].line)
 					   ? captured.out
 					   : captured.out + strlen(captured.out) - strlen(counts[i].line);
@@ -579,10 +581,10 @@ static void test_trials(void **state)
 	play.trials = trials + 9; /* one that does not fit, and no other */
 	play.ntrials = 1;
 	play.timed = 0;
-	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0));
+	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0, ""));
 	captured_has(captured.out, "\n0 configurations tried\n");
 	play.fails = BLK_ERROR_KERNEL;
-	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0));
+	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0, ""));
 	assert_int_equal(status, BLK_ERROR_KERNEL);
 	said(captured.out, "");
 }
@@ -600,17 +602,21 @@ static void test_progress(void **state)
 	play.seconds = 2; /* the first look is at the start: after 4 s one of 3, after 6 s two */
 	static const char drawn[] = "\rtuning 0/3\033[K\rtuning 1/3, best 0.25 ms, about 8.0 s left\033[K"
 				    "\rtuning 2/3, best 0.25 ms, about 3.0 s left\033[K\r\033[K";
-	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0));
+	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0, ""));
 	said(captured.err, "");
 	play.terminal = true;
-	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0));
+	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0, ""));
 	assert_int_equal(status, BLK_OK);
 	said(captured.err, drawn);
 	play.ntrials = 0;
 	play.best_ms = 0;
-	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0));
+	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0, ""));
 	said(captured.err, "\rtuning 0/3\033[K\rtuning 1/3, about 8.0 s left\033[K"
 			   "\rtuning 2/3, about 3.0 s left\033[K\r\033[K");
+	/* of a list of sizes, which one */
+	CAPTURED(status = tune_kernel(NULL, NULL, NULL, 0, "2 of 3"));
+	assert_int_equal(status, BLK_OK);
+	assert_non_null(strstr(captured.err, "\rtuning 2 of 3: 0/3\033[K"));
 	/* what a launch would do anyhow */
 	static const struct {
 		const char *mode; /* null: not set */

@@ -464,6 +464,7 @@ static void test_find(void **state)
 	FAILS(BLK_ERROR_NOT_FOUND, "several kernels, name one: one, two", blk_kernel_find(m, NULL, &k));
 	OK(blk_kernel_find(m, "two", &k));
 	assert_string_equal(blk_kernel_name(k), "two");
+	assert_non_null(strstr(blk_kernel_signature(k), "kernel two\n"));
 	assert_string_equal(blk_module_kernel(m, 0), "one");
 	assert_null(blk_module_kernel(m, 2));
 	OK(blk_kernel_find(m, "one", &k));

@@ -197,6 +197,47 @@ static void autotune_lines(void **state)
 	compiled_free(&c);
 }
 
+/* What a search goes by: functions are inlined, with what is more than a word kept under a number; what is known is
+ * folded as f64, so that it makes no difference which part is known. */
+static void searches(void **state)
+{
+	(void)state;
+	compiled c;
+	compile_text(&c,
+		"fn waves(tiles) { return cdiv(tiles, num_sms); }\n"
+		"fn model(n, const B: i32, scale = 2) {\n"
+		"  let tiles = cdiv(n, B);\n"
+		"  if B == 64 { return waves(tiles) * scale + B / 3; }\n"
+		"  return waves(tiles + 1) + tiles;\n"
+		"}\n"
+		"kernel k(x: *f32, n: i32, m: i32, const B: i32 = 16, const T: type = f32, const H: i32 = 3) { }\n"
+		"autotune k key(next_pow2(n), m, x, H) { B: [32, 64]; T: [f32, f16]; where B <= n && T == f32 || m / 2 "
+		"> "
+		"1;\n"
+		"where B == 64 || T == f32; order model(n, B); }");
+	if (!c.func) fail_msg("%s", c.rendered.at);
+	contains(c.signature.at, "autotune key n,m,x,H axis B 32 64 ");
+	contains(c.signature.at,
+		"\nkey p1 next_pow2 ; next_pow2(n)\nkey p2 ; m\nkey p0 ; x\ntry 24\n"
+		"where 16 p1 <= 1 && p2 2 / 1 > ||\norder p1 16.0 cdiv =0 @0 1.0 + =1 @1 num_sms cdiv @0 +\n");
+	contains(c.signature.at, "configuration B=32,T=f32\nfits 32 p1 <= 1 && p2 2 / 1 > ||\n"
+				 "time p1 32.0 cdiv =0 @0 1.0 + =1 @1 num_sms cdiv @0 +\n"
+				 "configuration B=64,T=f32\nfits 64 p1 <= 1 && p2 2 / 1 > ||\n"
+				 "time p1 64.0 cdiv =0 @0 num_sms cdiv 2.0 * 21.333333333333332 +\n"
+				 "configuration B=64,T=f16\nfits 64 p1 <= 0 && p2 2 / 1 > ||\n");
+	compiled_free(&c);
+	compile_text(&c, "kernel k(n: i32, const B: i32 = 8) { }\nautotune k key(n) { B: [4, 8]; try 2; }");
+	contains(c.signature.at, "\ntry 2\nconfiguration B=4\nconfiguration B=8\n");
+	compiled_free(&c);
+	/* a division by zero is the tuner's to put last; gemm_cost is a function as any */
+	compile_text(&c, "kernel k(n: i32, const B: i32 = 8) { }\nautotune k key(n) { B: [8, 16];\n"
+			 "order 1 / (B - 8) + gemm_cost(n, n, n, bm = B, bn = 64, bk = 64); }");
+	if (!c.func) fail_msg("%s", c.rendered.at);
+	contains(c.signature.at, "configuration B=8\ntime 1.0 0.0 / ");
+	contains(c.signature.at, "configuration B=16\ntime 0.125 ");
+	compiled_free(&c);
+}
+
 /* What a condition sees: the choice, defaults and options that follow from it, what a define has bound. */
 static void configurations(void **state)
 {
@@ -290,9 +331,9 @@ static void hints(void **state)
 		{"let a: f32 = n;", "found i32", "write the cast: n.to(f32)"},
 		{"let a = n + u;", "do not mix", "i64 holds the values of both: u.to(i64)"},
 		{"let a = n.to(i8) + 200;", "200 does not fit in i8", "widen the other operand"},
-		{"let a = arange(0, 96);", "power of two", "128"},
-		{"let a = zeros([96], f32);", "powers of two, found 96",
-			"take 128 and mask the rest: arange(0, 128) < 96"},
+		{"let a = arange(0, 131);", "odd number up to 127 times a power of two", "132"},
+		{"let a = zeros([131], f32);", "times a power of two, found 131",
+			"take 132 and mask the rest: arange(0, 132) < 131"},
 		{"if n { }", "must be a bool, found i32", "compare: n != 0"},
 		{"if arange(0, 4) < 2 { }", "is a tile", "where(c, a, b) selects element by element"},
 		{"let a = sqrt(n);", "'sqrt' needs floats, found i32", "convert first: n.to(f32)"},
@@ -303,7 +344,7 @@ static void hints(void **state)
 		{"let a = *x;", "no type", "load(x) reads memory"},
 		{"let a = True;", "unknown name 'True'", "it is written true"},
 		{"let a = n.to(float32);", "unknown name 'float32'", "it is written f32"},
-		{"let a = tl.load(x);", "unknown name 'tl'", "built-in functions have no prefix"},
+		{"let a = tl.load(x);", "unknown name 'tl'", "built-in names have no prefix"},
 		{"let a = threadIdx.x;", "unknown name 'threadIdx'", "a program has no threads"},
 		{"device_print(n);", "the first argument of device_print must be a string, found i32", "t.blk:1:"},
 		{"assume(arange(0, 8) < n);", "'assume' needs a bool scalar, not bool[8]",
@@ -508,6 +549,7 @@ int main(void)
 		cmocka_unit_test(host_expressions),
 		cmocka_unit_test(configurations_that_fit),
 		cmocka_unit_test(autotune_lines),
+		cmocka_unit_test(searches),
 		cmocka_unit_test(configurations),
 		cmocka_unit_test(explicit_configurations),
 		cmocka_unit_test(example_of_the_language_page),

@@ -91,15 +91,16 @@ static void test_tensor_maps(void **state)
 static void test_reads_every_fact(void **state)
 {
 	(void)state;
-	signature *s =
-		parse("kernel add\nsymbol add_f32\ntarget sm_90a\nparam z *f32 align 16\nparam x *const f16\n"
-		      "param y *const  bf16 align 32\nparam n i32 div 16\nparam one u64 one\nparam flag bool\n"
-		      "const BLOCK i32 1024\nconst T type f16\nconst S shape [2, 3]\nwritten 0\nwrites_addresses 4\n"
-		      "grid 0 p3 1024 cdiv\ngrid 1 2\ncost bytes p3 12 *\ncost flops p3\nnum_warps 8\nnum_stages 3\n"
-		      "num_ctas 2\ncluster 4\nthreads 256\nshared 1024\nmaxnreg 64\nscratch 77\nmax_registers "
-		      "40\nmax_spills 0\n"
-		      "max_shared 2048\nautotune BLOCK: [1, 2]\nconfiguration BLOCK=1\n"
-		      "configuration BLOCK=2,num_warps=4\nsomething new 1 2 3\n\n");
+	signature *s = parse(
+		"kernel add\nsymbol add_f32\ntarget sm_90a\nparam z *f32 align 16\nparam x *const f16\n"
+		"param y *const  bf16 align 32\nparam n i32 div 16\nparam one u64 one\nparam flag bool\n"
+		"const BLOCK i32 1024\nconst T type f16\nconst S shape [2, 3]\nwritten 0\nwrites_addresses 4\n"
+		"grid 0 p3 1024 cdiv\ngrid 1 2\ncost bytes p3 12 *\ncost flops p3\nnum_warps 8\nnum_stages 3\n"
+		"num_ctas 2\ncluster 4\nthreads 256\nshared 1024\nmaxnreg 64\nscratch 77\nmax_registers "
+		"40\nmax_spills 0\n"
+		"max_shared 2048\nautotune BLOCK: [1, 2]\nconfiguration BLOCK=1\n"
+		"time p3 2 *\nconfiguration BLOCK=2,num_warps=4\ntry 7\nkey p3 next_pow2 ; next_pow2(n)\nkey p0 ; z\n"
+		"order p3 =1 @1 @1 *\nsomething new 1 2 3\n\n");
 	assert_non_null(s);
 	assert_string_equal(s->kernel, "add");
 	assert_string_equal(s->symbol, "add_f32");
@@ -147,7 +148,80 @@ static void test_reads_every_fact(void **state)
 	assert_true(signature_integer(s, &s->grid[0], bits, 1, &v));
 	assert_int_equal(v, 97);
 	assert_true(signature_number(s, &s->cost_bytes, bits, 1) == 98432.0 * 12);
+	assert_true(signature_number(s, &s->times[0], bits, 1) == 98432.0 * 2);
+	assert_int_equal(s->times[1].ntokens, 0);
+	assert_true(signature_number(s, &s->order, bits, 1) == 98432.0 * 98432.0);
+	assert_true(signature_integer(s, &s->order, bits, 1, &v) && v == INT64_C(98432) * 98432);
+	assert_int_equal(s->tries, 7);
+	assert_int_equal(s->nkeys, 2);
+	assert_string_equal(s->keys[0].source, "next_pow2(n)");
+	assert_int_equal(signature_key_parameter(&s->keys[0]), UINT32_MAX);
+	assert_int_equal(signature_key_parameter(&s->keys[1]), 0); /* a pointer may be one */
 	signature_free(s);
+}
+
+/* What an expression keeps, and what a tuner's facts must be. */
+static void test_refuses_searches(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *line, *says;
+	} wrong[] = {{"order @0", "used before it is kept"}, {"order 1 =0 @1", "used before it is kept"},
+		{"order 1 =128 1", "keeps too many values"}, {"order 1 =0", "no single value"},
+		{"order =0 1", "lacks operands"}, {"order 1 2", "no single value"}, {"order", "no single value"},
+		{"time 1", "no configuration stands before it"}, {"key p0", "a key lacks a part"},
+		{"key p9 ; n", "no numeric parameter"}, {"try", "a number is missing"}};
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		char text[256];
+		snprintf(text, sizeof text, "kernel k\nparam n i32\n%s\n", wrong[i].line);
+		assert_null(parse(text));
+		if (!strstr(blk_error(), wrong[i].says)) fail_msg("%s: %s", wrong[i].line, blk_error());
+	}
+	/* a kept value that has none is none where it is used, and only there */
+	signature *s = parse("kernel k\nparam n i32\norder p0 p0 / =127 p0 0 == 7 @127 ?:\n");
+	int64_t v;
+	uint64_t zero[] = {0}, one[] = {1};
+	assert_non_null(s);
+	assert_true(signature_integer(s, &s->order, zero, 1, &v) && v == 7);
+	assert_true(signature_integer(s, &s->order, one, 1, &v) && v == 1);
+	signature_free(s);
+}
+
+/* Constants that a launch computes. */
+static void test_computed(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *line, *says;
+	} wrong[] = {{"computed", "no integer type"}, {"computed B f32 - - p0 ; n=p0 ; n", "no integer type"},
+		{"computed B i32", "without bounds"}, {"computed B i32 1 - p0 ; n=p0 ; n", "without bounds"},
+		{"computed B i32 - 9 p0 ; n=p0 ; n", "without bounds"},
+		{"computed B i32 a 9 p0 ; n=p0 ; n", "without bounds"},
+		{"computed B i32 1 9 p0 ; n=p0", "lacks a part"},
+		{"computed B i32 1 9 p1 ; n=p0 ; n", "no numeric parameter"}};
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		char text[256];
+		snprintf(text, sizeof text, "kernel k\nparam n i32\n%s\n", wrong[i].line);
+		assert_null(parse(text));
+		if (!strstr(blk_error(), wrong[i].says)) fail_msg("%s: %s", wrong[i].line, blk_error());
+	}
+	signature *s = parse("kernel k\nparam n i32\ncomputed B i32 -4 64 p0 next_pow2 ; n=p0 ; next_pow2(n) \\x3b\n"
+			     "computed E bool - - p0 4 == ;  ; n == 4\n");
+	uint64_t bits[] = {33};
+	int64_t v;
+	assert_non_null(s);
+	assert_int_equal(s->ncomputed, 2);
+	assert_string_equal(s->computed[0].name, "B");
+	assert_string_equal(s->computed[0].value.source, "next_pow2(n) ;");
+	assert_true(s->computed[0].bounded && s->computed[0].low == -4 && s->computed[0].high == 64);
+	assert_true(signature_integer(s, &s->computed[0].value.condition, bits, 1, &v) && v == 64);
+	assert_false(s->computed[1].bounded);
+	assert_int_equal(s->computed[1].type, BLK_TYPE_BOOL);
+	signature_free(s);
+	char many[2000] = "kernel k\nparam n i32\n";
+	for (int i = 0; i < 17; i++) strcat(many, "computed B i32 - - p0 ; n=p0 ; n\n");
+	assert_null(parse(many));
+	assert_non_null(strstr(blk_error(), "more than 16 computed"));
 }
 
 /* What a launch requires: clauses with their names and texts, and what configurations fit. */
@@ -524,8 +598,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_defines_of_a_kernel),
 		cmocka_unit_test(test_reads_every_fact), cmocka_unit_test(test_length),
-		cmocka_unit_test(test_tensor_maps), cmocka_unit_test(test_requirements),
-		cmocka_unit_test(test_defaults), cmocka_unit_test(test_refuses), cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_tensor_maps), cmocka_unit_test(test_refuses_searches),
+		cmocka_unit_test(test_computed), cmocka_unit_test(test_requirements), cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_refuses), cmocka_unit_test(test_hostile_text),
 		cmocka_unit_test(test_integer_values), cmocka_unit_test(test_float_values)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

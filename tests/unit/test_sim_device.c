@@ -196,8 +196,64 @@ static void test_options(void **state)
 	assert_int_equal(blk_sim_configure(cpu, NULL), BLK_ERROR_UNSUPPORTED);
 	assert_string_equal(blk_error(), "only the device \"sim\" has options and counters");
 	assert_int_equal(blk_sim_count(cpu, &counters), BLK_ERROR_UNSUPPORTED);
+	const blk_sim_line *lines;
+	size_t n = 1;
+	assert_int_equal(blk_sim_lines(cpu, &lines, &n), BLK_ERROR_UNSUPPORTED);
+	assert_int_equal(blk_sim_lines(sim, NULL, &n), BLK_ERROR_ARGUMENT);
+	assert_int_equal(blk_sim_lines(sim, &lines, NULL), BLK_ERROR_ARGUMENT);
+	assert_string_equal(blk_error(), "blk_sim_lines: no place for the result");
+	assert_int_equal(blk_sim_lines(sim, &lines, &n), BLK_OK);
+	assert_int_equal(n, 0);
 	blk_device_close(cpu);
 	blk_device_close(sim);
+}
+
+/* One warp copies 20 words: every line ran once, those behind the return with 20 lanes. */
+static void test_lines(void **state)
+{
+	(void)state;
+	char *text = copy_kernel(), *page;
+	setup s;
+	blk_buffer *out, *in;
+	size_t bytes, n = 0;
+	const blk_sim_line *lines, *load = NULL, *store = NULL;
+	const blk_sim_options options = {.counters = 1, .schedules = 2};
+	const blk_grid one = {1, 1, 1}, three = {3, 1, 1};
+	uint32_t last = 0;
+	assert_int_equal(open_kernel(&s, text), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 128, &out), BLK_OK);
+	assert_int_equal(blk_buffer_create(s.device, 128, &in), BLK_OK);
+	assert_int_equal(blk_buffer_fill(in, 0, 0, 128), BLK_OK);
+	assert_int_equal(blk_sim_page(s.kernel, &page, &bytes), BLK_ERROR_ARGUMENT);
+	assert_string_equal(blk_error(), "kernel k is not the one whose launch was counted last");
+	assert_int_equal(blk_sim_configure(s.device, &options), BLK_OK);
+	/* three programs race: of a launch that fails nothing is kept */
+	assert_int_equal(
+		blk_launch(s.kernel, NULL, &three, BLK_ARGS(blk_buf(out), blk_buf(in), blk_i32(20))), BLK_ERROR_KERNEL);
+	assert_int_equal(blk_launch(s.kernel, NULL, &one, BLK_ARGS(blk_buf(out), blk_buf(in), blk_i32(20))), BLK_OK);
+	assert_int_equal(blk_sim_lines(s.device, &lines, &n), BLK_OK);
+	assert_true(n > 5);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(lines[i].ptx_line > last);
+		last = lines[i].ptx_line;
+		assert_int_equal(lines[i].instructions, 1);
+		assert_null(lines[i].file);
+		if (lines[i].requests && !load)
+			load = &lines[i];
+		else if (lines[i].requests)
+			store = &lines[i];
+	}
+	assert_true(load && store);
+	assert_int_equal(load->lanes, 20);
+	assert_int_equal(load->sectors, 3);
+	assert_int_equal(store->bytes, 80);
+	assert_int_equal(store->requests, 1);
+	assert_int_equal(store->shared_requests, 0);
+	assert_int_equal(blk_sim_page(s.kernel, NULL, &bytes), BLK_ERROR_ARGUMENT);
+	assert_int_equal(blk_sim_page(s.kernel, &page, &bytes), BLK_ERROR_UNSUPPORTED);
+	assert_string_equal(blk_error(), "a page of kernel k needs its source, not compiled code");
+	blk_device_close(s.device);
+	free(text);
 }
 
 /* Options of one launch do not stay for the next. */
@@ -454,6 +510,7 @@ int main(void)
 		cmocka_unit_test(test_many_buffers),
 		cmocka_unit_test(test_signatures),
 		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_default_options),
 		cmocka_unit_test(test_prints),
 		cmocka_unit_test(test_tables),

@@ -125,6 +125,7 @@ static bool shared_and_atomics(const char **problem)
 	sim_case c = {.threads = 64,
 		.programs = 2,
 		.n = 3,
+		.options = {.counters = 1},
 		.body = ".shared .align 4 .b32 table[64];\n.local .align 8 .b8 depot[16];\n"
 			"mov.b32 %r1, table;\nshl.b32 %r2, %tid, 2;\nadd.u32 %r1, %r1, %r2;\nst.shared.b32 [%r1], "
 			"%tid;\n"

@@ -107,6 +107,9 @@ static void test_readers_of_one_warp(void **state)
 	"setp.eq.b32 %p1, %tid, 0;\n@%p1 cp.async.bulk.global.shared::cta.bulk_group [%out+16], [%smem+1024], "        \
 	"512;\n@%p1 "                                                                                                  \
 	"cp.async.bulk.commit_group;\n"
+#define COPY_MORE "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%out+1024], [%smem+1024], 512;\n"
+#define COMMIT "@%p1 cp.async.bulk.commit_group;\n"
+#define WRITTEN(n) "@%p1 cp.async.bulk.wait_group " n ";\n"
 #define SECOND(first, second) "setp.ne.b32 %p7, %cta, 0;\n@%p7 bra SECOND;\n" first "ret;\nSECOND:\n" second
 #define RELEASE "@%p1 st.release.gpu.global.b32 [%out+2048], 1;\n"
 #define ACQUIRE "ld.acquire.gpu.global.b32 %r4, [%out+2048];\n"
@@ -130,6 +133,23 @@ static void test_copies_between_programs(void **state)
 		{SECOND(FILL "fence.proxy.async;\nbar.sync 0;\n" COPY_OUT "@%p1 cp.async.bulk.wait_group 0;\n",
 			 ACQUIRE "ld.global.b32 %r5, [%out+20];\n"),
 			"a race on out at offset 20: it is read here and was written by a bulk copy at line"},
+		/* of two groups the one that was waited for; nothing of one that is not committed */
+		{SECOND(FILL "fence.proxy.async;\nbar.sync 0;\n" COPY_OUT COPY_MORE COMMIT WRITTEN("1")
+				 RELEASE WRITTEN("0"),
+			 ACQUIRE "ld.global.b32 %r5, [%out+20];\n"),
+			NULL},
+		{SECOND(FILL "fence.proxy.async;\nbar.sync 0;\n" COPY_OUT COPY_MORE COMMIT WRITTEN("1")
+				 RELEASE WRITTEN("0"),
+			 ACQUIRE "ld.global.b32 %r5, [%out+1028];\n"),
+			"a race on out at offset 1028: it is read here and was written by a bulk copy at line"},
+		{SECOND(FILL "fence.proxy.async;\nbar.sync 0;\n" COPY_OUT COPY_MORE WRITTEN("0")
+				 RELEASE COMMIT WRITTEN("0"),
+			 ACQUIRE "ld.global.b32 %r5, [%out+20];\n"),
+			NULL},
+		{SECOND(FILL "fence.proxy.async;\nbar.sync 0;\n" COPY_OUT COPY_MORE WRITTEN("0")
+				 RELEASE COMMIT WRITTEN("0"),
+			 ACQUIRE "ld.global.b32 %r5, [%out+1028];\n"),
+			"a race on out at offset 1028: it is read here and was written by a bulk copy at line"},
 	};
 	ROWS(1, 2, rows);
 }

@@ -31,6 +31,7 @@ static void test_points(void **state)
 	(void)state;
 	sweep s;
 	sweep_point p;
+	char which[48];
 	static const char *const n[] = {"3", "6", "12"}, *const x[] = {
 								 "f32[3,7]:randn", "f32[6,8]:randn", "f32[12,9]:randn"};
 	assert_int_equal(sweep_open(&add, &s), 0);
@@ -41,6 +42,8 @@ static void test_points(void **state)
 		assert_string_equal(p.options.values[1].text, x[i]);
 		assert_string_equal(p.options.values[2].text, "@[n].npy");
 		assert_string_equal(p.label, n[i]);
+		snprintf(which, sizeof which, "%zu of %zu", i + 1, s.n);
+		assert_string_equal(p.options.which, which);
 		sweep_point_free(&p);
 	}
 }

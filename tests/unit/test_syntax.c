@@ -567,9 +567,11 @@ static void messages_use_human_words(void **state)
 		{"fn f() { x[1 \"a\"]; }", "expected ',' or ']', found a string"},
 		{"fn f() { x[,]; }", "expected an expression or ':', found ','"},
 		{"fn f() { if a b {} }", "expected '{', found 'b'"},
-		{"autotune k { 1; }", "expected an axis, 'config', 'where', 'reset', 'restore', 'scratch', 'tolerance' "
-				      "or '}', found '1'"},
-		{"autotune k ;", "expected 'key' or '{', found ';'"}, {"import 1;", "expected a string, found '1'"},
+		{"autotune k { 1; }",
+			"expected an axis, 'config', 'where', 'reset', 'restore', 'scratch', 'tolerance', "
+			"'order', 'try' or '}', found '1'"},
+		{"autotune k ;", "expected '(', 'key' or '{', found ';'"},
+		{"import 1;", "expected a string, found '1'"},
 		{"fn f() { let 1; }", "expected a name, '(' or '[', found '1'"},
 		{"fn f() { for 1 in x {} }", "expected a name, found '1'"},
 		{"const while = 1;", "'while' is a reserved word and cannot be a name"},

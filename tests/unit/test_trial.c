@@ -197,6 +197,8 @@ static void other_kernel(job *j)
 static void untuned_kernel(job *j)
 {
 	put_text(j, "plain", &j->share->kernel);
+	j->share->nargs = 1;
+	j->args[0] = j->args[2];
 }
 static void more_slots(job *j)
 {

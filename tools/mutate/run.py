@@ -29,7 +29,7 @@ import time
 KILLERS = "tools/mutate/killers.txt"  # which test failed on which mutant, of earlier runs: that one is tried first
 SLOW = 30  # tests of more seconds are left out, unless --slow says so
 # Scripts that judge what is compiled and run; the others run the same code through other doors, or much longer.
-SCRIPTS = ["golden/run.sh", "golden/counters.sh", "golden/ptx.sh", "run/sim.sh", "run/passes.sh", "run/bounds.sh", "run/limits.sh", "run/budget.sh", "run/explain.sh", "run/cli.sh", "run/blkrun.sh", "run/tune.sh"]
+SCRIPTS = ["golden/run.sh", "golden/counters.sh", "golden/ptx.sh", "run/sim.sh", "run/passes.sh", "run/bounds.sh", "run/limits.sh", "run/budget.sh", "run/explain.sh", "run/cli.sh", "run/blkrun.sh", "run/tune.sh", "run/search.sh"]
 # Device suites go in parts, so that what fails is soon found: words of their cases' names (tests/run/device.sh).
 PARTS = {"scans": ["sort.i", "sort.f", "sort.u", "sort_descending.", "topk_1.", "topk_8.", "topk_half.", "topk_all.", "cumsum.", "cumsum_reverse.", "cumprod", "affine.",
                    "affine_reverse.", "last.", "last_reverse.", "flip.", "both.", "carry mixed rows turns"],
@@ -42,7 +42,7 @@ PARTS = {"scans": ["sort.i", "sort.f", "sort.u", "sort_descending.", "topk_1.", 
          "dot": ["tile.f16.", "tile.bf16.", "tile.tf32", "tile.ieee", "tile.i8.", "tile.e", "tile.f64.", "pairs.", "batch.", "zeros.", "loop.", "stages.", "form."]}
 LATE = ["dot", "clusters", "tensors", "windows", "atomics"]  # once more with data that lands at the latest moment
 # These watch the clock: a failure counts when it happens twice.
-CLOCK = {"test_tune", "test_bench", "run/tune.sh"}
+CLOCK = {"test_tune", "test_bench", "run/tune.sh", "run/search.sh"}
 MEMORY, FILE = 8 << 30, 1 << 30  # what a mutant may take
 # A mutant that replaces files may replace the machine's devices, where it runs as root: it gets devices of its own.
 DEVICES = """mount -t tmpfs none /mnt && cd /mnt && mknod -m 666 null c 1 3 && mknod -m 666 zero c 1 5 && mknod -m 666 full c 1 7 &&

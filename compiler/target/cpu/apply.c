@@ -17,6 +17,7 @@ static LLVMValueRef flag(cpu_emitter *e, bool v)
 
 static LLVMValueRef divide(cpu_emitter *e, bool remainder, scalar s, LLVMValueRef x, LLVMValueRef y)
 {
+	assert(scalar_is_integer(s));
 	LLVMBuilderRef b = e->builder;
 	LLVMValueRef zero = cpu_int(e, s, 0), one = cpu_int(e, s, 1);
 	LLVMValueRef bad = LLVMBuildICmp(b, LLVMIntEQ, y, zero, "");
@@ -35,6 +36,7 @@ static LLVMValueRef divide(cpu_emitter *e, bool remainder, scalar s, LLVMValueRe
 
 static LLVMValueRef shift(cpu_emitter *e, ir_kind kind, scalar s, LLVMValueRef x, LLVMValueRef n)
 {
+	assert((kind == IR_SHL || kind == IR_SHR) && scalar_is_integer(s));
 	LLVMBuilderRef b = e->builder;
 	LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntULT, n, cpu_int(e, s, scalar_bits(s)), "");
 	if (kind == IR_SHL) return cpu_select(e, fits, LLVMBuildShl(b, x, n, ""), cpu_int(e, s, 0));
@@ -44,6 +46,7 @@ static LLVMValueRef shift(cpu_emitter *e, ir_kind kind, scalar s, LLVMValueRef x
 
 static LLVMValueRef high_product(cpu_emitter *e, scalar s, LLVMValueRef x, LLVMValueRef y)
 {
+	assert(scalar_bits(s) >= 32 && scalar_is_integer(s));
 	LLVMBuilderRef b = e->builder;
 	LLVMTypeRef narrow = cpu_type(e, ir_scalar_type(s)),
 		    wide = LLVMIntTypeInContext(e->context, 2 * scalar_bits(s));
@@ -55,6 +58,7 @@ static LLVMValueRef high_product(cpu_emitter *e, scalar s, LLVMValueRef x, LLVMV
 
 static LLVMValueRef integer_op(cpu_emitter *e, ir_kind kind, scalar s, LLVMValueRef *a)
 {
+	assert(!scalar_is_float(s));
 	LLVMBuilderRef b = e->builder;
 	switch (kind) {
 	case IR_ADD: return LLVMBuildAdd(b, a[0], a[1], "");
@@ -65,6 +69,8 @@ static LLVMValueRef integer_op(cpu_emitter *e, ir_kind kind, scalar s, LLVMValue
 	case IR_NEG: return LLVMBuildNeg(b, a[0], "");
 	case IR_UMULHI: return high_product(e, s, a[0], a[1]);
 	case IR_POPCOUNT: return cpu_intrinsic(e, "llvm.ctpop", LLVMTypeOf(a[0]), 1, a);
+	case IR_BREV: return cpu_intrinsic(e, "llvm.bitreverse", LLVMTypeOf(a[0]), 1, a);
+	case IR_CLZ: return cpu_intrinsic(e, "llvm.ctlz", LLVMTypeOf(a[0]), 2, (LLVMValueRef[]){a[0], flag(e, false)});
 	case IR_SHL:
 	case IR_SHR: return shift(e, kind, s, a[0], a[1]);
 	case IR_ABS:
@@ -99,6 +105,7 @@ LLVMValueRef cpu_max_min(cpu_emitter *e, scalar s, bool max, LLVMValueRef x, LLV
 /* In line where math.c has it, else a call of libm. */
 static LLVMValueRef elementary(cpu_emitter *e, ir_kind kind, LLVMValueRef *args)
 {
+	assert(ir_ops[kind].args == 1 || ir_ops[kind].args == 2);
 	const char *name = ir_ops[kind].name;
 	unsigned n = ir_ops[kind].args;
 	LLVMValueRef done = LLVMTypeOf(args[0]) == e->f32 ? cpu_math(e, kind, args[0]) : NULL;
@@ -123,6 +130,7 @@ static LLVMValueRef elementary(cpu_emitter *e, ir_kind kind, LLVMValueRef *args)
 /* a * b is exact in f64 for 16-bit floats; the sum's error, by Knuth's two-sum, tells how to round it to odd. */
 static LLVMValueRef narrow_fma(cpu_emitter *e, scalar s, LLVMValueRef *a)
 {
+	assert(scalar_bits(s) < 32);
 	LLVMBuilderRef b = e->builder;
 	LLVMValueRef w[3];
 	for (unsigned i = 0; i < 3; i++) w[i] = LLVMBuildFPExt(b, a[i], e->f64, "");
@@ -157,6 +165,8 @@ static LLVMValueRef wide_float_op(cpu_emitter *e, ir_kind kind, LLVMValueRef *a)
 	case IR_DIV:
 	case IR_DIV_RN: return LLVMBuildFDiv(b, a[0], a[1], "");
 	case IR_FMA: return cpu_intrinsic(e, "llvm.fma", t, 3, a);
+	case IR_MAX_NAN: return cpu_intrinsic(e, "llvm.maximum", t, 2, a);
+	case IR_MIN_NAN: return cpu_intrinsic(e, "llvm.minimum", t, 2, a);
 	case IR_SQRT:
 	case IR_SQRT_RN: return cpu_intrinsic(e, "llvm.sqrt", t, 1, a);
 	case IR_RSQRT: return reciprocal(e, cpu_intrinsic(e, "llvm.sqrt", t, 1, a));
@@ -169,6 +179,7 @@ static LLVMValueRef wide_float_op(cpu_emitter *e, ir_kind kind, LLVMValueRef *a)
 
 static LLVMValueRef float_op(cpu_emitter *e, ir_kind kind, scalar s, LLVMValueRef *a)
 {
+	assert(scalar_is_float(s));
 	LLVMBuilderRef b = e->builder;
 	if (s == SCALAR_F32 || s == SCALAR_F64) {
 		if (kind == IR_NEG) return LLVMBuildFNeg(b, a[0], "");
@@ -186,6 +197,7 @@ static LLVMValueRef float_op(cpu_emitter *e, ir_kind kind, scalar s, LLVMValueRe
 
 static LLVMValueRef compare(cpu_emitter *e, ir_kind kind, ir_type t, LLVMValueRef x, LLVMValueRef y)
 {
+	assert(kind >= IR_EQ && kind <= IR_GE);
 	static const struct {
 		LLVMRealPredicate real;
 		LLVMIntPredicate with_sign, without;
@@ -203,6 +215,7 @@ static LLVMValueRef compare(cpu_emitter *e, ir_kind kind, ir_type t, LLVMValueRe
 
 LLVMValueRef cpu_extend(cpu_emitter *e, scalar s, LLVMValueRef v)
 {
+	assert(scalar_is_integer(s));
 	if (scalar_bytes(s) == 8) return v;
 	return scalar_is_signed(s) ? LLVMBuildSExt(e->builder, v, e->i64, "")
 				   : LLVMBuildZExt(e->builder, v, e->i64, "");
@@ -229,6 +242,7 @@ LLVMValueRef cpu_apply_alike(cpu_emitter *e, ir_kind kind, scalar s, LLVMValueRe
 
 LLVMValueRef cpu_apply(cpu_emitter *e, const ir_op *o, LLVMValueRef *a)
 {
+	assert(ir_has(o, IR_ELEMENTWISE));
 	ir_type t = ir_arg(o, 0)->type;
 	scalar s = t.elem;
 	switch (o->kind) {

@@ -36,6 +36,7 @@ static LLVMValueRef exchange_if(cpu_emitter *e, LLVMValueRef at, LLVMValueRef co
 
 static LLVMValueRef compare_and_swap(cpu_emitter *e, const ir_op *o, scalar s, LLVMValueRef *args)
 {
+	assert(o->kind == IR_ATOMIC_CAS);
 	LLVMTypeRef bits = bits_type(e, s);
 	LLVMValueRef compare = cpu_bits(e, bits, args[1]), v = cpu_bits(e, bits, args[2]);
 	LLVMValueRef pair = exchange_if(e, args[0], compare, v, ir_get_sem(o));
@@ -44,6 +45,7 @@ static LLVMValueRef compare_and_swap(cpu_emitter *e, const ir_op *o, scalar s, L
 
 static LLVMValueRef combine_floats(cpu_emitter *e, const ir_op *o, scalar s, LLVMValueRef old, LLVMValueRef v)
 {
+	assert(scalar_is_float(s));
 	if (ir_get_rmw(o) != IR_ATOMIC_ADD) return cpu_max_min(e, s, ir_get_rmw(o) == IR_ATOMIC_MAX, old, v);
 	LLVMValueRef sum = LLVMBuildFAdd(e->builder, cpu_widen(e, s, old), cpu_widen(e, s, v), "");
 	return cpu_narrow(e, s, sum);
@@ -52,6 +54,7 @@ static LLVMValueRef combine_floats(cpu_emitter *e, const ir_op *o, scalar s, LLV
 /* Until nobody came between the look and the exchange. */
 static LLVMValueRef swap_loop(cpu_emitter *e, const ir_op *o, scalar s, LLVMValueRef *args)
 {
+	assert(o->kind == IR_ATOMIC_RMW);
 	LLVMBuilderRef b = e->builder;
 	LLVMTypeRef bits = bits_type(e, s), type = cpu_type(e, ir_scalar_type(s));
 	LLVMValueRef first = LLVMBuildLoad2(b, bits, args[0], "");
@@ -87,6 +90,7 @@ static LLVMAtomicRMWBinOp instruction(int64_t kind, bool is_signed)
 /* The old value of one element. */
 static LLVMValueRef element(cpu_emitter *e, const ir_op *o, LLVMValueRef *args)
 {
+	assert(o->kind == IR_ATOMIC_RMW || o->kind == IR_ATOMIC_CAS);
 	scalar s = ir_arg(o, 0)->type.elem;
 	if (o->kind == IR_ATOMIC_CAS) return compare_and_swap(e, o, s, args);
 	if (scalar_is_float(s) && ir_get_rmw(o) != IR_ATOMIC_XCHG) return swap_loop(e, o, s, args);

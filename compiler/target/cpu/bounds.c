@@ -57,6 +57,7 @@ static bool comes_of_one(cpu_emitter *e, const ir_value *v, const ir_value **fou
 
 static int32_t parameter_of(cpu_emitter *e, const ir_value *pointer)
 {
+	assert(pointer->type.pointer);
 	const ir_value *found = NULL;
 	e->searches++;
 	return comes_of_one(e, pointer, &found, 0) && found ? (int32_t)found->index : -1;
@@ -77,6 +78,7 @@ static LLVMValueRef number_at(cpu_emitter *e, LLVMBuilderRef b, LLVMValueRef bas
 /* Read once, in front of everything. */
 static range known_range(cpu_emitter *e, int32_t parameter)
 {
+	assert(parameter >= 0);
 	LLVMValueRef *at = &e->range[2 * parameter];
 	uint64_t offset = sizeof(blk_cpu_range) * (uint64_t)parameter;
 	for (unsigned i = 0; i < 2; i++)
@@ -123,6 +125,7 @@ static LLVMValueRef lowest(cpu_emitter *e, unsigned number)
 
 LLVMValueRef cpu_bounds(cpu_emitter *e, const ir_op *o, LLVMValueRef pointer, LLVMValueRef mask)
 {
+	assert(pointer);
 	LLVMBuilderRef b = e->builder;
 	if (!e->options->check_bounds) return mask;
 	cpu_access a = {.op = o, .bytes = ir_element_bytes((ir_type){.elem = ir_arg(o, 0)->type.elem})};
@@ -157,6 +160,7 @@ static LLVMValueRef constant(cpu_emitter *e, LLVMValueRef v, const char *name)
 
 static LLVMValueRef describe(cpu_emitter *e, const cpu_access *a)
 {
+	assert(a->op);
 	const char *file = a->op->at.file ? a->op->at.file->name : "";
 	uint32_t line = *file ? source_locate(e->arena, a->op->at).line : 0;
 	uint32_t kind = !ir_touches(a->op, IR_WRITES_GLOBAL) ? BLK_CPU_READS

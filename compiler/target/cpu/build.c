@@ -77,6 +77,7 @@ LLVMValueRef cpu_constant(const cpu_emitter *e, ir_type t, uint64_t bits)
 
 LLVMValueRef cpu_linear(cpu_emitter *e, ir_type t, const LLVMValueRef *index)
 {
+	assert(t.rank <= IR_MAX_RANK);
 	LLVMValueRef linear = NULL;
 	for (unsigned d = 0; d < t.rank; d++) {
 		if (t.dim[d] == 1) continue;

@@ -31,6 +31,7 @@ static void copy_buffer(cpu_emitter *e, uint32_t to, uint32_t from, ir_type t)
 
 void cpu_lower_if(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_IF && o->nregions == 2);
 	LLVMBasicBlockRef arm[2], from[2], join;
 	LLVMValueRef *values = ARENA_ARRAY(e->arena, LLVMValueRef, 2 * o->nresults);
 	arm[0] = cpu_block(e, "then");
@@ -108,6 +109,7 @@ static LLVMBasicBlockRef enter(
 /* The yield at the end of a loop's body, see stage_yield in plan.c. Adds the phis' second values. */
 static void yield(cpu_emitter *e, ir_op *y, ir_value **args)
 {
+	assert(y->next == NULL);
 	const uint32_t *staged = cpu_plan_op(e->plan, y)->extra;
 	for (unsigned k = 0; k < y->nargs; k++)
 		if (staged[k] != CPU_NO_BUFFER) cpu_fill(e, staged[k], ir_arg(y, k));
@@ -128,6 +130,7 @@ static void yield(cpu_emitter *e, ir_op *y, ir_value **args)
 /* Python's range, in the unsigned numbers of the same width, where nothing overflows. */
 static LLVMValueRef trip_count(cpu_emitter *e, scalar s, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step)
 {
+	assert(scalar_is_integer(s));
 	LLVMBuilderRef b = e->builder;
 	LLVMValueRef zero = cpu_int(e, s, 0), one = cpu_int(e, s, 1);
 	LLVMValueRef up = LLVMBuildICmp(b, scalar_is_signed(s) ? LLVMIntSGT : LLVMIntUGT, step, zero, "");
@@ -146,6 +149,7 @@ static LLVMValueRef trip_count(cpu_emitter *e, scalar s, LLVMValueRef lo, LLVMVa
 
 void cpu_lower_for(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_FOR && o->nregions == 1);
 	LLVMBuilderRef b = e->builder;
 	ir_block *body = o->regions[0];
 	scalar s = ir_arg(o, 0)->type.elem;
@@ -181,6 +185,7 @@ void cpu_lower_for(cpu_emitter *e, ir_op *o)
 
 void cpu_lower_while(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_WHILE && o->nregions == 2);
 	ir_block *before = o->regions[0], *after = o->regions[1];
 	LLVMBasicBlockRef header = cpu_block(e, "while"), inside, done;
 	enter(e, o, 0, before->args, before->nargs, header);

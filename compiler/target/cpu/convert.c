@@ -35,6 +35,7 @@ static LLVMValueRef power_of_two(cpu_emitter *e, int exponent)
  * takes denormals along. */
 LLVMValueRef cpu_widen(cpu_emitter *e, scalar s, LLVMValueRef v)
 {
+	assert(scalar_is_float(s));
 	LLVMBuilderRef b = e->builder;
 	unsigned m = scalar_table[s].mantissa, ex = scalar_table[s].exponent, width = scalar_bits(s);
 	if (s == SCALAR_F32 || s == SCALAR_F64) return v;
@@ -60,6 +61,7 @@ LLVMValueRef cpu_widen(cpu_emitter *e, scalar s, LLVMValueRef v)
  * float whose unit in the last place is the denormals' unit; then the right one is chosen, saturated and signed. */
 static LLVMValueRef narrow_magnitude(cpu_emitter *e, scalar s, LLVMValueRef a)
 {
+	assert(scalar_is_float(s) && scalar_bits(s) < 32);
 	LLVMBuilderRef b = e->builder;
 	unsigned m = scalar_table[s].mantissa, ex = scalar_table[s].exponent, drop = 23 - m;
 	int bias = (1 << (ex - 1)) - 1;
@@ -80,6 +82,7 @@ static LLVMValueRef narrow_magnitude(cpu_emitter *e, scalar s, LLVMValueRef a)
 
 LLVMValueRef cpu_narrow(cpu_emitter *e, scalar s, LLVMValueRef v)
 {
+	assert(scalar_is_float(s));
 	LLVMBuilderRef b = e->builder;
 	if (s == SCALAR_F32 || s == SCALAR_F64) return v;
 	if (s == SCALAR_F16 && e->f16c) return LLVMBuildBitCast(b, LLVMBuildFPTrunc(b, v, e->f16, ""), e->i16, "");
@@ -159,6 +162,7 @@ static LLVMValueRef integer_to_float(cpu_emitter *e, scalar to, scalar from, LLV
 /* Truncates and saturates; nan gives 0.  LLVM has an intrinsic for it, which it takes apart into scalars on x86. */
 static LLVMValueRef float_to_integer(cpu_emitter *e, scalar to, scalar from, LLVMValueRef v)
 {
+	assert(scalar_is_float(from));
 	LLVMBuilderRef b = e->builder;
 	v = cpu_widen(e, from, v);
 	LLVMTypeRef wide = LLVMTypeOf(v), type = cpu_type(e, ir_scalar_type(to));
@@ -182,6 +186,7 @@ static LLVMValueRef float_to_integer(cpu_emitter *e, scalar to, scalar from, LLV
 
 static LLVMValueRef float_to_float(cpu_emitter *e, scalar to, scalar from, LLVMValueRef v)
 {
+	assert(scalar_is_float(to) && scalar_is_float(from));
 	LLVMBuilderRef b = e->builder;
 	if (from == SCALAR_F64) return to == SCALAR_F32 ? LLVMBuildFPTrunc(b, v, e->f32, "") : cpu_narrow_f64(e, to, v);
 	v = cpu_widen(e, from, v);

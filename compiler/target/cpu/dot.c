@@ -15,8 +15,10 @@ typedef struct product {
 	unsigned lanes, rows, vectors;
 } product;
 
-static uint32_t at_most(uint32_t n, uint32_t limit)
+/* The greatest power of two that divides an extent, and is no more than the limit, another one. */
+static uint32_t at_most(uint32_t extent, uint32_t limit)
 {
+	uint32_t n = extent & (0 - extent);
 	return n < limit ? n : limit;
 }
 

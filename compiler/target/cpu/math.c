@@ -193,6 +193,7 @@ static LLVMValueRef error_function(cpu_emitter *e, LLVMValueRef x)
 
 LLVMValueRef cpu_math(cpu_emitter *e, ir_kind kind, LLVMValueRef x)
 {
+	assert(LLVMTypeOf(x) == e->f32);
 	switch (kind) {
 	case IR_EXP: return exponential(e, x);
 	case IR_EXP2: return exponential2(e, x);

@@ -10,6 +10,7 @@
 /* Loops run at least once, so each is: header, body, latch at the bottom.  Every extent is a constant. */
 void cpu_nest_open(cpu_emitter *e, cpu_nest *n, unsigned rank, const uint32_t *extent)
 {
+	assert(rank <= IR_MAX_RANK);
 	*n = (cpu_nest){.rank = rank};
 	e->nests++;
 	cpu_forget(e);
@@ -29,6 +30,7 @@ void cpu_nest_open(cpu_emitter *e, cpu_nest *n, unsigned rank, const uint32_t *e
 
 void cpu_nest_close(cpu_emitter *e, cpu_nest *n)
 {
+	assert(n->rank <= IR_MAX_RANK);
 	for (unsigned d = n->rank; d-- > 0;) {
 		if (!n->header[d]) continue;
 		LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->builder), done = cpu_block(e, "done");

@@ -39,6 +39,7 @@ static cpu_value_plan *of(const cpu_plan *p, const ir_value *v)
 
 bool cpu_unit_reshape(const ir_op *o)
 {
+	assert(o->kind == IR_RESHAPE);
 	ir_type a = ir_arg(o, 0)->type, b = o->results[0]->type;
 	unsigned i = 0, j = 0;
 	for (;;) {
@@ -64,6 +65,7 @@ scalar cpu_dot_type(const ir_op *o)
 /* Rows of the extents behind the axis are combined whole, where they are long enough to fill vectors. */
 bool cpu_reduce_by_rows(const ir_op *o)
 {
+	assert(o->kind == IR_REDUCE);
 	ir_type t = ir_arg(o, 0)->type;
 	uint64_t inner = 1;
 	for (unsigned d = ir_get_axis(o) + 1; d < t.rank; d++) inner *= t.dim[d];
@@ -89,6 +91,7 @@ static bool is_narrow_float(ir_type t)
 
 static uint32_t own_cost(const ir_op *o)
 {
+	assert(o->nresults == 1);
 	ir_type t = o->results[0]->type;
 	uint32_t cost = 1;
 	switch (o->kind) {
@@ -151,6 +154,7 @@ static void number(cpu_plan *p, const ir_block *b, uint32_t *position, uint32_t 
 
 static uint32_t new_buffer(cpu_plan *p, ir_type t, uint32_t start, uint32_t end)
 {
+	assert(start <= end);
 	cpu_buffer b = {.bytes = ir_elements(t) * ir_element_bytes(t), .start = start, .end = end};
 	vec_push(p->arena, &p->buffers, b);
 	return p->buffers.n - 1;
@@ -180,6 +184,7 @@ static bool is_uniform(const ir_value *v)
 /* Does value k that goes around this loop only ever grow by the same number in each element? */
 static bool slides(const ir_op *loop, unsigned k)
 {
+	assert(loop->kind == IR_FOR);
 	const ir_value *arg = loop->regions[0]->args[k + 1];
 	const ir_op *next = ir_arg(loop->regions[0]->last, k)->def;
 	if (ir_is_scalar(arg) || !next || (!arg->type.pointer && scalar_is_float(arg->type.elem))) return false;
@@ -200,6 +205,7 @@ static bool is_slid(const cpu_plan *p, const ir_op *o, unsigned slot)
 /* What one use says about who evaluates the value. False: nobody, the user is dead. */
 static bool context_of_use(const cpu_plan *p, const ir_use *u, cpu_value_plan *c)
 {
+	assert(u->user);
 	const ir_op *o = u->user;
 	bool tile_result = o->nresults == 1 && o->results[0]->type.rank;
 	unsigned slot = 0;
@@ -301,6 +307,7 @@ static bool has_effect(const ir_op *o)
 /* The carried value of a loop that this dot adds to and nobody else sees: the sum grows where it lies. */
 static const ir_value *grown_in_place(const ir_op *o)
 {
+	assert(o->kind == IR_DOT);
 	const ir_op *loop = o->block->parent;
 	const ir_value *acc = o->nargs > 2 ? ir_arg(o, 2) : NULL, *sum = o->results[0];
 	if (!acc || acc->def || acc->block != o->block || !loop || loop->kind != IR_FOR || acc->index == 0) return NULL;
@@ -338,6 +345,7 @@ static void place_results(cpu_plan *p, const ir_op *o)
 
 static void place_carried_value(cpu_plan *p, const ir_op *loop, ir_value *arg, ir_value *result)
 {
+	assert(loop->kind == IR_FOR || loop->kind == IR_WHILE);
 	const cpu_op_plan *q = cpu_plan_op(p, loop);
 	cpu_value_plan *plan = of(p, arg);
 	plan->place = ir_is_scalar(arg) ? CPU_SCALAR : CPU_BUFFER;
@@ -349,6 +357,7 @@ static void place_carried_value(cpu_plan *p, const ir_op *loop, ir_value *arg, i
  * on unchanged needs no second buffer for it. */
 static void place_carried(cpu_plan *p, const ir_op *o)
 {
+	assert(o->kind == IR_FOR || o->kind == IR_WHILE);
 	if (o->kind == IR_FOR) {
 		of(p, o->regions[0]->args[0])->place = CPU_SCALAR;
 		for (unsigned i = 0; i < o->nresults; i++) {
@@ -404,6 +413,7 @@ static void place_inside(cpu_plan *p, const ir_op *o)
 /* Of a dot: the operands, and the sum where it is not the result, in the type that it computes in. */
 static void place_dot(cpu_plan *p, const ir_op *o)
 {
+	assert(o->kind == IR_DOT);
 	cpu_op_plan *q = cpu_plan_op(p, o);
 	scalar s = cpu_dot_type(o);
 	if (of(p, o->results[0])->place == CPU_UNUSED) return;
@@ -463,6 +473,7 @@ static reader reads(cpu_plan *p, uint32_t *seen, uint32_t *stamp, const ir_value
  * other value that goes straight reads it.  The others are staged: all staged ones are computed first, copied last. */
 static void stage_yield(cpu_plan *p, const ir_op *loop, uint32_t *seen, uint32_t *stamp)
 {
+	assert(loop->kind == IR_FOR || loop->kind == IR_WHILE);
 	const ir_op *y = loop->regions[loop->nregions - 1]->last;
 	ir_value **args = loop->regions[0]->args + (loop->kind == IR_FOR);
 	cpu_op_plan *q = cpu_plan_op(p, y), *l = cpu_plan_op(p, loop);
@@ -520,6 +531,7 @@ static uint32_t last_need(cpu_plan *p, const ir_value *v)
 static void extend(cpu_plan *p, const ir_value *v)
 {
 	if (of(p, v)->place != CPU_BUFFER) return;
+	assert(of(p, v)->buffer < p->buffers.n);
 	cpu_buffer *b = &p->buffers.at[of(p, v)->buffer];
 	uint32_t need = last_need(p, v);
 	if (need > b->end) b->end = need;
@@ -536,6 +548,7 @@ static void extend_block(cpu_plan *p, const ir_block *b)
 
 static void sort_by_start(const cpu_plan *p, uint32_t *order, uint32_t *room, uint32_t n)
 {
+	assert(order != room);
 	for (uint32_t width = 1; width < n; width *= 2) {
 		for (uint32_t at = 0; at < n; at += 2 * width) {
 			uint32_t i = at, mid = at + width < n ? at + width : n, j = mid;
@@ -553,6 +566,7 @@ static void sort_by_start(const cpu_plan *p, uint32_t *order, uint32_t *room, ui
 /* First fit in order of birth.  `alive` is kept sorted by offset. */
 static void assign_offsets(cpu_plan *p)
 {
+	assert(!p->scratch_bytes);
 	uint32_t n = p->buffers.n, nalive = 0;
 	uint32_t *order = ARENA_ARRAY(p->arena, uint32_t, n), *alive = ARENA_ARRAY(p->arena, uint32_t, n);
 	for (uint32_t i = 0; i < n; i++) order[i] = i;

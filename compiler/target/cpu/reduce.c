@@ -28,6 +28,7 @@ static LLVMValueRef identity(const cpu_emitter *e, ir_combine c, scalar s)
 
 LLVMValueRef cpu_combine(cpu_emitter *e, ir_combine combine, scalar s, bool reassociate, LLVMValueRef a, LLVMValueRef x)
 {
+	assert(combine != IR_CUSTOM);
 	LLVMBuilderRef b = e->builder;
 	if (!scalar_is_float(s) || (combine != IR_SUM && combine != IR_PROD))
 		return cpu_apply_alike(e, ir_combines_by(combine), s, (LLVMValueRef[]){a, x});
@@ -39,6 +40,7 @@ LLVMValueRef cpu_combine(cpu_emitter *e, ir_combine combine, scalar s, bool reas
 
 void cpu_combine_custom(cpu_emitter *e, const ir_op *o, const LLVMValueRef *a, const LLVMValueRef *x, LLVMValueRef *out)
 {
+	assert(o->nregions == 1 && o->regions[0]->nargs == 2u * o->nargs);
 	ir_block *region = o->regions[0];
 	for (unsigned i = 0; i < o->nargs; i++) {
 		e->scalar[region->args[i]->id] = a[i];
@@ -92,6 +94,7 @@ static void step(reduction *r, const cpu_nest *outer, LLVMValueRef at, LLVMValue
 /* total = total + the sum of a block, block after block. */
 static void sum_in_blocks(reduction *r, const cpu_nest *outer, uint32_t extent, LLVMValueRef total)
 {
+	assert(extent);
 	cpu_emitter *e = r->e;
 	cpu_nest blocks, inside;
 	uint32_t nblocks = extent / SUM_BLOCK, block = SUM_BLOCK;
@@ -112,6 +115,7 @@ static void sum_in_blocks(reduction *r, const cpu_nest *outer, uint32_t extent, 
 
 static void by_elements(reduction *r)
 {
+	assert(r->axis < ir_arg(r->op, 0)->type.rank);
 	cpu_emitter *e = r->e;
 	ir_type result = r->op->results[0]->type;
 	uint32_t extent = ir_arg(r->op, 0)->type.dim[r->axis];
@@ -178,6 +182,7 @@ static void finish_rows(reduction *r, const uint32_t *buffer)
 
 static void by_rows(reduction *r, const uint32_t *buffer)
 {
+	assert(r->axis < ir_arg(r->op, 0)->type.rank);
 	cpu_emitter *e = r->e;
 	ir_type t = ir_arg(r->op, 0)->type;
 	LLVMValueRef index[IR_MAX_RANK];
@@ -197,6 +202,7 @@ static void by_rows(reduction *r, const uint32_t *buffer)
 
 void cpu_lower_reduce(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_REDUCE && o->nresults == o->nargs);
 	reduction r = {.e = e, .op = o, .k = o->nresults, .axis = ir_get_axis(o)};
 	if (o->nresults == 1 && e->plan->value[o->results[0]->id].place == CPU_UNUSED) return;
 	r.combine = ir_get_combine(o);

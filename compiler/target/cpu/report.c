@@ -53,6 +53,7 @@ static LLVMValueRef container(cpu_emitter *e, ir_type t, LLVMValueRef v)
 /* One line with all scalars or, where there are tiles (of one shape), a line an element with the scalars again. */
 void cpu_lower_print(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_PRINT);
 	LLVMBuilderRef b = e->builder;
 	ir_type shape = {0};
 	for (unsigned i = 0; i < o->nargs; i++)
@@ -109,6 +110,7 @@ static LLVMValueRef first_failure(cpu_emitter *e, ir_value *v)
 /* All elements are tested before the one branch, so that the loop is free of exits and can use vectors. */
 void cpu_lower_assert(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_ASSERT);
 	LLVMBuilderRef b = e->builder;
 	ir_value *v = ir_arg(o, 0);
 	LLVMValueRef holds = cpu_local(e, e->i1, "holds", 0);

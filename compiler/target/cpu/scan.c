@@ -21,6 +21,7 @@ static uint32_t buffer_of(const scan *s, unsigned i)
 
 static void copy_operands(scan *s)
 {
+	assert(s->k == s->op->nargs);
 	cpu_emitter *e = s->e;
 	ir_type t = ir_arg(s->op, 0)->type;
 	cpu_nest n;
@@ -35,6 +36,7 @@ static void copy_operands(scan *s)
 /* 16-bit floats are combined in f32 and rounded at each step. */
 static LLVMValueRef combine_builtin(scan *s, LLVMValueRef a, LLVMValueRef x)
 {
+	assert(ir_get_combine(s->op) != IR_CUSTOM);
 	scalar t = (scalar)s->op->results[0]->type.elem;
 	ir_combine combine = ir_get_combine(s->op);
 	if (!scalar_is_float(t) || scalar_bytes(t) >= 4) return cpu_combine(s->e, combine, t, false, a, x);
@@ -75,6 +77,7 @@ static void combine_neighbours(scan *s)
 
 void cpu_lower_scan(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_SCAN && o->nresults == o->nargs);
 	scan s = {.e = e, .op = o, .k = o->nresults, .axis = ir_get_axis(o)};
 	if (o->nresults == 1 && e->plan->value[o->results[0]->id].place == CPU_UNUSED) return;
 	copy_operands(&s);

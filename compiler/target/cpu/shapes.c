@@ -14,6 +14,7 @@ static const cpu_value_plan *planned(const cpu_emitter *e, const ir_value *v)
 
 void cpu_lower_join(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_JOIN);
 	ir_value *result = o->results[0];
 	if (planned(e, result)->place != CPU_BUFFER) return;
 	ir_type t = ir_arg(o, 0)->type;
@@ -28,6 +29,7 @@ void cpu_lower_join(cpu_emitter *e, ir_op *o)
 
 void cpu_lower_split(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_SPLIT && o->nresults == 2);
 	ir_type t = o->results[0]->type;
 	cpu_nest n;
 	cpu_nest_open(e, &n, t.rank, t.dim);
@@ -54,6 +56,7 @@ static LLVMValueRef as_index(cpu_emitter *e, scalar s, LLVMValueRef v)
 
 void cpu_lower_gather(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_GATHER);
 	ir_value *result = o->results[0], *x = ir_arg(o, 0), *by = ir_arg(o, 1);
 	ir_type t = result->type;
 	unsigned axis = ir_get_axis(o);
@@ -71,6 +74,7 @@ void cpu_lower_gather(cpu_emitter *e, ir_op *o)
 
 void cpu_lower_histogram(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_HISTOGRAM);
 	ir_value *result = o->results[0], *x = ir_arg(o, 0);
 	ir_type bins = result->type;
 	const cpu_value_plan *plan = planned(e, result);

@@ -117,6 +117,7 @@ static LLVMValueRef times(cpu_emitter *e, LLVMValueRef a, LLVMValueRef b)
 /* The smaller key to `low`, the greater to `high` (row-major numbers). */
 static void compare_exchange(const order *s, LLVMValueRef low, LLVMValueRef high)
 {
+	assert(s->key == SCALAR_I8 || s->key == SCALAR_I16 || s->key == SCALAR_I32 || s->key == SCALAR_I64);
 	cpu_emitter *e = s->e;
 	ir_type t = ir_scalar_type(s->key);
 	LLVMValueRef a = cpu_buffer_load(e, s->buffer, t, low), b = cpu_buffer_load(e, s->buffer, t, high);
@@ -192,6 +193,7 @@ static void store_results(const order *s)
 
 void cpu_lower_sort(cpu_emitter *e, ir_op *o)
 {
+	assert(o->kind == IR_SORT);
 	static const scalar keys[] = {[1] = SCALAR_I8, [2] = SCALAR_I16, [4] = SCALAR_I32, [8] = SCALAR_I64};
 	ir_type t = ir_arg(o, 0)->type;
 	unsigned axis = ir_get_axis(o);

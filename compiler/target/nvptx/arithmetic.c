@@ -34,6 +34,7 @@ static const char *mangled(lower *l, const char *name, scalar s)
 /* C's / and %, with min / -1 wrapping and nothing undefined: LLVM may not see a divisor of 0 or -1. */
 static LLVMValueRef guarded_divide(lower *l, bool remainder, scalar s, LLVMValueRef a, LLVMValueRef b)
 {
+	assert(scalar_is_integer(s));
 	LLVMBuilderRef m = l->builder;
 	LLVMTypeRef type = LLVMTypeOf(a);
 	LLVMValueRef zero = LLVMConstNull(type), one = lower_const(l, type, 1);
@@ -58,6 +59,7 @@ static LLVMValueRef integer_divide(lower *l, bool remainder, scalar s, LLVMValue
 
 static LLVMValueRef shift(lower *l, ir_kind kind, scalar s, LLVMValueRef a, LLVMValueRef count)
 {
+	assert((kind == IR_SHL || kind == IR_SHR) && scalar_is_integer(s));
 	LLVMBuilderRef m = l->builder;
 	LLVMTypeRef type = LLVMTypeOf(a);
 	unsigned width = scalar_bits(s);
@@ -87,6 +89,7 @@ static LLVMValueRef umulhi(lower *l, scalar s, LLVMValueRef a, LLVMValueRef b)
 
 static LLVMValueRef integer_binary(lower *l, ir_kind kind, scalar s, LLVMValueRef a, LLVMValueRef b)
 {
+	assert(scalar_is_integer(s));
 	LLVMBuilderRef m = l->builder;
 	bool is_signed = scalar_is_signed(s);
 	switch (kind) {
@@ -129,6 +132,7 @@ static LLVMValueRef f32_divide(lower *l, LLVMValueRef a, LLVMValueRef b)
 
 static LLVMValueRef float_binary(lower *l, ir_kind kind, scalar s, LLVMValueRef a, LLVMValueRef b)
 {
+	assert(scalar_is_float(s) && !scalar_is_fp8(s));
 	LLVMBuilderRef m = l->builder;
 	bool half = s == SCALAR_F16 || s == SCALAR_BF16;
 	switch (kind) {
@@ -137,6 +141,8 @@ static LLVMValueRef float_binary(lower *l, ir_kind kind, scalar s, LLVMValueRef 
 	case IR_MUL: return lower_contract(l, LLVMBuildFMul(m, a, b, ""));
 	case IR_MAX: return binary_intrinsic(l, mangled(l, "llvm.maximumnum", s), a, b);
 	case IR_MIN: return binary_intrinsic(l, mangled(l, "llvm.minimumnum", s), a, b);
+	case IR_MAX_NAN: return binary_intrinsic(l, mangled(l, "llvm.maximum", s), a, b);
+	case IR_MIN_NAN: return binary_intrinsic(l, mangled(l, "llvm.minimum", s), a, b);
 	case IR_DIV:
 		if (half) return lower_from_f32(l, s, f32_divide(l, lower_to_f32(l, s, a), lower_to_f32(l, s, b)));
 		if (s == SCALAR_F32) return f32_divide(l, a, b);
@@ -183,6 +189,7 @@ static LLVMValueRef f64_math(lower *l, ir_kind kind, LLVMValueRef a)
 
 static LLVMValueRef rounding(lower *l, ir_kind kind, scalar s, LLVMValueRef a)
 {
+	assert((kind == IR_FLOOR || kind == IR_CEIL || kind == IR_ROUND) && scalar_is_float(s));
 	const char *name = kind == IR_FLOOR ? "llvm.floor" : kind == IR_CEIL ? "llvm.ceil" : "llvm.roundeven";
 	if (s == SCALAR_BF16) /* exact in f32: whole numbers of a bf16 are bf16 again */
 		return lower_from_f32(l, s, unary_intrinsic(l, mangled(l, name, SCALAR_F32), lower_to_f32(l, s, a)));
@@ -191,6 +198,7 @@ static LLVMValueRef rounding(lower *l, ir_kind kind, scalar s, LLVMValueRef a)
 
 static LLVMValueRef float_unary(lower *l, const ir_op *o, scalar s, LLVMValueRef a)
 {
+	assert(scalar_is_float(s));
 	ir_kind kind = o->kind;
 	switch (kind) {
 	case IR_NEG: return LLVMBuildFNeg(l->builder, a, "");
@@ -216,10 +224,15 @@ static LLVMValueRef abs_i16(lower *l, LLVMValueRef a)
 
 static LLVMValueRef integer_unary(lower *l, ir_kind kind, scalar s, LLVMValueRef a)
 {
+	assert(!scalar_is_float(s));
 	switch (kind) {
 	case IR_NOT: return LLVMBuildNot(l->builder, a, "");
 	case IR_NEG: return LLVMBuildNeg(l->builder, a, "");
 	case IR_POPCOUNT: return unary_intrinsic(l, mangled(l, "llvm.ctpop", s), a);
+	case IR_BREV: return unary_intrinsic(l, mangled(l, "llvm.bitreverse", s), a);
+	case IR_CLZ:
+		return lower_intrinsic(
+			l, mangled(l, "llvm.ctlz", s), LLVMTypeOf(a), 2, (LLVMValueRef[]){a, lower_const(l, l->i1, 0)});
 	case IR_ABS:
 		if (!scalar_is_signed(s)) return a;
 		if (s == SCALAR_I16) return abs_i16(l, a);
@@ -238,6 +251,7 @@ static LLVMValueRef fused(lower *l, scalar s, LLVMValueRef *v)
 
 static LLVMValueRef compare(lower *l, ir_kind kind, ir_type t, LLVMValueRef a, LLVMValueRef b)
 {
+	assert(kind >= IR_EQ && kind <= IR_GE);
 	static const LLVMRealPredicate of_floats[] = {
 		LLVMRealOEQ, LLVMRealUNE, LLVMRealOLT, LLVMRealOLE, LLVMRealOGT, LLVMRealOGE};
 	static const LLVMIntPredicate of_signed[] = {
@@ -254,6 +268,7 @@ static LLVMValueRef compare(lower *l, ir_kind kind, ir_type t, LLVMValueRef a, L
 
 static LLVMValueRef pointer_add(lower *l, ir_type pointer, ir_type offset, LLVMValueRef p, LLVMValueRef by)
 {
+	assert(pointer.pointer && scalar_is_integer(offset.elem));
 	if (scalar_bits(offset.elem) < 64)
 		by = scalar_is_signed(offset.elem) ? LLVMBuildSExt(l->builder, by, l->i64, "")
 						   : LLVMBuildZExt(l->builder, by, l->i64, "");
@@ -266,6 +281,7 @@ static LLVMValueRef pointer_add(lower *l, ir_type pointer, ir_type offset, LLVMV
 /* The mul beside a umulhi of the same 32-bit operands, or the reverse: one wide multiplication gives both. */
 static ir_op *other_half(const ir_op *o)
 {
+	assert(o->kind == IR_MUL || o->kind == IR_UMULHI);
 	ir_type t = ir_arg(o, 0)->type;
 	ir_kind wanted = o->kind == IR_MUL ? IR_UMULHI : IR_MUL;
 	const ir_op *parent = o->block->parent;
@@ -286,6 +302,7 @@ static ir_op *other_half(const ir_op *o)
 static void wide_product(
 	lower *l, bool is_signed, LLVMValueRef a, LLVMValueRef b, LLVMValueRef *low, LLVMValueRef *high)
 {
+	assert(LLVMTypeOf(a) == l->i32 && LLVMTypeOf(b) == l->i32);
 	LLVMTypeRef halves[2] = {l->i32, l->i32};
 	LLVMTypeRef pair = LLVMStructTypeInContext(l->context, halves, 2, false);
 	const char *form = is_signed ? "{ .reg .b64 t; mul.wide.s32 t, $2, $3; mov.b64 {$0, $1}, t; }"
@@ -297,6 +314,7 @@ static void wide_product(
 
 static void both_halves(lower *l, ir_op *o, ir_op *partner)
 {
+	assert(partner != o && partner->nargs == 2);
 	tile low = lower_new_tile(l, ir_result(o)), high = lower_new_tile(l, ir_result(o));
 	tile a = lower_arg(l, o, 0), b = lower_arg(l, o, 1);
 	bool is_signed = scalar_is_signed(ir_arg(o, 0)->type.elem);
@@ -341,6 +359,7 @@ static LLVMValueRef one_element(lower *l, const ir_op *o, LLVMValueRef *v)
 
 void lower_elementwise(lower *l, ir_op *o)
 {
+	assert(ir_has(o, IR_ELEMENTWISE) && o->nargs <= 3);
 	tile out = lower_new_tile(l, ir_result(o)), args[3]; /* none takes more */
 	if (o->kind == IR_MUL || o->kind == IR_UMULHI) {
 		ir_op *partner = other_half(o);

@@ -46,6 +46,7 @@ typedef struct element {
 
 static atomic describe(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_ATOMIC_RMW || o->kind == IR_ATOMIC_CAS);
 	bool rmw = o->kind == IR_ATOMIC_RMW;
 	ir_sem order = ir_get_sem(o);
 	atomic a = {.op = o, .type = ir_arg(o, 0)->type.elem};
@@ -71,6 +72,7 @@ static atomic describe(lower *l, ir_op *o)
 static LLVMValueRef instruction(lower *l, const atomic *a, bool reduces, const char *operation, LLVMValueRef address,
 	unsigned n, const LLVMValueRef *operand, LLVMValueRef predicate, LLVMValueRef otherwise, LLVMValueRef part)
 {
+	assert(n && n <= 2);
 	LLVMTypeRef type = LLVMTypeOf(operand[0]);
 	unsigned bits = LLVMGetIntTypeWidth(type), at = reduces ? 0 : 1, count = 0;
 	char letter = bits == 64 ? 'l' : bits == 32 ? 'r' : 'h';
@@ -178,6 +180,7 @@ static LLVMValueRef swap_loop(lower *l, const atomic *a, const element *e, LLVMV
 /* Floats by integer instructions, see above. */
 static LLVMValueRef float_extreme(lower *l, const atomic *a, const element *e)
 {
+	assert(scalar_is_float(a->type));
 	LLVMBuilderRef b = l->builder;
 	unsigned width = scalar_bits(a->type);
 	bool max = a->kind == IR_ATOMIC_MAX;
@@ -205,6 +208,7 @@ static LLVMValueRef float_extreme(lower *l, const atomic *a, const element *e)
 /* and, or, xor of 8 or 16 bits on the word around them. */
 static LLVMValueRef narrow_bits(lower *l, const atomic *a, const element *e)
 {
+	assert(scalar_bits(a->type) < 32);
 	static const char *const names[] = {
 		[IR_ATOMIC_AND] = "and.b32", [IR_ATOMIC_OR] = "or.b32", [IR_ATOMIC_XOR] = "xor.b32"};
 	LLVMBuilderRef b = l->builder;
@@ -226,6 +230,7 @@ static LLVMValueRef narrow_bits(lower *l, const atomic *a, const element *e)
 /* Neighbours in memory at once; each still acts by itself. */
 static void vector_add(lower *l, const atomic *a, const LLVMValueRef *v, const element *e)
 {
+	assert(a->width > 1);
 	words w = lower_pack(l, ir_scalar_type(a->type), a->width, v);
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
 	LLVMValueRef args[8];
@@ -301,7 +306,8 @@ void lower_atomic(lower *l, ir_op *o)
 	if (swaps) compare = lower_arg(l, o, 1);
 	if (o->nargs > value_at + 1) mask = lower_arg(l, o, value_at + 1);
 	uint32_t duplicates = y ? layout_free_mask(y, LAYOUT_REG) : 0;
-	LLVMValueRef owner = lower_owner(l, y);
+	bool producers = ir_get_partition(o) == IR_PARTITION_PRODUCER; /* of one thread, which sends what it returns */
+	LLVMValueRef owner = producers ? NULL : lower_owner(l, y);
 	for (uint32_t r = 0; r < p.n; r++) old.at[r] = lower_zero(l, ir_scalar_type(a.type));
 	if (a.release) fence(l, &a);
 	for (uint32_t r = 0; r < p.n && !l->failed; r += a.width) {
@@ -317,6 +323,6 @@ void lower_atomic(lower *l, ir_op *o)
 	}
 	if (a.acquire) fence(l, &a);
 	if (a.used && y) lower_share(l, o, ir_scalar_type(a.type), old);
-	if (a.used && !y) old.at[0] = lower_broadcast_scalar(l, o, ir_scalar_type(a.type), old.at[0]);
+	if (a.used && !y && !producers) old.at[0] = lower_broadcast_scalar(l, o, ir_scalar_type(a.type), old.at[0]);
 	lower_set(l, ir_result(o), old);
 }

@@ -83,6 +83,7 @@ static uint64_t of_convert(const counter *c, const ir_op *o)
 
 static uint64_t of_elementwise(const counter *c, const ir_op *o)
 {
+	assert(ir_has(o, IR_ELEMENTWISE));
 	scalar s = type_of(o->results[0]);
 	uint64_t n = per_register[o->kind] ? per_register[o->kind] : 1;
 	int64_t known;
@@ -121,6 +122,7 @@ static uint64_t all_words(const ir_op *o)
 
 static uint64_t of_reduce(const counter *c, const ir_op *o)
 {
+	assert(o->kind == IR_REDUCE);
 	reduce_plan plan;
 	uint64_t live = registers(ir_arg(o, 0)), each = of_combining(c, o), n = 0, operands = all_words(o);
 	uint64_t ordered = ir_get_combine(o) == IR_CUSTOM ? 2 : 0;
@@ -148,6 +150,7 @@ static uint32_t rolled_steps(const ir_op *o, const reduce_plan *plan)
 /* Runs of steps: totals, and what stands before them, which every group of registers gets. */
 static uint64_t of_scan(const counter *c, const ir_op *o)
 {
+	assert(o->kind == IR_SCAN);
 	reduce_plan plan;
 	uint64_t held = registers(ir_arg(o, 0)), operands = all_words(o), n = 0;
 	uint64_t each = of_combining(c, o), before = each + 3 * operands;
@@ -172,6 +175,7 @@ static uint64_t of_scan(const counter *c, const ir_op *o)
 
 static uint64_t of_sort(const ir_op *o)
 {
+	assert(o->kind == IR_SORT);
 	const ir_value *v = ir_arg(o, 0);
 	uint64_t n = registers(v), room = n * words(v), bits = 0, steps;
 	while (UINT64_C(1) << bits < v->type.dim[ir_get_axis(o)]) bits++;
@@ -182,6 +186,7 @@ static uint64_t of_sort(const ir_op *o)
 
 static uint64_t of_conversion(const ir_op *o)
 {
+	assert(o->kind == IR_CONVERT_LAYOUT);
 	layout_plan plan;
 	const ir_value *from = ir_arg(o, 0);
 	uint64_t in = registers(from), out = registers(o->results[0]);
@@ -195,6 +200,7 @@ static uint64_t of_conversion(const ir_op *o)
 
 static uint64_t of_dot(const counter *c, const ir_op *o)
 {
+	assert(o->kind == IR_DOT);
 	const mma_form *form = mma_form_of(c->target, o);
 	const ir_value *a = ir_arg(o, 0), *b = ir_arg(o, 1);
 	uint64_t k = a->type.dim[a->type.rank - 1], sum = registers(o->results[0]);

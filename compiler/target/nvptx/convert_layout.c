@@ -93,6 +93,7 @@ static LLVMValueRef takes_part(lower *l, const side *s, unsigned pass, uint32_t 
 
 static void store_pass(lower *l, const layout_plan *p, const side *s, unsigned pass, ir_type t, tile in)
 {
+	assert(pass < 1u << s->lg_passes);
 	LLVMValueRef owner = takes_part(l, s, pass, p->store_free_lane | p->store_free_warp << 5);
 	for (uint32_t r = 0; r < s->nregisters; r++) {
 		if (!starts_access(s, pass, r)) continue;
@@ -107,6 +108,7 @@ static void store_pass(lower *l, const layout_plan *p, const side *s, unsigned p
 /* Words of up to four matrices, from rows that the lanes name. */
 static void load_matrices(lower *l, const layout_plan *p, LLVMValueRef offset, words *w)
 {
+	assert(p->lg_matrices <= 2);
 	LLVMTypeRef types[] = {l->i32, l->i32, l->i32, l->i32};
 	*w = (words){.n = 1u << p->lg_matrices, .bits = 32};
 	LLVMTypeRef type = w->n == 1 ? l->i32 : LLVMStructTypeInContext(l->context, types, w->n, false);
@@ -140,6 +142,7 @@ static void load_all(lower *l, const layout_plan *p, const side *s, unsigned pas
 /* The same where only some threads load: the others keep what they have. */
 static void load_pass_by_some(lower *l, const layout_plan *p, const side *s, unsigned pass, ir_type t, tile out)
 {
+	assert(pass < 1u << s->lg_passes);
 	LLVMValueRef who = takes_part(l, s, pass, 0);
 	if (!who) {
 		load_all(l, p, s, pass, t, out);
@@ -176,8 +179,10 @@ void lower_plan_load(lower *l, const layout_plan *p, LLVMValueRef base, ir_type 
 	load_all(l, p, &load, 0, t, out);
 }
 
-void lower_plan_store_matrices(lower *l, const layout_plan *p, LLVMValueRef base, ir_type t, tile in)
+/* The opposite of the loading half, in matrices (stmatrix): the plan has some. */
+static void store_matrices(lower *l, const layout_plan *p, LLVMValueRef base, ir_type t, tile in)
 {
+	assert(p->matrices && p->lg_matrices <= 2);
 	side load = {&p->load, p->load_bit, p->lg_vector_load, p->pass_load, p->lg_passes, in.n, base};
 	const char *name = arena_printf(l->arena, "llvm.nvvm.stmatrix.sync.aligned.m8n8.x%u%s.b16.p3",
 		1u << p->lg_matrices, p->matrices == LAYOUT_MATRICES_TRANSPOSED ? ".trans" : "");
@@ -196,8 +201,21 @@ void lower_plan_store_matrices(lower *l, const layout_plan *p, LLVMValueRef base
 	}
 }
 
+void lower_put(lower *l, const layout *from, const layout *shared, ir_type element, LLVMValueRef base, tile in)
+{
+	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
+	layout_plan_load(shared, from, ir_element_bytes(element), plan);
+	if (plan->matrices) {
+		store_matrices(l, plan, base, element, in);
+		return;
+	}
+	layout_plan_store(from, shared, ir_element_bytes(element), plan);
+	lower_plan_store(l, plan, base, element, in);
+}
+
 void lower_plan_load_one(lower *l, const layout_plan *p, LLVMValueRef base, ir_type t, uint32_t r, tile out)
 {
+	assert(r < out.n);
 	side load = {&p->load, p->load_bit, p->lg_vector_load, p->pass_load, p->lg_passes, out.n, base};
 	uint32_t inside = layout_spread(p->load_bit, p->lg_vector_load, (1u << p->lg_vector_load) - 1);
 	if (!out.at[r]) load_access(l, p, &load, t, r & ~inside, out);
@@ -205,7 +223,8 @@ void lower_plan_load_one(lower *l, const layout_plan *p, LLVMValueRef base, ir_t
 
 static void by_shared(lower *l, ir_op *o, const layout_plan *p, ir_type t, tile in, tile out)
 {
-	LLVMValueRef base = lower_i32(l, o->shared_offset);
+	assert(o->kind == IR_CONVERT_LAYOUT);
+	LLVMValueRef base = lower_scratch(l, o);
 	side store = {&p->store, p->store_bit, p->lg_vector_store, p->pass_store, p->lg_passes, in.n, base};
 	side load = {&p->load, p->load_bit, p->lg_vector_load, p->pass_load, p->lg_passes, out.n, base};
 	if (o->shared_bytes < p->bytes) {
@@ -225,6 +244,7 @@ static void by_shared(lower *l, ir_op *o, const layout_plan *p, ir_type t, tile 
 void lower_convert_layout(lower *l, ir_op *o)
 {
 	const ir_value *from = ir_arg(o, 0), *to = ir_result(o);
+	assert(o->kind == IR_CONVERT_LAYOUT && from->layout && to->layout);
 	tile in = lower_arg(l, o, 0), out = lower_new_tile(l, to);
 	ir_type t = ir_element(from->type);
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);

@@ -18,6 +18,7 @@ static LLVMValueRef to_bits(lower *l, LLVMValueRef v, LLVMTypeRef bits)
 /* e5m2 is the upper byte of an f16.  e4m3's bits moved under f16's exponent read 2^8 too small, denormals included. */
 static LLVMValueRef fp8_to_f16(lower *l, scalar from, LLVMValueRef v)
 {
+	assert(scalar_is_fp8(from));
 	LLVMBuilderRef m = l->builder;
 	if (from == SCALAR_F8E4M3 && target_can(l->pass->target, TARGET_CONVERTS_FP8)) {
 		LLVMTypeRef pair = LLVMVectorType(l->f16, 2);
@@ -48,6 +49,7 @@ static const fp8_shape e4m3 = {3, 7, 0x7e, 448.0f, 16384.0f}, e5m2 = {2, 15, 0x7
  * share. */
 static LLVMValueRef f32_to_fp8_by_hand(lower *l, const fp8_shape *f, LLVMValueRef v)
 {
+	assert(f->mantissa < 23);
 	LLVMBuilderRef m = l->builder;
 	unsigned drop = 23 - f->mantissa;
 	LLVMValueRef bits = to_bits(l, v, l->i32);
@@ -74,6 +76,7 @@ static LLVMValueRef f32_to_fp8_by_hand(lower *l, const fp8_shape *f, LLVMValueRe
 /* Two at a time where the hardware converts two at a time; b may be null. */
 static void f32_to_fp8(lower *l, scalar to, LLVMValueRef a, LLVMValueRef b, LLVMValueRef *low, LLVMValueRef *high)
 {
+	assert(scalar_is_fp8(to));
 	LLVMBuilderRef m = l->builder;
 	const fp8_shape *f = to == SCALAR_F8E4M3 ? &e4m3 : &e5m2;
 	if (!target_can(l->pass->target, TARGET_CONVERTS_FP8)) {
@@ -92,6 +95,7 @@ static void f32_to_fp8(lower *l, scalar to, LLVMValueRef a, LLVMValueRef b, LLVM
 
 LLVMValueRef lower_to_f32(lower *l, scalar from, LLVMValueRef v)
 {
+	assert(scalar_is_float(from) && from != SCALAR_F64);
 	LLVMBuilderRef m = l->builder;
 	if (from == SCALAR_F32) return v;
 	if (from == SCALAR_F64) return LLVMBuildFPTrunc(m, v, l->f32, "");
@@ -105,6 +109,7 @@ LLVMValueRef lower_to_f32(lower *l, scalar from, LLVMValueRef v)
 
 LLVMValueRef lower_from_f32(lower *l, scalar to, LLVMValueRef v)
 {
+	assert(scalar_is_float(to));
 	LLVMValueRef low, high;
 	switch (to) {
 	case SCALAR_F32: return v;
@@ -131,6 +136,7 @@ static LLVMValueRef f64_to_odd_f32(lower *l, LLVMValueRef v)
 
 static LLVMValueRef integer_to_odd_f32(lower *l, scalar from, LLVMValueRef v)
 {
+	assert(scalar_is_integer(from));
 	bool is_signed = scalar_is_signed(from), wide = scalar_bits(from) == 64;
 	LLVMTypeRef type = LLVMTypeOf(v);
 	const char *name = wide        ? is_signed ? "llvm.nvvm.ll2f.rz" : "llvm.nvvm.ull2f.rz"
@@ -146,6 +152,7 @@ static LLVMValueRef integer_to_odd_f32(lower *l, scalar from, LLVMValueRef v)
 
 static LLVMValueRef integer_to_float(lower *l, scalar from, scalar to, LLVMValueRef v)
 {
+	assert(scalar_is_float(to));
 	bool is_signed = scalar_is_signed(from), narrow = scalar_bits(from) <= 16;
 	bool direct = to == SCALAR_F16 || to == SCALAR_F32 || to == SCALAR_F64;
 	if (!direct && !narrow) return lower_from_f32(l, to, integer_to_odd_f32(l, from, v));
@@ -157,6 +164,7 @@ static LLVMValueRef integer_to_float(lower *l, scalar from, scalar to, LLVMValue
 
 static LLVMValueRef clamp(lower *l, scalar to, LLVMValueRef v)
 {
+	assert(scalar_is_integer(to));
 	unsigned width = scalar_bits(to);
 	bool is_signed = scalar_is_signed(to);
 	int64_t low = is_signed ? -(INT64_C(1) << (width - 1)) : 0;
@@ -169,6 +177,7 @@ static LLVMValueRef clamp(lower *l, scalar to, LLVMValueRef v)
 /* Truncates, saturates, nan gives 0.  PTX's cvt.rzi saturates; its nan is 0 only for f32 to 32 bits. */
 static LLVMValueRef float_to_integer(lower *l, scalar from, scalar to, LLVMValueRef v)
 {
+	assert(scalar_is_float(from) && scalar_is_integer(to));
 	static const char *const names[2][4] = {
 		{"llvm.nvvm.f2i.rz", "llvm.nvvm.f2ui.rz", "llvm.nvvm.f2ll.rz", "llvm.nvvm.f2ull.rz"},
 		{"llvm.nvvm.d2i.rz", "llvm.nvvm.d2ui.rz", "llvm.nvvm.d2ll.rz", "llvm.nvvm.d2ull.rz"},
@@ -196,6 +205,7 @@ static LLVMValueRef to_bool(lower *l, scalar from, LLVMValueRef v)
 
 static LLVMValueRef float_to_float(lower *l, scalar from, scalar to, LLVMValueRef v)
 {
+	assert(scalar_is_float(from) && scalar_is_float(to));
 	if (from == SCALAR_F64) {
 		if (to == SCALAR_F32) return LLVMBuildFPTrunc(l->builder, v, l->f32, "");
 		return lower_from_f32(l, to, f64_to_odd_f32(l, v));
@@ -265,6 +275,7 @@ static bool convert_pair(lower *l, scalar from, scalar to, const LLVMValueRef *i
 
 void lower_convert(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_CONVERT);
 	scalar from = ir_arg(o, 0)->type.elem, to = ir_result(o)->type.elem;
 	tile in = lower_arg(l, o, 0), out = lower_new_tile(l, ir_result(o));
 	for (uint32_t r = 0; r < out.n; r++) {
@@ -283,6 +294,7 @@ void lower_convert(lower *l, ir_op *o)
 
 void lower_bitcast(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_BITCAST);
 	LLVMTypeRef type = lower_type(l, ir_result(o)->type);
 	bool from_pointer = ir_arg(o, 0)->type.pointer, to_pointer = ir_result(o)->type.pointer;
 	tile in = lower_arg(l, o, 0), out = lower_new_tile(l, ir_result(o));

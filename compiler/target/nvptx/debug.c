@@ -129,8 +129,16 @@ static void print_scalars(lower *l, ir_op *o)
 	lower_end_if(l, after);
 }
 
+/* An index in the tile that this one is a part of. */
+static LLVMValueRef from_origin(lower *l, const ir_op *o, ir_type t, unsigned d, LLVMValueRef i)
+{
+	uint32_t first = ir_unpack(ir_get_origin(o), d) * t.dim[d];
+	return first ? LLVMBuildAdd(l->builder, i, lower_i32(l, first), "") : i;
+}
+
 static void print_tiles(lower *l, ir_op *o, const ir_value *shown)
 {
+	assert(shown->layout);
 	const layout *y = shown->layout;
 	LLVMValueRef owner = lower_owner(l, y), at = NULL, base[IR_MAX_RANK];
 	LLVMBasicBlockRef after = owner ? lower_begin_if(l, owner) : NULL;
@@ -147,7 +155,8 @@ static void print_tiles(lower *l, ir_op *o, const ir_value *shown)
 		for (unsigned d = 0; d < shown->type.rank; d++) {
 			uint32_t constant = layout_coordinate(y, layout_apply(y, r, 0, 0), d);
 			text_puts(&p.format, d ? ", %u" : "%u");
-			add_value(l, &p, lower_combine(l, base[d], lower_map_bits(&maps[d]), constant));
+			LLVMValueRef i = lower_combine(l, base[d], lower_map_bits(&maps[d]), constant);
+			add_value(l, &p, from_origin(l, o, shown->type, d, i));
 		}
 		text_puts(&p.format, ") ");
 		add_operands(l, &p, o, r);
@@ -159,6 +168,7 @@ static void print_tiles(lower *l, ir_op *o, const ir_value *shown)
 
 void lower_print(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_PRINT);
 	const ir_value *shown = NULL;
 	if (o->nargs > MAX_PRINTED - 8) {
 		lower_fail(l, o, "a print of more than %d values has no lowering", MAX_PRINTED - 8);
@@ -203,7 +213,8 @@ static void print_failure(lower *l, ir_op *o, tile c)
 		shift -= (unsigned)__builtin_ctz(t.dim[d]);
 		LLVMValueRef i = LLVMBuildLShr(m, element, lower_i32(l, shift), "");
 		text_puts(&p.format, d ? ", %u" : "idx (%u");
-		add_value(l, &p, LLVMBuildAnd(m, i, lower_i32(l, (int64_t)t.dim[d] - 1), ""));
+		i = LLVMBuildAnd(m, i, lower_i32(l, (int64_t)t.dim[d] - 1), "");
+		add_value(l, &p, from_origin(l, o, t, d, i));
 	}
 	text_puts(&p.format, ") assertion failed: ");
 	add_text(&p, o->text);
@@ -212,6 +223,7 @@ static void print_failure(lower *l, ir_op *o, tile c)
 
 void lower_assert(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_ASSERT);
 	const layout *y = ir_arg(o, 0)->layout;
 	tile c = lower_arg(l, o, 0);
 	LLVMValueRef good = c.at[0];

@@ -15,9 +15,10 @@
 
 bool lower_exchange_begin(lower *l, const ir_op *o, exchange *x)
 {
+	assert(o->kind == IR_SORT || o->kind == IR_FLIP);
 	exchange_plan plan;
 	exchange_plan_make(l->func, o, &plan);
-	*x = (exchange){o->shared_offset, plan.registers, plan.bytes, plan.buffers, lower_i32(l, 0)};
+	*x = (exchange){lower_scratch(l, o), plan.registers, plan.bytes, plan.buffers, lower_i32(l, 0)};
 	if (plan.bytes * plan.buffers <= o->shared_bytes) return true;
 	lower_fail(l, o, "no shared memory was set aside for '%s'", ir_info(o)->name);
 	return false;
@@ -32,8 +33,9 @@ static LLVMValueRef plus(lower *l, LLVMValueRef a, LLVMValueRef b)
 static void pass(lower *l, const exchange *x, ir_type t, uint32_t n, const LLVMValueRef *in, LLVMValueRef other,
 	LLVMValueRef *out)
 {
+	assert(n && !(n & (n - 1)));
 	unsigned bytes = ir_element_bytes(t), most = 16 / bytes, each = n < most ? n : most, size = each * bytes;
-	LLVMValueRef base = plus(l, x->buffer, lower_i32(l, x->offset));
+	LLVMValueRef base = plus(l, x->buffer, x->offset);
 	LLVMValueRef from = plus(l, base, LLVMBuildMul(l->builder, other, lower_i32(l, size), ""));
 	LLVMValueRef to = plus(l, base, LLVMBuildMul(l->builder, l->tid, lower_i32(l, size), ""));
 	uint32_t row = 32 * l->func->num_warps * size;
@@ -62,6 +64,7 @@ void lower_exchange(lower *l, exchange *x, ir_type t, uint32_t n, const LLVMValu
 
 void lower_flip(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_FLIP);
 	const layout *y = ir_result(o)->layout;
 	ir_type t = ir_element(ir_result(o)->type);
 	unsigned axis = ir_get_axis(o);

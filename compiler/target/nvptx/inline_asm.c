@@ -47,6 +47,7 @@ static LLVMValueRef from_bits(lower *l, ir_type t, LLVMValueRef v)
 
 static LLVMValueRef pack(lower *l, const ir_asm_register *r, ir_type t, tile v, uint32_t first)
 {
+	assert(first < v.n);
 	LLVMValueRef all = NULL;
 	unsigned bits = carrier_bits(r->letter), each = ir_asm_bits(t);
 	if (r->letter == 'b') return v.at[first % v.n];
@@ -67,6 +68,7 @@ static LLVMValueRef pack(lower *l, const ir_asm_register *r, ir_type t, tile v, 
 
 static void unpack(lower *l, const ir_asm_register *r, ir_type t, LLVMValueRef v, tile out, uint32_t first)
 {
+	assert(first < out.n);
 	LLVMTypeRef word = lower_word_type(l, carrier_bits(r->letter));
 	if (r->letter != 'b' && LLVMTypeOf(v) != word) v = LLVMBuildBitCast(l->builder, v, word, "");
 	/* a bool that has the register for itself is true where any bit is set */
@@ -114,6 +116,7 @@ static void instance(
 
 void lower_inline_asm(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_INLINE_ASM);
 	ir_type results[IR_ASM_MAX_REGISTERS], args[IR_ASM_MAX_REGISTERS];
 	tile in[IR_ASM_MAX_REGISTERS], out[IR_ASM_MAX_REGISTERS];
 	text why = {.arena = l->arena};

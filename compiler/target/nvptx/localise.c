@@ -102,6 +102,7 @@ static void collect_predecessors(localiser *z)
  */
 static uint32_t order_blocks(localiser *z, uint32_t entry)
 {
+	assert(entry < z->nblocks);
 	uint32_t *stack = ARENA_ARRAY(z->l->arena, uint32_t, z->nblocks), depth = 0, left = z->nblocks;
 	z->order = ARENA_ARRAY(z->l->arena, uint32_t, z->nblocks);
 	stack[depth++] = entry;
@@ -124,6 +125,7 @@ static uint32_t order_blocks(localiser *z, uint32_t entry)
 
 static uint32_t common_dominator(const localiser *z, uint32_t a, uint32_t b)
 {
+	assert(a < z->nblocks && b < z->nblocks);
 	while (a != b) {
 		while (z->blocks[a].rank > z->blocks[b].rank) a = z->blocks[a].dominator;
 		while (z->blocks[b].rank > z->blocks[a].rank) b = z->blocks[b].dominator;
@@ -133,6 +135,7 @@ static uint32_t common_dominator(const localiser *z, uint32_t a, uint32_t b)
 
 static void find_dominators(localiser *z, uint32_t entry, uint32_t start)
 {
+	assert(entry < z->nblocks && start <= z->nblocks);
 	for (uint32_t b = 0; b < z->nblocks; b++) z->blocks[b].dominator = UINT32_MAX;
 	z->blocks[entry].dominator = entry;
 	for (bool changed = true; changed;) {

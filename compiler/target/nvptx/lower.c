@@ -56,6 +56,7 @@ static tile open_phi(lower *l, const phi_set *p, unsigned i, const ir_value *v)
 
 static void feed(lower *l, const phi_set *p, unsigned i, const ir_value *v, tile in, LLVMBasicBlockRef from)
 {
+	assert(i < p->n);
 	LLVMBasicBlockRef place = LLVMGetInsertBlock(l->builder);
 	LLVMValueRef end = LLVMGetBasicBlockTerminator(from);
 	if (in.n != p->at[i].n) {
@@ -100,6 +101,7 @@ static void feed_terminator(lower *l, const phi_set *p, const ir_op *end, unsign
 
 static void lower_if(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_IF && o->nregions == 2);
 	LLVMBasicBlockRef then = new_block(l), other = new_block(l), after = new_block(l);
 	LLVMBuildCondBr(l->builder, lower_arg(l, o, 0).at[0], then, other);
 	enter(l, after);
@@ -121,6 +123,7 @@ typedef struct trip {
 /* (hi - lo) cannot be trusted as a signed number, but as an unsigned one it is exact whenever lo < hi. */
 static trip trip_count(lower *l, scalar s, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step)
 {
+	assert(scalar_is_integer(s));
 	LLVMBuilderRef b = l->builder;
 	LLVMTypeRef type = LLVMTypeOf(lo);
 	LLVMValueRef zero = LLVMConstNull(type), one = lower_const(l, type, 1);
@@ -149,6 +152,7 @@ static trip trip_count(lower *l, scalar s, LLVMValueRef lo, LLVMValueRef hi, LLV
 
 static void lower_for(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_FOR && o->nregions == 1);
 	ir_block *body = o->regions[0];
 	LLVMValueRef lo = lower_arg(l, o, 0).at[0], hi = lower_arg(l, o, 1).at[0], step = lower_arg(l, o, 2).at[0];
 	trip t = trip_count(l, ir_arg(o, 0)->type.elem, lo, hi, step);
@@ -198,6 +202,7 @@ static void lower_for(lower *l, ir_op *o)
 
 static void lower_while(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_WHILE && o->nregions == 2);
 	ir_block *before = o->regions[0], *body = o->regions[1];
 	LLVMBasicBlockRef from = here(l), head = new_block(l), inside = new_block(l), after = new_block(l);
 	LLVMBuildBr(l->builder, head);
@@ -226,6 +231,7 @@ static void lower_while(lower *l, ir_op *o)
 
 static void lower_program(lower *l, ir_op *o)
 {
+	assert(ir_get_axis(o) < 3);
 	static const char axis_name[] = "xyz";
 	bool id = o->kind == IR_PROGRAM_ID;
 	char axis = axis_name[ir_get_axis(o)];
@@ -265,6 +271,7 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_CONST] = lower_const_op,
 	[IR_PROGRAM_ID] = lower_program,
 	[IR_NUM_PROGRAMS] = lower_program,
+	[IR_ROW_GROUP] = lower_row_group,
 	[IR_ARANGE] = lower_arange,
 	[IR_SPLAT] = lower_shape_op,
 	[IR_EXPAND_DIMS] = lower_shape_op,
@@ -304,6 +311,8 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_WGMMA] = lower_wgmma,
 	[IR_WGMMA_WAIT] = lower_wgmma_wait,
 	[IR_SCHED_BARRIER] = lower_sched_barrier,
+	[IR_TURN_WAIT] = lower_turn_wait,
+	[IR_TURN_PASS] = lower_turn_pass,
 	[IR_TENSOR_MAP] = lower_tensor_map,
 	[IR_BULK_LOAD] = lower_bulk_load,
 	[IR_BULK_STORE] = lower_bulk_store,
@@ -314,6 +323,9 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_MBARRIER_EXPECT] = lower_mbarrier_expect,
 	[IR_MBARRIER_WAIT] = lower_mbarrier_wait,
 	[IR_MBARRIER_ARRIVE] = lower_mbarrier_arrive,
+	[IR_SCALARS] = lower_scalars,
+	[IR_SCALAR_SEND] = lower_scalar_send,
+	[IR_SCALAR_RECEIVE] = lower_scalar_receive,
 	[IR_CLUSTER_SIZE] = lower_cluster_size,
 	[IR_PARTITIONS] = lower_partitions,
 	[IR_IF] = lower_if,

@@ -79,13 +79,15 @@ typedef struct lower {
 #undef TYPE
 	LLVMTypeRef global, shared, generic;
 	LLVMValueRef function, tid;
+	LLVMValueRef thread,
+		of_group;         /* its number among all, and in its group of rows: tid is one of them (groups.c) */
 	LLVMBasicBlockRef entry;  /* ends in a branch; run-time parts of coordinates go before it */
 	LLVMValueRef smem;        /* the CTA's dynamic shared memory; null until used */
 	unsigned shared_align;    /* bytes that its first address is a multiple of */
 	uint32_t nmaps, next_map; /* tensor maps: parameters behind the user's; those that have been lowered */
 	uint32_t nsums;           /* that have registers of their own */
 	LLVMValueRef warpgroup;   /* lower_warpgroup()'s answer */
-	LLVMValueRef warp;        /* lower_warp()'s */
+	LLVMValueRef warp_of_all; /* the warp's number among all */
 	enum { EVERYBODY, CONSUMERS, PRODUCER } partition; /* whose code is made; the producer is one thread */
 	tile *values;                                      /* by ir_value.id */
 	LLVMBasicBlockRef others; /* where thread 0 meets the others again, while only its code is made (tma.c) */
@@ -148,6 +150,10 @@ LLVMValueRef lower_combine(lower *, LLVMValueRef value, uint32_t bits, uint32_t 
 /* The number of this thread's warpgroup, known to be the same in a warp. */
 LLVMValueRef lower_warpgroup(lower *);
 LLVMValueRef lower_warp(lower *); /* its warp's, as well */
+/* ---- groups.c ---- */
+void lower_begin_groups(lower *);                   /* from here on threads are counted in their group */
+LLVMValueRef lower_scratch(lower *, const ir_op *); /* the first byte of its scratch: of this group's */
+void lower_row_group(lower *, ir_op *);
 /* True in the threads that own their elements (hold them without a duplicate bit set); null: all do. */
 LLVMValueRef lower_owner(lower *, const layout *); /* null layout: a scalar, thread 0 */
 /* What the owners of a tile's elements hold, to all threads that hold copies; `type`: of an element. */
@@ -241,8 +247,9 @@ LLVMValueRef lower_local(lower *, LLVMTypeRef);
 /* ---- exchange.c ---- */
 /* What several exchanges of one operation share. */
 typedef struct exchange {
-	uint32_t offset, registers, bytes, buffers; /* see exchange_plan */
-	LLVMValueRef buffer;                        /* i32: offset of the buffer to use next, 0 or `bytes` */
+	LLVMValueRef offset;
+	uint32_t registers, bytes, buffers; /* see exchange_plan */
+	LLVMValueRef buffer;                /* i32: offset of the buffer to use next, 0 or `bytes` */
 } exchange;
 /* False after a diagnostic.  The operation is a sort or a flip. */
 bool lower_exchange_begin(lower *, const ir_op *, exchange *);
@@ -278,8 +285,8 @@ void lower_assert(lower *, ir_op *);
 LLVMValueRef lower_plan_offset(lower *, const layout_map *, LLVMValueRef base, unsigned element_bytes, uint32_t reg);
 void lower_plan_load(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile out);
 void lower_plan_store(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile in);
-/* The opposite of the loading half, in matrices (stmatrix): the plan has some. */
-void lower_plan_store_matrices(lower *, const layout_plan *, LLVMValueRef base, ir_type element, tile in);
+/* A tile into shared memory that is laid out so; by stmatrix where threads hold it in matrices. */
+void lower_put(lower *, const layout *from, const layout *shared, ir_type element, LLVMValueRef base, tile in);
 /* The same of the access that holds register r, if it has not been made. */
 void lower_plan_load_one(lower *, const layout_plan *, LLVMValueRef base, ir_type element, uint32_t r, tile out);
 
@@ -294,11 +301,16 @@ void lower_mbarriers_end(lower *, ir_op *);
 void lower_mbarrier_expect(lower *, ir_op *);
 void lower_mbarrier_wait(lower *, ir_op *);
 void lower_mbarrier_arrive(lower *, ir_op *);
+void lower_scalars(lower *, ir_op *);
+void lower_scalar_send(lower *, ir_op *);
+void lower_scalar_receive(lower *, ir_op *);
 void lower_meet_cluster(lower *);
 void lower_cluster_size(lower *, ir_op *);
 
 /* ---- partitions.c ---- */
 void lower_partitions(lower *, ir_op *);
+void lower_turn_wait(lower *, ir_op *);
+void lower_turn_pass(lower *, ir_op *);
 
 /* ---- multibuffer.c ---- */
 void lower_async_copy(lower *, ir_op *);
@@ -330,12 +342,13 @@ void lower_localise(lower *, struct LLVMOpaqueTargetData *);
 const source_file *lower_find_source(const ir_func *, const char *name, size_t n);
 /* "// softmax.blk:12  let e = ..", if there is text in that line. */
 void lower_put_source(text *, const source_file *, unsigned long line);
-/* The text that LLVM printed, with a head of ours and, after each .loc of a new line, the source line as a comment. */
-void ptx_finish(lower *, const char *in, size_t n, text *out);
+/* The text that LLVM printed, with a head of ours and, after each .loc of a new line, the source line as a comment; and
+ * where lines begin. */
+void ptx_finish(lower *, const char *in, size_t n, text *out, line_marks *);
 /* Runs the assembler on out->ptx; fills cubin, registers, spills, log.  False after a diagnostic. */
 bool ptxas_find(tool *, const nvptx_options *); /* fills program */
 bool ptxas_run(pass_context *, const ir_func *, const nvptx_options *, nvptx_output *);
-/* Disassembles out->cubin.  False after a diagnostic. */
+/* Disassembles out->cubin.  False after a diagnostic; for a page a reason is left where there is none. */
 bool sass_run(pass_context *, const ir_func *, const nvptx_options *, nvptx_output *);
 
 #endif

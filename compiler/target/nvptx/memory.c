@@ -22,6 +22,7 @@ LLVMTypeRef lower_word_type(lower *l, unsigned bits)
 
 words lower_word_shape(ir_type t, unsigned n)
 {
+	assert(n && !(n & (n - 1)));
 	unsigned bytes = ir_element_bytes(t);
 	words w = {.n = 1, .bits = 8 * n * bytes};
 	if (bytes == 8)
@@ -33,6 +34,7 @@ words lower_word_shape(ir_type t, unsigned n)
 
 static LLVMValueRef vector_of(lower *l, unsigned n, const LLVMValueRef *v)
 {
+	assert(n > 0);
 	LLVMValueRef all = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(v[0]), n));
 	for (unsigned i = 0; i < n; i++) all = LLVMBuildInsertElement(l->builder, all, v[i], lower_i32(l, i), "");
 	return all;
@@ -41,6 +43,7 @@ static LLVMValueRef vector_of(lower *l, unsigned n, const LLVMValueRef *v)
 words lower_pack(lower *l, ir_type t, unsigned n, const LLVMValueRef *elements)
 {
 	words w = lower_word_shape(t, n);
+	assert(w.n && n % w.n == 0);
 	unsigned each = n / w.n; /* elements a word */
 	LLVMTypeRef type = lower_word_type(l, w.bits);
 	for (unsigned i = 0; i < w.n; i++) {
@@ -61,6 +64,7 @@ words lower_pack(lower *l, ir_type t, unsigned n, const LLVMValueRef *elements)
 
 void lower_unpack(lower *l, ir_type t, unsigned n, LLVMValueRef *elements, const words *w)
 {
+	assert(w->n && n % w->n == 0);
 	unsigned each = n / w->n;
 	bool is_bool = !t.pointer && t.elem == SCALAR_BOOL;
 	LLVMTypeRef type = is_bool ? l->i8 : lower_type(l, t);
@@ -107,6 +111,7 @@ static void operand_list(text *out, unsigned first, unsigned n)
 static void asm_load(lower *l, const char *form, LLVMValueRef address, LLVMValueRef predicate, const words *other,
 	unsigned flags, words *w)
 {
+	assert(w->n && w->n <= 16);
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
 	LLVMTypeRef type = carrier_type(l, w), types[16];
 	LLVMValueRef args[20];
@@ -141,6 +146,7 @@ static void asm_load(lower *l, const char *form, LLVMValueRef address, LLVMValue
 
 static void asm_store(lower *l, const char *form, LLVMValueRef address, LLVMValueRef predicate, const words *w)
 {
+	assert(w->n && w->n <= 16);
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
 	LLVMTypeRef type = carrier_type(l, w);
 	LLVMValueRef args[20];
@@ -219,7 +225,7 @@ void lower_barrier(lower *l)
 		return;
 	}
 	if (l->partition == CONSUMERS) {
-		LLVMValueRef args[] = {lower_i32(l, 1), lower_i32(l, 32 * l->func->num_warps)};
+		LLVMValueRef args[] = {lower_i32(l, 1), lower_i32(l, 32 * ir_warps(l->func))};
 		lower_intrinsic(l, "llvm.nvvm.barrier.cta.sync.aligned.count", l->none, 2, args);
 		return;
 	}
@@ -273,6 +279,7 @@ static access plan_access(lower *l, const ir_op *o)
 {
 	const ir_value *p = ir_arg(o, 0);
 	access a = {.layout = p->layout, .width = lower_access_width(l, o), .type = ir_scalar_type(p->type.elem)};
+	assert(a.width && !(a.width & (a.width - 1)));
 	a.constant = p->type.pointer == IR_CONST_POINTER;
 	return a;
 }
@@ -316,9 +323,9 @@ LLVMValueRef lower_broadcast_scalar(lower *l, const ir_op *o, ir_type t, LLVMVal
 		return v;
 	}
 	words w = lower_pack(l, t, 1, &v);
-	lower_shared_store(l, lower_i32(l, o->shared_offset), &w, lower_owner(l, NULL));
+	lower_shared_store(l, lower_scratch(l, o), &w, lower_owner(l, NULL));
 	lower_barrier(l);
-	lower_shared_load(l, lower_i32(l, o->shared_offset), ir_element_bytes(t), &w);
+	lower_shared_load(l, lower_scratch(l, o), ir_element_bytes(t), &w);
 	lower_unpack(l, t, 1, &v, &w);
 	return v;
 }
@@ -327,6 +334,7 @@ LLVMValueRef lower_broadcast_scalar(lower *l, const ir_op *o, ir_type t, LLVMVal
 static void load_scalar_once(
 	lower *l, ir_op *o, const access *a, LLVMValueRef address, LLVMValueRef mask, words *other, tile out)
 {
+	assert(!a->layout && out.n == 1);
 	words w = lower_word_shape(a->type, 1);
 	load_group(l, o, a, address, lower_and(l, lower_owner(l, NULL), mask), other, &w);
 	lower_unpack(l, a->type, 1, out.at, &w);
@@ -342,11 +350,12 @@ static LLVMValueRef byte_offset(lower *l, const ir_op *o, unsigned bytes, uint32
 	for (unsigned i = 0; i < LOWER_TID_BITS; i++) m.col[i] *= bytes;
 	uint32_t constant = layout_apply(y, reg, 0, 0) * bytes;
 	LLVMValueRef v = lower_combine(l, lower_tid_map(l, &m), lower_map_bits(&m), constant);
-	return LLVMBuildAdd(l->builder, v, lower_i32(l, o->shared_offset), "");
+	return LLVMBuildAdd(l->builder, v, lower_scratch(l, o), "");
 }
 
 static void share_through_memory(lower *l, const ir_op *o, ir_type t, tile old)
 {
+	assert(ir_arg(o, 0)->layout && old.n);
 	unsigned bytes = ir_element_bytes(t);
 	if (o->shared_bytes < ir_elements(o->results[0]->type) * bytes) {
 		lower_fail(l, o, "no shared memory was set aside for what '%s' hands on", ir_info(o)->name);
@@ -367,6 +376,7 @@ static void share_through_memory(lower *l, const ir_op *o, ir_type t, tile old)
 void lower_share(lower *l, const ir_op *o, ir_type t, tile old)
 {
 	const layout *y = ir_arg(o, 0)->layout;
+	assert(y && old.n == layout_registers(y));
 	uint32_t lanes = layout_free_mask(y, LAYOUT_LANE), registers = layout_free_mask(y, LAYOUT_REG);
 	if (layout_free_mask(y, LAYOUT_WARP))
 		share_through_memory(l, o, t, old);
@@ -381,6 +391,7 @@ void lower_share(lower *l, const ir_op *o, ir_type t, tile old)
 
 void lower_load(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_LOAD);
 	access a = plan_access(l, o);
 	tile p = lower_arg(l, o, 0), mask = {0}, other = {0}, out = lower_new_tile(l, ir_result(o));
 	if (o->nargs > 1) mask = lower_arg(l, o, 1);
@@ -419,6 +430,7 @@ void lower_load(lower *l, ir_op *o)
 
 void lower_store(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_STORE);
 	access a = plan_access(l, o);
 	tile p = lower_arg(l, o, 0), v = lower_arg(l, o, 1), mask = {0};
 	if (o->nargs > 2) mask = lower_arg(l, o, 2);

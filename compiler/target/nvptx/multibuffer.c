@@ -13,6 +13,7 @@
 static LLVMValueRef slot_offset(lower *l, const ir_op *o, const layout_plan *plan)
 {
 	const ir_op *multibuffer = ir_arg(o, 0)->def;
+	assert(multibuffer && multibuffer->kind == IR_MULTIBUFFER);
 	LLVMValueRef far = LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, plan->bytes), "");
 	return LLVMBuildAdd(l->builder, far, lower_i32(l, multibuffer->shared_offset), "");
 }
@@ -20,6 +21,7 @@ static LLVMValueRef slot_offset(lower *l, const ir_op *o, const layout_plan *pla
 /* cp.async.cg.shared.global [dst], [src], 16, n: n bytes from memory, zeros for the rest. */
 static void copy(lower *l, unsigned bytes, LLVMValueRef to, LLVMValueRef from, LLVMValueRef mask, LLVMValueRef owner)
 {
+	assert(bytes == 4 || bytes == 8 || bytes == 16);
 	text code = {.arena = l->arena};
 	LLVMValueRef args[4] = {LLVMBuildPtrToInt(l->builder, to, l->i32, ""), from};
 	unsigned n = 2;
@@ -40,6 +42,7 @@ static void copy(lower *l, unsigned bytes, LLVMValueRef to, LLVMValueRef from, L
 
 void lower_async_copy(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_ASYNC_COPY);
 	const ir_op *multibuffer = ir_arg(o, 0)->def;
 	const layout *y = multibuffer->results[0]->layout;
 	tile pointer = lower_arg(l, o, 2), mask = {0};
@@ -87,6 +90,7 @@ static bool only_for_dot(ir_op *o)
 
 void lower_permute(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_PERMUTE);
 	late_tile late = lower_late(l, ir_arg(o, 0));
 	if (late.plan)
 		l->late[ir_result(o)->id] = late; /* the registers stay what they are */
@@ -96,6 +100,7 @@ void lower_permute(lower *l, ir_op *o)
 
 void lower_multibuffer_read(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_MULTIBUFFER_READ);
 	const ir_op *multibuffer = ir_arg(o, 0)->def;
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
 	if (!multibuffer_plan(multibuffer, plan)) {

@@ -159,7 +159,7 @@ static void make_function(lower *l)
 	for (uint32_t i = 0; i < l->nmaps; i++) map_attributes(l, f->nparams + i + 1);
 	LLVMSetFunctionCallConv(l->function, 71); /* ptx_kernel */
 	enum_attribute(l, LLVMAttributeFunctionIndex, "nounwind", 0);
-	string_attribute(l, "nvvm.reqntid", arena_printf(l->arena, "%u,1,1", 32 * (f->num_warps + f->producer_warps)));
+	string_attribute(l, "nvvm.reqntid", arena_printf(l->arena, "%u,1,1", 32 * (ir_warps(f) + f->producer_warps)));
 	/* Beside setmaxnreg: else ptxas may not know with how many registers a thread begins, and ignores it (C7508). */
 	if (f->producer_warps >= 4) string_attribute(l, "nvvm.minctasm", "1");
 	if (f->maxnreg) string_attribute(l, "nvvm.maxnreg", arena_printf(l->arena, "%u", f->maxnreg));
@@ -210,11 +210,13 @@ static void bind_params(lower *l)
 
 static void make_thread_index(lower *l)
 {
-	uint64_t low = 0, high = 32 * (l->func->num_warps + l->func->producer_warps);
+	uint64_t low = 0, high = 32 * (ir_warps(l->func) + l->func->producer_warps);
 	while (32u * l->func->num_warps > 1u << l->tid_bits) l->tid_bits++;
-	l->tid = lower_intrinsic(l, "llvm.nvvm.read.ptx.sreg.tid.x", l->i32, 0, NULL);
+	l->thread = l->tid = lower_intrinsic(l, "llvm.nvvm.read.ptx.sreg.tid.x", l->i32, 0, NULL);
 	LLVMAttributeRef range = LLVMCreateConstantRangeAttribute(l->context, attribute_kind("range"), 32, &low, &high);
 	LLVMAddCallSiteAttribute(l->tid, LLVMAttributeReturnIndex, range);
+	if (l->func->row_groups > 1)
+		l->of_group = LLVMBuildAnd(l->builder, l->thread, lower_i32(l, 32 * l->func->num_warps - 1), "");
 }
 
 static void make_body(lower *l)
@@ -304,7 +306,7 @@ static bool emit(session *s, nvptx_output *out)
 	if (bad || s->complaint[0]) return refuse(s, "emission", s->message);
 	if (!s->emitted) arena_out_of_memory(s->l.arena); /* LLVM found no memory for it */
 	text ptx = {.arena = s->l.arena};
-	ptx_finish(&s->l, LLVMGetBufferStart(s->emitted), LLVMGetBufferSize(s->emitted), &ptx);
+	ptx_finish(&s->l, LLVMGetBufferStart(s->emitted), LLVMGetBufferSize(s->emitted), &ptx, &out->ptx_marks);
 	out->ptx = ptx.at;
 	out->ptx_bytes = ptx.n;
 	return true;
@@ -367,5 +369,5 @@ bool nvptx_emit(pass_context *pass, ir_func *f, const nvptx_options *options, nv
 	s->l = (lower){.arena = pass->arena, .pass = pass, .func = f, .options = options};
 	if (!build_or_dispose(s, out)) return false;
 	if (needs_assembler(options) && !ptxas_run(pass, f, options, out)) return false;
-	return !options->want_sass || sass_run(pass, f, options, out);
+	return !(options->want_sass || options->want_page) || sass_run(pass, f, options, out);
 }

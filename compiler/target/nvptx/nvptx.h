@@ -16,6 +16,7 @@ typedef struct nvptx_options {
 	bool want_report;   /* sizes, registers and spills, where there is a ptxas */
 	bool want_llvm, want_ptx, want_cubin;
 	bool want_sass;        /* the cubin disassembled; needs want_cubin */
+	bool want_page;        /* the same where it can be, and how many registers are live at each instruction */
 	const char *ptxas;     /* path; null: looked for on PATH, then in /usr/local/cuda/bin */
 	tool_limits limits;    /* of ptxas and of disassemblers */
 	const char *signature; /* null, or the launch signature: printed into the PTX as comments */
@@ -27,9 +28,13 @@ typedef struct nvptx_output { /* everything lives in the pass context's arena; t
 	size_t llvm_bytes, ptx_bytes;
 	const void *cubin;
 	size_t cubin_bytes;
+	line_marks ptx_marks;
 	const char *sass;
 	size_t sass_bytes;
-	bool assembled; /* ptxas ran: the next three are known */
+	line_marks sass_marks;
+	const char *no_sass; /* of a page without: why */
+	VEC(uint32_t) live;  /* registers at each instruction of the SASS, in its order; none: unknown */
+	bool assembled;      /* ptxas ran: the next three are known */
 	const char *
 		not_assembled; /* else, where a report alone wanted it and it did not end well: "ptxas was killed .." */
 	uint32_t registers, spill_bytes, static_shared;

@@ -7,23 +7,64 @@
  *
  * Where there is a warpgroup of others, it hands registers over.  All of the SM's are the CTA's, in equal parts: of 384
  * threads each begins with 168.  The producer keeps 24 of them, so that those who compute have 240.  One that brings
- * parts of blocks to all programs of a cluster has more addresses, and keeps 40. */
+ * parts of blocks to all programs of a cluster has more addresses, and one whose loops carry many cursors and bounds
+ * more scalars: they keep 40, and the others have 232.  Beside 16 warps they keep 32: with 40 it would be 64, and each
+ * of the others, which have 112, would have 8 less. */
 #include "lower.h"
 
 #include <assert.h>
 
-enum { KEPT = 24, KEPT_IN_CLUSTER = 40, UNIT = 8, MOST = 240 };
+enum { KEPT = 24, KEPT_OF_MANY = 40, FEW_SCALARS = 35, UNIT = 8, MOST = 240 };
 
 typedef struct split {
 	unsigned kept, taken;
 } split;
 
-static split split_registers(const ir_func *f)
+typedef struct scalars {
+	const ir_op *loop; /* the outermost one */
+	bool *seen;
+	unsigned words;
+} scalars;
+
+static void count_scalar(scalars *s, const ir_value *v)
 {
-	unsigned groups = f->num_warps / 4, least = f->cluster ? KEPT_IN_CLUSTER : KEPT;
+	bool parameter = !v->def && !v->block->parent; /* it can be read again */
+	if (s->seen[v->id] || !ir_is_scalar(v) || parameter) return;
+	if (v->def && (v->def->kind == IR_CONST || !ir_defined_outside(v, s->loop))) return;
+	s->seen[v->id] = true;
+	s->words += v->type.pointer || scalar_bits(v->type.elem) > 32 ? 2 : 1;
+}
+
+static void count_scalars(ir_op *o, void *context)
+{
+	scalars *s = context;
+	for (unsigned i = 0; i < o->nargs; i++) count_scalar(s, ir_arg(o, i));
+	for (unsigned r = 0; r < o->nregions && ir_is_loop(o); r++)
+		for (unsigned i = 0; i < o->regions[r]->nargs; i++) count_scalar(s, o->regions[r]->args[i]);
+}
+
+/* Words that a loop of the block takes from outside, and that it and those in it carry. */
+static unsigned most_scalars(lower *l, const ir_block *b)
+{
+	unsigned most = 0;
+	for (ir_op *o = b->first; o; o = o->next) {
+		scalars s = {.loop = o, .seen = ARENA_ARRAY(l->arena, bool, l->func->nvalues)};
+		if (!ir_is_loop(o)) continue;
+		count_scalars(o, &s);
+		for (unsigned r = 0; r < o->nregions; r++) ir_walk(o->regions[r], count_scalars, &s);
+		if (s.words > most) most = s.words;
+	}
+	return most;
+}
+
+static split split_registers(lower *l, const ir_block *producer)
+{
+	const ir_func *f = l->func;
+	bool many = f->cluster || most_scalars(l, producer) > FEW_SCALARS;
+	unsigned groups = ir_warps(f) / 4, least = many ? KEPT_OF_MANY : KEPT;
 	unsigned begin = TARGET_SM_REGISTERS / (128 * (groups + 1)) / UNIT * UNIT; /* a thread, of all warpgroups */
 	if (begin > MOST) begin = MOST;
-	unsigned all = begin * (groups + 1), taken = (all - least) / groups / UNIT * UNIT;
+	unsigned all = begin * (groups + 1), taken = (all - least + UNIT) / groups / UNIT * UNIT;
 	if (taken > MOST) taken = MOST;
 	return (split){all - groups * taken < begin ? all - groups * taken : begin, taken};
 }
@@ -31,12 +72,53 @@ static split split_registers(const ir_func *f)
 static void set_registers(lower *l, const char *how, unsigned n)
 {
 	if (l->func->producer_warps < 4) return;
+	assert(n >= 24 && n <= 256 && n % 8 == 0);
 	lower_asm(l, arena_printf(l->arena, "setmaxnreg.%s.sync.aligned.u32 %u;", how, n), "", l->none, 0, NULL,
 		LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 }
 
+/* ---- turns ---- */
+
+enum { TURNS = 2, WARPGROUP = 128 }; /* the first warpgroup's barrier; 0 and 1 are everybody's and the consumers' */
+
+/* Of the warpgroup that waits, and of the one that arrives. */
+static void turn(lower *l, const char *how, LLVMValueRef group)
+{
+	LLVMValueRef id = LLVMBuildAdd(l->builder, group, lower_i32(l, TURNS), "");
+	lower_asm(l, arena_printf(l->arena, "bar.%s $0, %u;", how, 2 * WARPGROUP), "r", l->none, 1, &id,
+		LOWER_ASM_EFFECT | LOWER_ASM_WARP);
+}
+
+void lower_turn_wait(lower *l, ir_op *o)
+{
+	(void)o;
+	turn(l, "sync", lower_warpgroup(l));
+}
+
+void lower_turn_pass(lower *l, ir_op *o)
+{
+	(void)o;
+	LLVMValueRef next = LLVMBuildAdd(l->builder, lower_warpgroup(l), lower_i32(l, 1), "");
+	LLVMValueRef last = LLVMBuildICmp(l->builder, LLVMIntEQ, next, lower_i32(l, ir_warps(l->func) / 4), "");
+	turn(l, "arrive", LLVMBuildSelect(l->builder, last, lower_i32(l, 0), next, ""));
+}
+
+/* The last warpgroup's part of the first one's first turn. */
+static void begin_turns(lower *l)
+{
+	LLVMValueRef last = lower_i32(l, ir_warps(l->func) / 4 - 1);
+	LLVMBasicBlockRef arrives = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	LLVMBuildCondBr(l->builder, LLVMBuildICmp(l->builder, LLVMIntEQ, lower_warpgroup(l), last, ""), arrives, after);
+	LLVMPositionBuilderAtEnd(l->builder, arrives);
+	turn(l, "arrive", lower_i32(l, 0));
+	LLVMBuildBr(l->builder, after);
+	LLVMPositionBuilderAtEnd(l->builder, after);
+}
+
 void lower_partitions(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_PARTITIONS && o->nregions == 2);
 	enum { COMPUTE, OTHERS, COPY, AFTER, BLOCKS };
 	LLVMBasicBlockRef block[BLOCKS];
 	for (unsigned i = 0; i < BLOCKS; i++) block[i] = LLVMAppendBasicBlockInContext(l->context, l->function, "");
@@ -45,19 +127,23 @@ void lower_partitions(lower *l, ir_op *o)
 	else
 		lower_barrier(l);
 	LLVMValueRef computes =
-		LLVMBuildICmp(l->builder, LLVMIntULT, lower_warp(l), lower_i32(l, l->func->num_warps), "");
+		LLVMBuildICmp(l->builder, LLVMIntULT, lower_warp(l), lower_i32(l, ir_warps(l->func)), "");
 	LLVMBuildCondBr(l->builder, computes, block[COMPUTE], block[OTHERS]);
 
-	split registers = split_registers(l->func);
+	split registers = split_registers(l, o->regions[1]);
 	LLVMPositionBuilderAtEnd(l->builder, block[COMPUTE]);
 	set_registers(l, "inc", registers.taken);
 	l->partition = CONSUMERS;
+	LLVMValueRef all = l->tid;
+	lower_begin_groups(l);
+	if (l->func->takes_turns) begin_turns(l);
 	lower_block(l, o->regions[0]);
 	LLVMBuildBr(l->builder, block[AFTER]);
+	l->tid = all;
 
 	LLVMPositionBuilderAtEnd(l->builder, block[OTHERS]);
 	set_registers(l, "dec", registers.kept);
-	LLVMValueRef one = LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 32 * l->func->num_warps), "");
+	LLVMValueRef one = LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 32 * ir_warps(l->func)), "");
 	LLVMBuildCondBr(l->builder, one, block[COPY], block[AFTER]);
 
 	LLVMPositionBuilderAtEnd(l->builder, block[COPY]);

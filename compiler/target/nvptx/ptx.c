@@ -19,6 +19,7 @@ typedef struct ptx_writer {
 	const char *loc;                /* the last .loc line that went out */
 	size_t loc_bytes;
 	bool dropping; /* inside a debug section */
+	line_marks *marks;
 } ptx_writer;
 
 static bool starts(const char *s, size_t n, const char *with)
@@ -101,15 +102,18 @@ void lower_put_source(text *out, const source_file *f, unsigned long line)
 	text_puts(out, "\n");
 }
 
-/* .loc FILE LINE COLUMN */
-static void note_line(ptx_writer *w, const char *s)
+/* .loc FILE LINE COLUMN, which begins at `start` */
+static void note_line(ptx_writer *w, const char *s, size_t start)
 {
 	char *end;
 	unsigned long file = strtoul(s + 4, &end, 10), line = strtoul(end, NULL, 10);
 	if (file == w->file && line == w->line) return;
 	w->file = file;
 	w->line = line;
-	if (file < w->files.n && w->files.at[file]) lower_put_source(w->out, w->files.at[file], line);
+	const source_file *f = file < w->files.n ? w->files.at[file] : NULL;
+	line_mark m = {.at = start, .file = line ? f : NULL, .line = (uint32_t)line};
+	vec_push(w->l->arena, w->marks, m);
+	if (f) lower_put_source(w->out, f, line);
 }
 
 static bool is_noise(const char *t, size_t m)
@@ -140,9 +144,10 @@ static void one_line(ptx_writer *w, const char *s, size_t n)
 		const char *debug = memmem(s, n, ", debug", 7);
 		if (debug) n = (size_t)(debug - s);
 	}
+	size_t start = w->out->n;
 	text_add(w->out, s, n);
 	text_puts(w->out, "\n");
-	if (loc) note_line(w, t);
+	if (loc) note_line(w, t, start);
 }
 
 /* The .file directives stand at the end. */
@@ -162,8 +167,11 @@ static void add_head(lower *l, text *out)
 		const char *end = strchr(s, '\n');
 		size_t n = end ? (size_t)(end - s) : strlen(s);
 		/* Of the source; this code has made its choice. */
-		bool tuning = strncmp(s, "configuration ", 14) == 0 || strncmp(s, "fits ", 5) == 0 ||
-			      strncmp(s, "source ", 7) == 0;
+		static const char *const facts[] = {
+			"configuration ", "fits ", "time ", "source ", "key ", "try ", "where ", "order "};
+		bool tuning = false;
+		for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
+			tuning = tuning || strncmp(s, facts[i], strlen(facts[i])) == 0;
 		if (!tuning) {
 			text_puts(out, "// blk: "); /* by which libblk knows a kernel's signature (runtime/module.c) */
 			text_add(out, s, n);
@@ -173,9 +181,9 @@ static void add_head(lower *l, text *out)
 	}
 }
 
-void ptx_finish(lower *l, const char *in, size_t n, text *out)
+void ptx_finish(lower *l, const char *in, size_t n, text *out, line_marks *marks)
 {
-	ptx_writer w = {.l = l, .out = out};
+	ptx_writer w = {.l = l, .out = out, .marks = marks};
 	const char *end = in + n;
 	add_head(l, out);
 	find_files(&w, in, end);

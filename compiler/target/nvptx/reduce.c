@@ -28,6 +28,7 @@ static scalar operand_scalar(const reduction *c, unsigned i)
 
 static void combine_custom(lower *l, ir_op *o, LLVMValueRef *a, LLVMValueRef *b, LLVMValueRef *out)
 {
+	assert(o->nregions == 1 && o->regions[0]->nargs == 2u * o->nargs);
 	ir_block *f = o->regions[0];
 	unsigned k = o->nargs;
 	for (unsigned i = 0; i < 2 * k; i++) {
@@ -41,6 +42,7 @@ static void combine_custom(lower *l, ir_op *o, LLVMValueRef *a, LLVMValueRef *b,
 
 void lower_combine_elements(lower *l, ir_op *o, LLVMValueRef *a, LLVMValueRef *b, LLVMValueRef *out)
 {
+	assert(o->kind == IR_REDUCE || o->kind == IR_SCAN);
 	ir_combine how = ir_get_combine(o);
 	if (how == IR_CUSTOM) {
 		combine_custom(l, o, a, b, out);
@@ -68,6 +70,7 @@ static void put(reduction *c, uint32_t r, LLVMValueRef *v)
 
 static void register_step(lower *l, reduction *c, unsigned bit)
 {
+	assert(!(c->done >> bit & 1));
 	uint32_t mask = UINT32_C(1) << bit;
 	c->done |= mask;
 	for (uint32_t r = 0; r < layout_registers(c->layout); r++) {
@@ -82,6 +85,7 @@ static void register_step(lower *l, reduction *c, unsigned bit)
 
 static void lane_step(lower *l, reduction *c, unsigned bit)
 {
+	assert(bit < 5);
 	bool ordered = ir_get_combine(c->op) == IR_CUSTOM;
 	LLVMValueRef is_left = NULL;
 	if (ordered) {
@@ -128,6 +132,7 @@ const char *nvptx_warp_reduction(const ir_op *o)
 /* True if the five steps from number s on are the five lane bits and one instruction does them all. */
 static bool takes_whole_warp(const reduction *c, const reduce_plan *p, uint32_t s)
 {
+	assert(s < p->nsteps);
 	if (s + 5 > p->nsteps || !nvptx_warp_reduction(c->op)) return false;
 	for (unsigned i = 0; i < 5; i++)
 		if (p->step[s + i].in != LAYOUT_LANE) return false;
@@ -151,6 +156,7 @@ static void whole_warp(lower *l, reduction *c)
 /* Byte offset, inside operand i's part, of a register's value; with the number of the writing warp if `writing`. */
 static LLVMValueRef slot_offset(lower *l, const ir_op *o, const reduce_step *s, unsigned i, uint32_t r, bool writing)
 {
+	assert(i < o->nargs);
 	const layout *y = ir_arg(o, 0)->layout;
 	unsigned bytes = ir_element_bytes(ir_arg(o, i)->type), warps = 1u << s->nbits;
 	tid_map m = lower_tid_columns(y);
@@ -158,7 +164,8 @@ static LLVMValueRef slot_offset(lower *l, const ir_op *o, const reduce_step *s, 
 	for (unsigned b = 0; writing && b < s->nbits; b++) m.col[5 + s->bit[b]] |= (bytes << b);
 	uint32_t constant = reduce_slot(s, layout_apply(y, r, 0, 0)) * warps * bytes;
 	LLVMValueRef v = lower_combine(l, lower_tid_map(l, &m), lower_map_bits(&m), constant);
-	return LLVMBuildAdd(l->builder, v, lower_i32(l, o->shared_offset + s->operand_offset[i]), "");
+	v = LLVMBuildAdd(l->builder, v, lower_i32(l, s->operand_offset[i]), "");
+	return LLVMBuildAdd(l->builder, v, lower_scratch(l, o), "");
 }
 
 static LLVMValueRef writers(lower *l, const reduce_step *s)
@@ -178,6 +185,7 @@ void lower_write_partial(lower *l, ir_op *o, const reduce_step *s, unsigned i, u
 /* In as wide loads as there are. */
 void lower_read_partials(lower *l, ir_op *o, const reduce_step *s, unsigned i, uint32_t r, LLVMValueRef *v)
 {
+	assert(i < o->nargs && s->nbits <= 5);
 	ir_type t = ir_element(ir_arg(o, i)->type);
 	unsigned bytes = ir_element_bytes(t), n = 1u << s->nbits, each = 16 / bytes < n ? 16 / bytes : n;
 	LLVMValueRef base = slot_offset(l, o, s, i, r, false);
@@ -220,6 +228,7 @@ static void warp_pass(lower *l, reduction *c, const reduce_step *s, uint32_t n)
 
 static void warp_step(lower *l, reduction *c, const reduce_step *s)
 {
+	assert(s->in == LAYOUT_WARP);
 	if (c->op->shared_bytes < s->bytes) {
 		lower_fail(l, c->op, "no shared memory was set aside for a reduction");
 		return;
@@ -234,6 +243,7 @@ static void warp_step(lower *l, reduction *c, const reduce_step *s)
 
 static void set_results(lower *l, reduction *c)
 {
+	assert(c->k == c->op->nresults);
 	uint32_t axis = layout_dim_bits(c->layout, ir_get_axis(c->op));
 	for (unsigned i = 0; i < c->k; i++) {
 		tile out = lower_new_tile(l, c->op->results[i]);
@@ -253,6 +263,7 @@ static void set_results(lower *l, reduction *c)
 
 void lower_reduce(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_REDUCE && o->nargs <= REDUCE_MAX_OPERANDS);
 	reduction c = {.op = o, .layout = ir_arg(o, 0)->layout, .k = o->nargs};
 	reduce_plan plan;
 	if (o->nargs > REDUCE_MAX_OPERANDS || !c.layout) {

@@ -1,8 +1,8 @@
 /* A sum that is scaled round by round, mostly by 1.
  *
  * In: a product, in a loop, of a tile of many registers and one factor a row, which is exp2(x - max(x, y)) or the like:
- * 1 in every row whose maximum y has not raised.  Out: the same bits; a warp in which all factors are 1 goes past the
- * multiplications.
+ * 1 in every row whose maximum y has not raised, or not by as much as a select asks for.  Out: the same bits; a warp in
+ * which all factors are 1 goes past the multiplications.
  * The one idea: the rows of a warp are few, so all lanes are asked once (vote) whether anything is to be done, and go
  * one way together.  Times 1 is what it was, so nothing is rounded otherwise.
  *
@@ -14,7 +14,14 @@
 
 enum { LEAST_REGISTERS = 32, LEAST_SHARE = 8, MOST_STEPS = 8 };
 
-/* x - max(x, y), or the other way round, times whatever. */
+/* max(x, y), or what is x where some condition holds. */
+static bool is_mostly(const ir_op *o, const ir_value *x)
+{
+	return o && ((o->kind == IR_MAX && (ir_arg(o, 0) == x || ir_arg(o, 1) == x)) ||
+			    (o->kind == IR_SELECT && (ir_arg(o, 1) == x || ir_arg(o, 2) == x)));
+}
+
+/* x less such a value, or the other way round, times whatever. */
 static bool is_zero_mostly(const ir_value *v, unsigned steps)
 {
 	const ir_op *o = v->def;
@@ -22,12 +29,7 @@ static bool is_zero_mostly(const ir_value *v, unsigned steps)
 	if (o->kind == IR_MUL)
 		return is_zero_mostly(ir_arg(o, 0), steps - 1) || is_zero_mostly(ir_arg(o, 1), steps - 1);
 	if (o->kind != IR_SUB) return false;
-	for (unsigned i = 0; i < 2; i++) {
-		const ir_op *max = ir_arg(o, i)->def;
-		const ir_value *x = ir_arg(o, 1 - i);
-		if (max && max->kind == IR_MAX && (ir_arg(max, 0) == x || ir_arg(max, 1) == x)) return true;
-	}
-	return false;
+	return is_mostly(ir_arg(o, 0)->def, ir_arg(o, 1)) || is_mostly(ir_arg(o, 1)->def, ir_arg(o, 0));
 }
 
 /* One factor a row, or a column. */

@@ -25,6 +25,7 @@ void lower_set_unroll(lower *l, LLVMValueRef branch, int64_t n)
 
 lower_loop lower_open_loop(lower *l, LLVMValueRef start, LLVMIntPredicate predicate, LLVMValueRef limit)
 {
+	assert(LLVMTypeOf(start) == l->i32 && LLVMTypeOf(limit) == l->i32);
 	LLVMBuilderRef b = l->builder;
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(b), body;
 	lower_loop p = {.head = LLVMAppendBasicBlockInContext(l->context, l->function, "")};
@@ -41,6 +42,7 @@ lower_loop lower_open_loop(lower *l, LLVMValueRef start, LLVMIntPredicate predic
 
 void lower_close_loop(lower *l, const lower_loop *p, int step)
 {
+	assert(step);
 	LLVMValueRef next = LLVMBuildAdd(l->builder, p->i, lower_i32(l, step), "");
 	LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->builder);
 	LLVMAddIncoming(p->i, &next, &latch, 1);
@@ -60,6 +62,7 @@ LLVMValueRef lower_local(lower *l, LLVMTypeRef type)
 
 LLVMBasicBlockRef lower_begin_if(lower *l, LLVMValueRef condition)
 {
+	assert(LLVMTypeOf(condition) == l->i1);
 	LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	LLVMBuildCondBr(l->builder, condition, then, after);

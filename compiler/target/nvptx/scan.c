@@ -59,6 +59,7 @@ static LLVMValueRef truth(lower *l)
  * register has. */
 static void put_before(lower *l, scan *s, uint32_t r, LLVMValueRef has, LLVMValueRef *v)
 {
+	assert(r < s->n);
 	for (uint32_t g = 0; g < s->n; g++) {
 		LLVMValueRef old[REDUCE_MAX_OPERANDS], both[REDUCE_MAX_OPERANDS];
 		if (g & (s->joined | s->rolled) || (g & ~s->done) != r) continue;
@@ -79,6 +80,7 @@ static void put_before(lower *l, scan *s, uint32_t r, LLVMValueRef has, LLVMValu
 /* A run of register bits.  Their order along the axis is that of the bits' coordinates: bit[] rises in it. */
 static void register_run(lower *l, scan *s, const reduce_step *step, unsigned nbits, bool first)
 {
+	assert(step->in == LAYOUT_REG && nbits);
 	uint32_t mask = 0;
 	bool reverse = ir_get_reverse(s->op);
 	uint8_t bit[LAYOUT_MAX_BITS];
@@ -108,6 +110,7 @@ static LLVMValueRef is_later(lower *l, const scan *s, unsigned tid_bit)
 
 static void lane_run(lower *l, scan *s, const reduce_step *step, unsigned nbits)
 {
+	assert(step->in == LAYOUT_LANE && nbits && nbits <= 5);
 	for (uint32_t r = 0; r < s->n; r++) {
 		if (r & s->done) continue;
 		LLVMValueRef own[REDUCE_MAX_OPERANDS], other[REDUCE_MAX_OPERANDS], before[REDUCE_MAX_OPERANDS];
@@ -149,6 +152,7 @@ static LLVMValueRef warp_number(lower *l, const reduce_step *step)
 
 static void fold_warps(lower *l, scan *s, const reduce_step *step, uint32_t r)
 {
+	assert(step->in == LAYOUT_WARP && step->nbits <= 5);
 	LLVMValueRef v[REDUCE_MAX_OPERANDS][32], sum[REDUCE_MAX_OPERANDS], next[REDUCE_MAX_OPERANDS];
 	LLVMValueRef before[REDUCE_MAX_OPERANDS], number = warp_number(l, step), has = NULL;
 	unsigned n = 1u << step->nbits;
@@ -189,6 +193,7 @@ static void warp_pass(lower *l, scan *s, const reduce_step *step, uint32_t n, bo
 
 static void warp_run(lower *l, scan *s, const reduce_step *step)
 {
+	assert(step->in == LAYOUT_WARP);
 	if (s->op->shared_bytes < step->bytes) {
 		lower_fail(l, s->op, "no shared memory was set aside for a scan");
 		return;
@@ -216,6 +221,7 @@ static void begin(lower *l, scan *s)
 /* The element of register r, with what stands before it. */
 static void finish(lower *l, scan *s, uint32_t r, LLVMValueRef *own)
 {
+	assert(r < s->n);
 	LLVMValueRef before[REDUCE_MAX_OPERANDS], both[REDUCE_MAX_OPERANDS], has = s->has_before[r & ~s->joined];
 	get(s, s->element, r, own);
 	if (!has) return;
@@ -227,6 +233,7 @@ static void finish(lower *l, scan *s, uint32_t r, LLVMValueRef *own)
 /* Steps from..to of the plan. */
 static void steps(lower *l, scan *s, const reduce_plan *plan, uint32_t to, bool exchanged)
 {
+	assert(to <= plan->nsteps);
 	for (uint32_t at = 0, end; at < to && !l->failed; at = end) {
 		const reduce_step *step = &plan->step[at];
 		for (end = at + 1; end < to && plan->step[end].in == step->in;) end++;
@@ -260,6 +267,7 @@ static uint32_t rolled_from(const scan *s, const reduce_plan *plan)
 
 static void place_registers(lower *l, scan *s, const reduce_plan *plan, uint32_t from, pieces *p)
 {
+	assert(from <= plan->nsteps);
 	unsigned nbits = plan->nsteps - from;
 	uint8_t bit[LAYOUT_MAX_BITS];
 	for (unsigned b = 0; b < nbits; b++) s->rolled |= UINT32_C(1) << (bit[b] = plan->step[from + b].bit[0]);
@@ -275,6 +283,7 @@ static void place_registers(lower *l, scan *s, const reduce_plan *plan, uint32_t
 
 static LLVMValueRef element_at(lower *l, scan *s, const pieces *p, unsigned i, LLVMValueRef start, uint32_t r)
 {
+	assert(i < s->k && r < s->n);
 	LLVMValueRef at = lower_i32(l, p->place[r]);
 	if (start)
 		at = LLVMBuildAdd(l->builder, LLVMBuildMul(l->builder, start, lower_i32(l, p->length), ""),
@@ -317,6 +326,7 @@ static void carry_on(lower *l, scan *s, const pieces *p, uint32_t r, LLVMValueRe
 
 static void scan_pieces(lower *l, scan *s, const reduce_plan *plan, uint32_t from)
 {
+	assert(from < plan->nsteps);
 	pieces p = {0};
 	place_registers(l, s, plan, from, &p);
 	for (unsigned i = 0; i < s->k; i++) {
@@ -349,6 +359,7 @@ static void scan_pieces(lower *l, scan *s, const reduce_plan *plan, uint32_t fro
 
 void lower_scan(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_SCAN && o->nargs <= REDUCE_MAX_OPERANDS && o->nargs == o->nresults);
 	scan s = {.op = o, .layout = ir_arg(o, 0)->layout, .k = o->nargs};
 	tile out[REDUCE_MAX_OPERANDS];
 	reduce_plan plan;

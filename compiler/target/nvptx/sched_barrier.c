@@ -35,6 +35,7 @@ static bool is_used_behind(const ir_op *loop, const ir_op *wait, const ir_value 
 
 static void place_barrier(ir_func *f, ir_op *loop, ir_op *wait)
 {
+	assert(loop->kind == IR_FOR && wait->kind == IR_WGMMA_WAIT && loop->block == wait->block);
 	ir_value *held[MOST_HELD];
 	unsigned n = 0;
 	bool divides = false;
@@ -67,14 +68,6 @@ static bool waits_in_body(const ir_op *o)
 	return wgmma_waited_for(o) && o->block->parent && o->block->parent->kind == IR_FOR;
 }
 
-/* All threads meet in each iteration. */
-static bool meets(const ir_func *f, const ir_block *b)
-{
-	for (const ir_op *o = b->first; o; o = o->next)
-		if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER || scratch_bytes(f, o)) return true;
-	return false;
-}
-
 /* A few registers of f32 that a thread has computed of many. */
 static bool is_summary(const ir_op *o)
 {
@@ -101,7 +94,7 @@ static void hold_in_body(ir_func *f, ir_op *wait)
 	ir_value *last = NULL;
 	const ir_op *first = wait->prev;
 	while (first && first->kind != IR_WGMMA_WAIT) first = first->prev;
-	if (!first || !waits_in_body(first) || meets(f, wait->block)) return;
+	if (!first || !waits_in_body(first) || scratch_meets(f, wait->block)) return;
 	for (const ir_op *o = first->next; o != wait; o = o->next)
 		if (is_summary(o) && is_made_of_reduction(o->results[0], first, STEPS)) last = o->results[0];
 	ir_builder b = {.func = f, .block = wait->block, .before = wait, .at = wait->at};

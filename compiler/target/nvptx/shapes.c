@@ -38,6 +38,7 @@ static bool match(lower *l, const ir_op *o, const layout *whole, const layout *h
 
 void lower_join(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_JOIN);
 	tile a = lower_arg(l, o, 0), b = lower_arg(l, o, 1), out = lower_new_tile(l, ir_result(o));
 	register_map m;
 	uint32_t other;
@@ -51,6 +52,7 @@ void lower_join(lower *l, ir_op *o)
 
 void lower_split(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_SPLIT);
 	tile whole = lower_arg(l, o, 0);
 	register_map m;
 	uint32_t other;
@@ -77,7 +79,7 @@ static LLVMValueRef row_major(lower *l, const ir_op *o, const layout *y, unsigne
 	tid_map m = lower_tid_columns(y);
 	for (unsigned i = 0; i < LOWER_TID_BITS; i++) m.col[i] *= bytes;
 	LLVMValueRef v = lower_combine(l, lower_tid_map(l, &m), lower_map_bits(&m), layout_apply(y, r, 0, 0) * bytes);
-	return LLVMBuildAdd(l->builder, v, lower_i32(l, o->shared_offset), "");
+	return LLVMBuildAdd(l->builder, v, lower_scratch(l, o), "");
 }
 
 /* Registers that one access of row-major memory may cover. */
@@ -111,6 +113,7 @@ static LLVMValueRef widened(lower *l, scalar s, LLVMValueRef v)
 /* The index, of 32 or 64 bits, as an i32 from 0 to extent - 1, whatever it was. */
 static LLVMValueRef clamped(lower *l, LLVMValueRef v, uint32_t extent)
 {
+	assert(extent);
 	LLVMTypeRef type = LLVMTypeOf(v);
 	LLVMValueRef args[2] = {v, lower_const(l, type, extent - 1)};
 	v = lower_intrinsic(l, type == l->i64 ? "llvm.umin.i64" : "llvm.umin.i32", type, 2, args);
@@ -120,6 +123,7 @@ static LLVMValueRef clamped(lower *l, LLVMValueRef v, uint32_t extent)
 /* A column of the result's layout as the byte of x that it would move, but for the axis. */
 static uint32_t without_axis(const layout *from, const layout *to, unsigned axis, unsigned bytes, uint32_t column)
 {
+	assert(axis < from->rank);
 	uint32_t element = 0;
 	for (unsigned d = 0; d < to->rank; d++)
 		if (d != axis) element |= layout_coordinate(to, column, d) << layout_shift(from, d);
@@ -128,6 +132,7 @@ static uint32_t without_axis(const layout *from, const layout *to, unsigned axis
 
 static void read_gathered(lower *l, const ir_op *o, tile index, tile out)
 {
+	assert(o->kind == IR_GATHER);
 	const ir_value *x = ir_arg(o, 0), *result = o->results[0];
 	const layout *from = x->layout, *to = result->layout;
 	unsigned axis = ir_get_axis(o), bytes = ir_element_bytes(x->type);
@@ -141,8 +146,7 @@ static void read_gathered(lower *l, const ir_op *o, tile index, tile out)
 		at = LLVMBuildShl(l->builder, at, lower_i32(l, shift), "");
 		LLVMValueRef rest = lower_combine(l, lower_tid_map(l, &m), lower_map_bits(&m),
 			without_axis(from, to, axis, bytes, layout_apply(to, r, 0, 0)));
-		at = LLVMBuildAdd(
-			l->builder, LLVMBuildOr(l->builder, at, rest, ""), lower_i32(l, o->shared_offset), "");
+		at = LLVMBuildAdd(l->builder, LLVMBuildOr(l->builder, at, rest, ""), lower_scratch(l, o), "");
 		words w = lower_word_shape(t, 1);
 		lower_shared_load(l, at, bytes, &w);
 		w.at[0] = lower_checked(l, "gather", w.at[0], given, scalar_is_signed(s), x->type.dim[axis]);
@@ -152,6 +156,7 @@ static void read_gathered(lower *l, const ir_op *o, tile index, tile out)
 
 void lower_gather(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_GATHER);
 	const ir_value *x = ir_arg(o, 0);
 	if (!has_scratch(l, o)) return;
 	store_row_major(l, o, x->layout, ir_element(x->type), lower_arg(l, o, 0).at);
@@ -167,13 +172,14 @@ void lower_gather(lower *l, ir_op *o)
 static void count(lower *l, const ir_op *o, LLVMValueRef bin, LLVMValueRef predicate)
 {
 	LLVMValueRef offset = LLVMBuildShl(l->builder, bin, lower_i32(l, 2), "");
-	offset = LLVMBuildAdd(l->builder, offset, lower_i32(l, o->shared_offset), "");
+	offset = LLVMBuildAdd(l->builder, offset, lower_scratch(l, o), "");
 	LLVMValueRef args[2] = {LLVMBuildPtrToInt(l->builder, lower_shared_address(l, offset), l->i32, ""), predicate};
 	lower_asm(l, "@$1 red.shared.add.u32 [$0], 1;", "r,b", l->none, 2, args, LOWER_ASM_EFFECT);
 }
 
 static void count_all(lower *l, const ir_op *o)
 {
+	assert(o->kind == IR_HISTOGRAM);
 	const ir_value *x = ir_arg(o, 0);
 	scalar s = x->type.elem;
 	tile v = lower_arg(l, o, 0), mask = {0};
@@ -191,6 +197,7 @@ static void count_all(lower *l, const ir_op *o)
 
 void lower_histogram(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_HISTOGRAM);
 	const ir_value *result = ir_result(o);
 	const layout *y = result->layout;
 	ir_type t = ir_element(result->type);

@@ -135,6 +135,7 @@ static void invert(network *w, LLVMValueRef mask)
 /* Keys inverted where the runs of stage s shall descend; s > bits, or a bit of registers: nowhere. */
 static void set_direction(network *w, unsigned s)
 {
+	assert(s <= w->bits);
 	LLVMValueRef wanted = NULL, change = w->inverted;
 	if (s >= w->registers && s < w->bits)
 		wanted = LLVMBuildSExt(w->l->builder, index_bit(w, lower_i32(w->l, s)), lower_type(w->l, w->key), "");
@@ -146,6 +147,7 @@ static void set_direction(network *w, unsigned s)
 /* The smaller key of two registers to the one without bit j, but the other way round where bit `turn` is set. */
 static void register_step(network *w, unsigned j, uint32_t turn)
 {
+	assert(j < w->registers);
 	uint32_t mask = UINT32_C(1) << j;
 	for (uint32_t r = 0; r < w->n; r++) {
 		if (r & mask) continue;
@@ -185,6 +187,7 @@ static bool in_lanes(const network *w, unsigned j)
 /* Bits from `from` down to 0 of a merge.  `turn`: as in register_step. */
 static void merge_down(network *w, unsigned from, uint32_t turn)
 {
+	assert(from < w->bits);
 	for (unsigned j = from + 1; j-- > 0;)
 		if (j < w->registers)
 			register_step(w, j, turn);
@@ -272,6 +275,7 @@ static bool is_long(const network *w)
 
 static void sort_runs(network *w)
 {
+	assert(w->lg_k <= w->bits);
 	bool loops = is_long(w);
 	if (w->registers == 0) set_direction(w, 0);
 	for (unsigned s = 1; s <= w->lg_k && (s <= w->registers || !loops); s++) {
@@ -295,6 +299,7 @@ static bool sort_in_memory(network *w)
  * the next bit above. */
 static void halve(network *w, unsigned j)
 {
+	assert(j < w->bits);
 	bool in_registers = j < w->registers, turns = j + 1 < w->registers;
 	set_direction(w, w->bits);
 	if (in_registers) {
@@ -313,6 +318,7 @@ static void halve(network *w, unsigned j)
 /* Reads off how the axis lies; false after a diagnostic if it does not lie as layout_lines() lays it. */
 static bool find_bits(network *w, const layout *y, unsigned axis)
 {
+	assert(axis < y->rank);
 	uint32_t shift = layout_shift(y, axis), in_warps = exchange_bits(y, axis, LAYOUT_WARP);
 	uint32_t lanes = exchange_bits(y, axis, LAYOUT_LANE), registers = exchange_bits(y, axis, LAYOUT_REG);
 	unsigned next = 0;
@@ -331,6 +337,7 @@ static bool find_bits(network *w, const layout *y, unsigned axis)
 
 void lower_sort(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_SORT);
 	unsigned axis = ir_get_axis(o);
 	tile in = lower_arg(l, o, 0), out = lower_new_tile(l, ir_result(o));
 	network w = {.l = l,

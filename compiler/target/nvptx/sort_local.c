@@ -182,6 +182,7 @@ static void stages(places *p)
 
 void lower_sort_local(lower *l, const local_sort *s)
 {
+	assert(s->n % (UINT32_C(1) << s->registers) == 0); /* whole lines, of which a thread may hold several */
 	places p = {.l = l, .s = s, .type = lower_type(l, s->key)};
 	p.array = lower_local(l, LLVMArrayType2(p.type, s->n));
 	p.exchange_buffer = lower_local(l, l->i32);

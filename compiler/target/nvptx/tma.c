@@ -35,6 +35,7 @@ static void plain(lower *l, const char *code)
 static void copy(lower *l, unsigned rank, LLVMValueRef base, LLVMValueRef map, const LLVMValueRef *index,
 	LLVMValueRef barrier, LLVMValueRef programs)
 {
+	assert(rank && rank <= IR_MAP_RANK);
 	text code = {.arena = l->arena}, constraints = {.arena = l->arena};
 	LLVMValueRef args[4 + IR_MAP_RANK];
 	unsigned n = 0;
@@ -78,6 +79,7 @@ typedef struct travel {
 static travel travel_of(lower *l, const ir_op *o, unsigned map, unsigned first, unsigned rank, ir_type block,
 	unsigned shares, LLVMValueRef base, LLVMValueRef barrier)
 {
+	assert(rank >= block.rank && rank <= IR_MAP_RANK && shares);
 	travel t = {.first = first, .rank = rank, .front = rank - block.rank, .base = base, .barrier = barrier};
 	bulk_shape_of(block, &t.s);
 	if (shares > 1) bulk_shape_divide(block, shares, &t.s);
@@ -139,11 +141,12 @@ static bool prepared(lower *l, const ir_op *o, uint32_t bytes)
 
 void lower_bulk_load(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_BULK_LOAD);
 	ir_type block = ir_result(o)->type;
 	bulk_shape s;
 	if (!bulk_shape_of(block, &s) || !prepared(l, o, s.bytes)) return;
-	LLVMValueRef base = lower_i32(l, o->shared_offset);
-	LLVMValueRef barrier = address(l, lower_i32(l, o->shared_offset + s.bytes));
+	LLVMValueRef base = lower_scratch(l, o);
+	LLVMValueRef barrier = address(l, LLVMBuildAdd(l->builder, base, lower_i32(l, s.bytes), ""));
 	LLVMValueRef expect[] = {barrier, lower_i32(l, s.bytes)};
 	travel t = travel_of(l, o, 0, 1, o->nargs - 1u, block, ir_get_shares(o), base, barrier);
 	LLVMBasicBlockRef after = thread_0_begin(l);
@@ -167,22 +170,10 @@ void lower_bulk_load(lower *l, ir_op *o)
 	lower_set(l, ir_result(o), out);
 }
 
-/* A tile into shared memory that is laid out so; in matrices where the threads hold it in such. */
-static void put(lower *l, const layout *from, const layout *shared, ir_type element, LLVMValueRef base, tile in)
-{
-	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
-	layout_plan_load(shared, from, ir_element_bytes(element), plan);
-	if (plan->matrices) {
-		lower_plan_store_matrices(l, plan, base, element, in);
-		return;
-	}
-	layout_plan_store(from, shared, ir_element_bytes(element), plan);
-	lower_plan_store(l, plan, base, element, in);
-}
-
 /* Where this warp's part begins along a dimension, added to `first`. */
 static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValueRef first)
 {
+	assert(dim < y->rank);
 	for (unsigned i = 0, n; i < y->nin[LAYOUT_WARP]; i += n) { /* runs of bits */
 		uint32_t at = layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
 		for (n = 1; at && i + n < y->nin[LAYOUT_WARP] &&
@@ -201,6 +192,7 @@ static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValu
  * lane began, has read it. */
 static void store_by_warps(lower *l, ir_op *o)
 {
+	assert(ir_get_by_warps(o));
 	const ir_value *v = ir_arg(o, 1);
 	const layout *y = v->layout;
 	unsigned rank = o->nargs - 2u, front = rank - v->type.rank;
@@ -219,7 +211,7 @@ static void store_by_warps(lower *l, ir_op *o)
 	}
 	LLVMValueRef base =
 		LLVMBuildMul(l->builder, lower_warp(l), lower_i32(l, (int64_t)p.buffers * p.copy_bytes), "");
-	base = LLVMBuildAdd(l->builder, base, lower_i32(l, o->shared_offset), "");
+	base = LLVMBuildAdd(l->builder, base, lower_scratch(l, o), "");
 	LLVMValueRef lane = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, 31), "");
 	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, lane, lower_i32(l, 0), "");
 	tile all = lower_arg(l, o, 1), in = {ARENA_ARRAY(l->arena, LLVMValueRef, 1u << p.ninside), 1u << p.ninside};
@@ -233,7 +225,7 @@ static void store_by_warps(lower *l, ir_op *o)
 		}
 		LLVMValueRef buffer =
 			LLVMBuildAdd(l->builder, base, lower_i32(l, (int64_t)(n % p.buffers) * p.copy_bytes), "");
-		put(l, &p.piece, &shared, ir_element(box), buffer, in);
+		lower_put(l, &p.piece, &shared, ir_element(box), buffer, in);
 		lower_fence_of(l, ir_get_proxy(o));
 		lower_warp_barrier(l);
 		LLVMBasicBlockRef after = lower_begin_if(l, first);
@@ -250,6 +242,7 @@ static void store_by_warps(lower *l, ir_op *o)
 
 void lower_bulk_store(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_BULK_STORE);
 	const ir_value *v = ir_arg(o, 1);
 	bulk_shape s;
 	if (!bulk_shape_of(v->type, &s) || !prepared(l, o, ir_get_by_warps(o) ? 0 : s.bytes)) return;
@@ -257,7 +250,7 @@ void lower_bulk_store(lower *l, ir_op *o)
 		store_by_warps(l, o);
 		return;
 	}
-	LLVMValueRef base = lower_i32(l, o->shared_offset);
+	LLVMValueRef base = lower_scratch(l, o);
 	layout shared = bulk_layout(v->type);
 	uint32_t copies_of = layout_free_mask(v->layout, LAYOUT_WARP) << 5;
 	LLVMBasicBlockRef after = NULL;
@@ -265,7 +258,7 @@ void lower_bulk_store(lower *l, ir_op *o)
 		LLVMValueRef bits = LLVMBuildAnd(l->builder, l->tid, lower_i32(l, copies_of), "");
 		after = lower_begin_if(l, LLVMBuildICmp(l->builder, LLVMIntEQ, bits, lower_i32(l, 0), ""));
 	}
-	put(l, v->layout, &shared, ir_element(v->type), base, lower_arg(l, o, 1));
+	lower_put(l, v->layout, &shared, ir_element(v->type), base, lower_arg(l, o, 1));
 	if (after) lower_end_if(l, after);
 	lower_fence_of(l, ir_get_proxy(o));
 	lower_barrier(l);
@@ -307,6 +300,7 @@ static void leave_thread_0(lower *l, const ir_op *o)
  * copy finds the map near. */
 void lower_tensor_map(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_TENSOR_MAP);
 	tile out = lower_new_tile(l, ir_result(o));
 	out.at[0] = LLVMGetParam(l->function, l->func->nparams + l->next_map++);
 	lower_set(l, ir_result(o), out);
@@ -325,6 +319,7 @@ static LLVMValueRef slot_barrier(lower *l, const ir_op *o, unsigned barriers, un
 
 void lower_mbarriers(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_MBARRIERS);
 	if (l->ptx_version < PTX_BULK) l->ptx_version = PTX_BULK;
 	enter_thread_0(l, o);
 	for (unsigned i = 0; i < ir_get_count(o); i++) {
@@ -342,10 +337,12 @@ void lower_mbarriers(lower *l, ir_op *o)
 
 void lower_mbarriers_end(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_MBARRIERS_END);
 	const ir_op *made = ir_arg(o, 0)->def;
 	if (ir_get_stays(o)) return;
 	lower_barrier(l); /* nobody waits any more */
-	LLVMBasicBlockRef after = thread_0_begin(l);
+	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, l->thread, lower_i32(l, 0), "");
+	LLVMBasicBlockRef after = lower_begin_if(l, first);
 	for (unsigned i = 0; i < ir_get_count(made); i++) {
 		LLVMValueRef at = address(l, lower_i32(l, made->shared_offset + 8 * i));
 		lower_asm(l, "mbarrier.inval.shared::cta.b64 [$0];", "r", l->none, 1, &at, LOWER_ASM_EFFECT);
@@ -355,10 +352,14 @@ void lower_mbarriers_end(lower *l, ir_op *o)
 
 void lower_mbarrier_expect(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_MBARRIER_EXPECT);
 	enter_thread_0(l, o);
 	LLVMValueRef args[] = {slot_barrier(l, o, 0, 1), lower_i32(l, ir_get_bytes(o))};
-	lower_asm(
-		l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, args, LOWER_ASM_EFFECT);
+	if (ir_get_bytes(o))
+		lower_asm(l, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", l->none, 2, args,
+			LOWER_ASM_EFFECT);
+	else
+		lower_asm(l, "mbarrier.arrive.shared::cta.b64 _, [$0];", "r", l->none, 1, args, LOWER_ASM_EFFECT);
 	leave_thread_0(l, o);
 }
 
@@ -370,6 +371,7 @@ static LLVMValueRef cluster_rank(lower *l)
 /* Where that holds this program's share of the copies, to all programs of the cluster; else all of them. */
 static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned shares, LLVMValueRef multicast)
 {
+	assert(shares > 1 && t->s.panels * t->s.pieces % shares == 0);
 	unsigned each = t->s.panels * t->s.pieces / shares;
 	LLVMBasicBlockRef share = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	LLVMBasicBlockRef whole = LLVMAppendBasicBlockInContext(l->context, l->function, "");
@@ -386,6 +388,7 @@ static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned 
 
 void lower_bulk_copy(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_BULK_COPY);
 	const ir_op *multibuffer = ir_arg(o, 0)->def;
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
 	if (l->shared_align < BULK_ALIGN) l->shared_align = BULK_ALIGN;
@@ -396,7 +399,12 @@ void lower_bulk_copy(lower *l, ir_op *o)
 	}
 	unsigned shares = ir_get_shares(o), indices = o->nargs - 4u - (shares > 1);
 	enter_thread_0(l, o);
-	LLVMValueRef base = LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, plan->bytes), "");
+	LLVMValueRef slot = lower_arg(l, o, 1).at[0];
+	if (ir_get_part(o)) {
+		slot = LLVMBuildMul(l->builder, slot, lower_i32(l, l->func->row_groups), "");
+		slot = LLVMBuildAdd(l->builder, slot, lower_i32(l, ir_get_part(o) - 1), "");
+	}
+	LLVMValueRef base = LLVMBuildMul(l->builder, slot, lower_i32(l, plan->bytes), "");
 	base = LLVMBuildAdd(l->builder, base, lower_i32(l, multibuffer->shared_offset), "");
 	travel t = travel_of(l, o, 3, 4, indices, ir_arg(o, 0)->type, shares, base, slot_barrier(l, o, 2, 1));
 	if (shares > 1)
@@ -416,6 +424,7 @@ void lower_mbarrier_wait(lower *l, ir_op *o)
  * ptxas makes a fence of the whole GPU: what was read of the slot, wgmma has read, and waited for. */
 void lower_mbarrier_arrive(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_MBARRIER_ARRIVE);
 	LLVMBuilderRef m = l->builder;
 	unsigned programs = ir_get_programs(o) > 1 ? ir_get_programs(o) : 1;
 	LLVMValueRef lane = LLVMBuildAnd(m, l->tid, lower_i32(l, 31), "");
@@ -434,6 +443,43 @@ void lower_mbarrier_arrive(lower *l, ir_op *o)
 			"r,b,r", l->none, 3, args, LOWER_ASM_EFFECT);
 	else
 		lower_asm(l, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", l->none, 2, args, LOWER_ASM_EFFECT);
+}
+
+/* ---- numbers ---- */
+
+static LLVMValueRef number_offset(lower *l, const ir_op *o)
+{
+	const ir_op *numbers = ir_arg(o, 0)->def;
+	assert(numbers && numbers->kind == IR_SCALARS);
+	LLVMValueRef far = LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, 8), "");
+	return LLVMBuildAdd(l->builder, far, lower_i32(l, numbers->shared_offset), "");
+}
+
+void lower_scalars(lower *l, ir_op *o)
+{
+	assert(o->kind == IR_SCALARS);
+	tile out = lower_new_tile(l, ir_result(o));
+	out.at[0] = address(l, lower_i32(l, o->shared_offset));
+	lower_set(l, ir_result(o), out);
+}
+
+void lower_scalar_send(lower *l, ir_op *o)
+{
+	assert(o->kind == IR_SCALAR_SEND);
+	LLVMValueRef v = lower_arg(l, o, 2).at[0];
+	words w = lower_pack(l, ir_arg(o, 2)->type, 1, &v);
+	lower_shared_store(l, number_offset(l, o), &w, NULL);
+}
+
+void lower_scalar_receive(lower *l, ir_op *o)
+{
+	assert(o->kind == IR_SCALAR_RECEIVE);
+	tile out = lower_new_tile(l, ir_result(o));
+	ir_type t = ir_result(o)->type;
+	words w = lower_word_shape(t, 1);
+	lower_shared_load(l, number_offset(l, o), ir_element_bytes(t), &w);
+	lower_unpack(l, t, 1, out.at, &w);
+	lower_set(l, ir_result(o), out);
 }
 
 void lower_meet_cluster(lower *l)

@@ -109,6 +109,7 @@ static void type_of_each(unsigned n, LLVMValueRef *args, LLVMTypeRef *types)
 
 LLVMValueRef lower_intrinsic(lower *l, const char *name, LLVMTypeRef result, unsigned n, LLVMValueRef *args)
 {
+	assert(n <= 8);
 	LLVMTypeRef types[8];
 	type_of_each(n, args, types);
 	LLVMTypeRef type = LLVMFunctionType(result, types, n, false);
@@ -125,6 +126,7 @@ static void mark(lower *l, LLVMValueRef call_site, unsigned kind)
 LLVMValueRef lower_asm(lower *l, const char *form, const char *constraints, LLVMTypeRef result, unsigned n,
 	LLVMValueRef *args, unsigned flags)
 {
+	assert(flags <= LOWER_ASM_EFFECT + LOWER_ASM_WARP);
 	LLVMTypeRef *types = ARENA_ARRAY(l->arena, LLVMTypeRef, n + 1);
 	type_of_each(n, args, types);
 	LLVMTypeRef type = LLVMFunctionType(result, types, n, false);
@@ -147,6 +149,7 @@ static LLVMValueRef at_least_16(lower *l, LLVMValueRef v)
 LLVMValueRef lower_checked(
 	lower *l, const char *check, LLVMValueRef v, LLVMValueRef operand, bool is_signed, uint32_t extent)
 {
+	assert(v && operand);
 	if (!l->options->checks || LLVMIsConstant(operand)) return v;
 	LLVMTypeRef type = LLVMTypeOf(v);
 	LLVMValueRef args[2] = {at_least_16(l, v), at_least_16(l, operand)};
@@ -180,6 +183,7 @@ LLVMValueRef lower_and(lower *l, LLVMValueRef a, LLVMValueRef b)
 
 tid_map lower_tid_columns(const layout *y)
 {
+	assert(y->nin[LAYOUT_LANE] <= 5 && 5u + y->nin[LAYOUT_WARP] <= LOWER_TID_BITS);
 	tid_map m = {0};
 	for (unsigned i = 0; i < y->nin[LAYOUT_LANE] && i < 5; i++) m.col[i] = y->col[LAYOUT_LANE][i];
 	for (unsigned i = 0; i < y->nin[LAYOUT_WARP] && i < LOWER_TID_BITS - 5; i++)
@@ -189,6 +193,7 @@ tid_map lower_tid_columns(const layout *y)
 
 tid_map lower_tid_dimension(const layout *y, unsigned d)
 {
+	assert(d < y->rank);
 	tid_map m = lower_tid_columns(y);
 	for (unsigned i = 0; i < LOWER_TID_BITS; i++) m.col[i] = layout_coordinate(y, m.col[i], d);
 	return m;
@@ -215,6 +220,7 @@ LLVMValueRef lower_combine(lower *l, LLVMValueRef value, uint32_t bits, uint32_t
 /* Bits [first, first + n) of tid, moved to bit `to`. */
 static LLVMValueRef tid_run(lower *l, unsigned first, unsigned n, unsigned to)
 {
+	assert(n && first + n <= LOWER_TID_BITS && to + n <= 32);
 	LLVMValueRef v = l->tid;
 	uint32_t mask = ((UINT32_C(1) << n) - 1) << first;
 	if (mask != (UINT32_C(1) << l->tid_bits) - 1) v = LLVMBuildAnd(l->builder, v, lower_i32(l, mask), "");
@@ -286,9 +292,10 @@ LLVMValueRef lower_shuffle_word(lower *l, const char *mode, LLVMValueRef v, LLVM
 /* tid's bits from `first` on, by way of lane 0. */
 static LLVMValueRef uniform(lower *l, unsigned first, LLVMValueRef *known)
 {
+	assert(first < LOWER_TID_BITS);
 	if (*known) return *known;
 	saved_place s = go_to_entry(l);
-	LLVMValueRef number = LLVMBuildLShr(l->builder, l->tid, lower_i32(l, first), "");
+	LLVMValueRef number = LLVMBuildLShr(l->builder, l->thread, lower_i32(l, first), "");
 	*known = lower_shuffle_word(l, "idx", number, lower_i32(l, 0));
 	go_back(l, s);
 	return *known;
@@ -301,7 +308,9 @@ LLVMValueRef lower_warpgroup(lower *l)
 
 LLVMValueRef lower_warp(lower *l)
 {
-	return uniform(l, 5, &l->warp);
+	LLVMValueRef warp = uniform(l, 5, &l->warp_of_all);
+	if (l->tid == l->thread) return warp;
+	return LLVMBuildAnd(l->builder, warp, lower_i32(l, l->func->num_warps - 1), "");
 }
 
 LLVMValueRef lower_tid_map(lower *l, const tid_map *m)
@@ -335,6 +344,7 @@ LLVMValueRef lower_owner(lower *l, const layout *y)
 
 bool lower_register_map(const layout *from, unsigned n, const uint32_t *wanted, register_map *out)
 {
+	assert(n <= LAYOUT_MAX_BITS);
 	uint32_t vector[32] = {0}, made_of[32] = {0};
 	*out = (register_map){.n = n};
 	for (unsigned i = 0; i < from->nin[LAYOUT_REG]; i++) {
@@ -369,6 +379,7 @@ register_map lower_canonical(const layout *y)
 
 static uint32_t permute_element(const layout *arg, const layout *result, int64_t order, uint32_t element)
 {
+	assert(arg->rank == result->rank);
 	uint32_t out = 0;
 	for (unsigned d = 0; d < result->rank; d++)
 		out |= layout_coordinate(result, element, d) << layout_shift(arg, ir_unpack(order, d));
@@ -402,6 +413,7 @@ static bool same_place(const ir_op *o, const layout *arg, const layout *result, 
 
 static void rename_registers(lower *l, ir_op *o, tile arg, const layout *from)
 {
+	assert(arg.n == layout_registers(from));
 	const layout *to = ir_result(o)->layout;
 	uint32_t wanted[LAYOUT_MAX_BITS];
 	register_map m;
@@ -419,6 +431,7 @@ static void rename_registers(lower *l, ir_op *o, tile arg, const layout *from)
 
 void lower_shape_op(lower *l, ir_op *o)
 {
+	assert(o->nargs == 1 && o->nresults == 1);
 	const ir_value *a = ir_arg(o, 0), *result = ir_result(o);
 	tile arg = lower_arg(l, o, 0);
 	if (a->layout && result->layout && o->kind != IR_HINT) {
@@ -434,6 +447,7 @@ void lower_shape_op(lower *l, ir_op *o)
 
 void lower_arange(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_ARANGE);
 	const layout *y = ir_result(o)->layout;
 	tile out = lower_new_tile(l, ir_result(o));
 	tid_map m = lower_tid_columns(y);
@@ -448,6 +462,7 @@ void lower_arange(lower *l, ir_op *o)
 
 void lower_const_op(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_CONST);
 	tile out = lower_new_tile(l, ir_result(o));
 	LLVMValueRef v = lower_constant(l, ir_result(o)->type, ir_get_value(o));
 	for (uint32_t r = 0; r < out.n; r++) out.at[r] = v;
@@ -456,6 +471,7 @@ void lower_const_op(lower *l, ir_op *o)
 
 void lower_index_registers(const layout *y, uint32_t register_of[32])
 {
+	assert(layout_bits(y) <= 32);
 	memset(register_of, 0, 32 * sizeof register_of[0]);
 	for (unsigned i = 0; i < y->nin[LAYOUT_REG]; i++)
 		register_of[__builtin_ctz(y->col[LAYOUT_REG][i])] = UINT32_C(1) << i;

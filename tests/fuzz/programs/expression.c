@@ -99,6 +99,20 @@ int power_below(int n)
 	return p;
 }
 
+bool shape_odd(const shape *s)
+{
+	bool odd = false;
+	for (int i = 0; i < s->rank; i++) odd |= !is_power(s->dim[i]);
+	return odd;
+}
+
+int extent_below(gen *g, int n)
+{
+	if (!g->odd || n < 3 || rng_percent(&g->rng, 40)) return n;
+	if (n < 8 || (n <= 128 && rng_percent(&g->rng, 20))) return rng_between(&g->rng, n / 2 + 1, n < 128 ? n : 127);
+	return n / 8 * rng_between(&g->rng, 5, 7);
+}
+
 shape random_shape(gen *g)
 {
 	shape s = {.rank = rng_between(&g->rng, 0, rng_percent(&g->rng, 70) ? 2 : 4)};
@@ -109,6 +123,7 @@ shape random_shape(gen *g)
 		s.dim[i] = 1 << rng_between(&g->rng, rng_percent(&g->rng, 12) ? 0 : bits / 2, bits);
 		if (s.rank > 1 && s.dim[i] > 1 && rng_percent(&g->rng, 50)) s.dim[i] /= 2;
 		left /= s.dim[i];
+		s.dim[i] = extent_below(g, s.dim[i]);
 	}
 	return s;
 }

@@ -26,6 +26,7 @@ typedef struct gen {
 	int loops;    /* depth of those that break and continue mean */
 	int nodes;    /* made so far: large programs are told to end */
 	bool in_fn, in_condition;
+	bool odd; /* extents that are no powers of two, too: each third seed */
 } gen;
 
 typedef struct rules {
@@ -48,6 +49,12 @@ tile_type random_type(gen *, shape, unsigned on);
 shape random_shape(gen *);
 unsigned class_of(const tile_type *);
 int power_below(int n); /* the greatest power of two that is at most n */
+static inline bool is_power(int n)
+{
+	return n > 0 && (n & (n - 1)) == 0;
+}
+bool shape_odd(const shape *);  /* an extent is no power of two */
+int extent_below(gen *, int n); /* n, a power of two, or where programs have such extents one below it */
 node *convert(
 	gen *, node *from, tile_type want); /* any value as a value of the wanted type; null: shapes do not meet */
 extern const shape scalar_shape;

@@ -41,8 +41,7 @@ static bool build_dot(gen *g, node *n, int depth)
 		while (a.mag + a.frac > k->bits) a.mag--;
 	}
 	tile_type b = a;
-	a.shape.dim[batch + 1] = 1 << bits;
-	b.shape.dim[batch] = 1 << bits;
+	a.shape.dim[batch + 1] = b.shape.dim[batch] = extent_below(g, 1 << bits);
 	n->word = k->word;
 	return with(n, expression(g, a, depth)) && with(n, expression(g, b, depth)) &&
 	       with(n, expression(g, acc, depth));

@@ -5,6 +5,7 @@ static bool build_sort(gen *g, node *n, int depth)
 {
 	char *word = program_alloc(g->program, 40);
 	int axis = rng_below(&g->rng, n->type.shape.rank);
+	if (!is_power(n->type.shape.dim[axis])) return false;
 	snprintf(word, 40, "%d%s", axis, rng_percent(&g->rng, 50) ? ", descending = true" : "");
 	n->word = word;
 	return with(n, expression(g, n->type, depth)) != NULL;
@@ -16,6 +17,7 @@ static bool build_topk(gen *g, node *n, int depth)
 	int axis = rng_below(&g->rng, from.shape.rank);
 	n->number[0] = from.shape.dim[axis];
 	n->number[1] = axis;
+	if (!is_power(from.shape.dim[axis])) return false;
 	from.shape.dim[axis] <<= rng_below(&g->rng, 4);
 	if (shape_elements(&from.shape) > 2 * g->elements) return false;
 	return with(n, expression(g, from, depth)) != NULL;
@@ -35,7 +37,7 @@ static bool build_gather(gen *g, node *n, int depth)
 {
 	tile_type from = n->type;
 	int axis = rng_below(&g->rng, from.shape.rank);
-	from.shape.dim[axis] = 1 << rng_below(&g->rng, 7);
+	from.shape.dim[axis] = extent_below(g, 1 << rng_below(&g->rng, 7));
 	if (shape_elements(&from.shape) > 2 * g->elements) return false;
 	n->number[0] = from.shape.dim[axis] - 1;
 	n->number[1] = axis;

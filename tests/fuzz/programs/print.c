@@ -90,6 +90,15 @@ static void print_linear(printer *p, const node *n)
 	fputc(')', p->out);
 }
 
+/* Behind `(x &`: what keeps x below an extent. */
+static void print_bound(printer *p, int extent)
+{
+	if (extent & (extent - 1))
+		fprintf(p->out, "1023) %% (%d", extent);
+	else
+		fprintf(p->out, "%d", extent - 1);
+}
+
 static void print_index(printer *p, const node *n)
 {
 	const shape *s = &n->type.shape;
@@ -175,7 +184,7 @@ static void print_node(printer *p, const node *n)
 		case 'L': print_linear(p, n); break;
 		case 'I': print_index(p, n); break;
 		case 'k': fprintf(p->out, "%d", n->type.shape.dim[n->number[1]]); break;
-		case 'g': fprintf(p->out, "%d", n->kid[0]->type.shape.dim[n->number[1]] - 1); break;
+		case 'g': print_bound(p, n->kid[0]->type.shape.dim[n->number[1]]); break;
 		case '[': print_block(p, &n->body[0]); break;
 		case ']': print_block(p, &n->body[1]); break;
 		default: fputc('%', p->out), fputc(*c, p->out); break;

@@ -85,7 +85,7 @@ void program_generate(program *p, uint64_t seed)
 {
 	program_init(p);
 	p->seed = seed;
-	gen g = {.rng = {seed * 0x2545f4914f6cdd1du + 77}, .program = p, .work = 1};
+	gen g = {.rng = {seed * 0x2545f4914f6cdd1du + 77}, .program = p, .work = 1, .odd = seed % 3 == 2};
 	static const int elements[] = {16, 32, 64, 128, 128, 256, 512, 1024};
 	static const int warps[] = {1, 2, 4, 4, 4, 8, 16};
 	for (int i = 0; i < 3; i++)

@@ -25,6 +25,7 @@ static bool before(gen *g, const shape *after, int axis, shape *s)
 	if (after->rank == MAX_RANK) return false;
 	int most = 2 * g->elements / shape_elements(after), extent = 1 << rng_below(&g->rng, 7);
 	while (extent > most && extent > 1) extent /= 2;
+	extent = extent_below(g, extent);
 	*s = *after;
 	for (int i = s->rank++; i > axis; i--) s->dim[i] = s->dim[i - 1];
 	s->dim[axis] = extent;
@@ -48,6 +49,7 @@ static bool operand_shape(gen *g, node *n, shape *s)
 			*s = after;
 			s->dim[i] = 1 << rng_below(&g->rng, 6);
 			if (shape_elements(s) > 2 * g->elements) s->dim[i] = 2;
+			s->dim[i] = extent_below(g, s->dim[i]);
 			snprintf(word, 32, "%d, keep_dims = true", i);
 			return true;
 		}

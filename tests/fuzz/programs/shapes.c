@@ -20,16 +20,31 @@ static shape inserted(shape s, int axis, int extent)
 	return s;
 }
 
+/* The language has such extents, and a reshape from or to them moves few runs. */
+static bool fits(const shape *s)
+{
+	int rows = 1;
+	for (int i = 0; i < s->rank; i++) {
+		int odd = s->dim[i];
+		while (odd % 2 == 0) odd /= 2;
+		if (odd > 127 || (odd > 1 && rows > 32)) return false;
+		rows *= s->dim[i];
+	}
+	return true;
+}
+
 static bool build_reshape(gen *g, node *n, int depth)
 {
 	shape s = {.rank = rng_between(&g->rng, 1, 4)};
 	int left = shape_elements(&n->type.shape);
 	for (int i = 0; i < s.rank; i++) s.dim[i] = 1;
 	while (left > 1) {
-		s.dim[rng_below(&g->rng, s.rank)] *= 2;
-		left /= 2;
+		int factor = 2;
+		while (left % factor) factor++;
+		s.dim[rng_below(&g->rng, s.rank)] *= factor;
+		left /= factor;
 	}
-	return operand(g, n, s, depth);
+	return fits(&s) && fits(&n->type.shape) && operand(g, n, s, depth);
 }
 
 static bool build_ravel(gen *g, node *n, int depth)
@@ -103,7 +118,7 @@ static bool build_split(gen *g, node *n, int depth)
 static bool build_interleave(gen *g, node *n, int depth)
 {
 	shape s = n->type.shape;
-	if (s.dim[s.rank - 1] < 2) return false;
+	if (s.dim[s.rank - 1] % 2 || (s.rank == MAX_RANK && shape_odd(&s))) return false;
 	s.dim[s.rank - 1] /= 2;
 	return operand(g, n, s, depth) && operand(g, n, s, depth);
 }
@@ -112,7 +127,7 @@ static bool build_cat(gen *g, node *n, int depth)
 {
 	shape s = n->type.shape;
 	int axis = rng_below(&g->rng, s.rank);
-	if (s.dim[axis] < 2) return false;
+	if (s.dim[axis] % 2 || (s.rank == MAX_RANK && shape_odd(&s))) return false;
 	n->number[0] = axis;
 	s.dim[axis] /= 2;
 	return operand(g, n, s, depth) && operand(g, n, s, depth);

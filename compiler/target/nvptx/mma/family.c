@@ -13,6 +13,7 @@ static const mma_family families[] = {
 
 const mma_family *mma_family_of(const pass_context *p, const ir_op *dot)
 {
+	assert(dot->kind == IR_DOT);
 	const mma_family *f = families;
 	while (f->refusal && (!target_can(p->target, f->needs) || f->refusal(p, dot))) f++;
 	return f;
@@ -20,6 +21,7 @@ const mma_family *mma_family_of(const pass_context *p, const ir_op *dot)
 
 const char *mma_why_not_faster(const pass_context *p, const ir_op *dot)
 {
+	assert(dot->kind == IR_DOT);
 	const mma_family *f = families;
 	while (f->needs && !target_can(p->target, f->needs)) f++;
 	return f->refusal ? f->refusal(p, dot) : NULL;

@@ -29,5 +29,9 @@ const char *mma_why_not_faster(const pass_context *, const ir_op *dot);
 /* ---- wgmma_select.c ---- */
 const char *wgmma_refusal(const pass_context *, const ir_op *dot);
 void wgmma_select(const pass_context *, ir_op *dot);
+/* A dot of few rows and enough columns, whose transposed product wgmma might make. */
+bool wgmma_may_swap(const pass_context *, const ir_op *dot);
+/* Why it stays as it is, in half a sentence; null: it need not. */
+const char *wgmma_swap_refusal(const pass_context *, const ir_op *dot);
 
 #endif

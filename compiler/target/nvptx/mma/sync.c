@@ -21,6 +21,7 @@ static const mma_form forms[] = {
 
 const mma_form *mma_form_of(const blk_target *t, const ir_op *dot)
 {
+	assert(dot->kind == IR_DOT);
 	scalar s = ir_arg(dot, 0)->type.elem;
 	if (scalar_is_fp8(s)) s = SCALAR_F8E4M3;
 	for (unsigned i = 0; i < sizeof forms / sizeof forms[0]; i++) {
@@ -59,6 +60,7 @@ static bool to_first_operand(const ir_value *v, unsigned steps)
 
 static mma_warps share(const ir_op *dot, unsigned num_warps)
 {
+	assert(num_warps && !(num_warps & (num_warps - 1)));
 	ir_type t = dot->results[0]->type;
 	uint32_t m = t.dim[t.rank - 2], n = t.dim[t.rank - 1];
 	mma_warps w = {1, 1, 1};

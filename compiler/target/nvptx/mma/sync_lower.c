@@ -132,6 +132,7 @@ static void put_list(text *out, unsigned first, unsigned n)
  * sm_90, mistakes what is written to it later for the second half of it. */
 static LLVMValueRef own_register(lower *l, LLVMValueRef v)
 {
+	assert(LLVMTypeOf(v) == l->i32);
 	if (!LLVMIsAConstantInt(v)) return v;
 	unsigned bits = (unsigned)LLVMConstIntGetZExtValue(v);
 	return lower_asm(l, arena_printf(l->arena, "mov.b32 $0, %u;", bits), "=r", l->i32, 0, NULL, LOWER_ASM_PURE);
@@ -318,6 +319,7 @@ static void mask_lanes(product *p)
 
 void lower_dot(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_DOT && o->nargs >= 2);
 	product p = {.l = l, .form = mma_form_of(l->pass->target, o), .y = ir_result(o)->layout};
 	ir_type t = ir_element(ir_result(o)->type);
 	if (!p.form) {

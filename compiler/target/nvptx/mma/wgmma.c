@@ -20,15 +20,26 @@ const wgmma_form *wgmma_form_of(scalar s)
 	return NULL;
 }
 
-enum { WIDEST = 256, ROWS = 64, NARROWEST = 8 };
+enum { WIDEST = 256, WIDEST_OF_GROUPS = 128, ROWS = 64, NARROWEST = 8 };
 
-bool wgmma_shape_of(ir_type sum, unsigned num_warps, wgmma_shape *s)
+/* ptxas 13.0 holds an instruction to the registers with which a launch begins, 128 for 16 warps, whatever setmaxnreg
+ * hands over later (C7602). */
+uint32_t wgmma_widest(const ir_func *f)
 {
-	if (sum.rank != 2 || num_warps < 4 || sum.dim[0] < ROWS) return false;
-	uint32_t groups = num_warps / 4, rows = sum.dim[0] / ROWS, along = groups < rows ? groups : rows;
+	return f->row_groups > 1 ? WIDEST_OF_GROUPS : WIDEST;
+}
+
+bool wgmma_shape_of(ir_type sum, unsigned num_warps, uint32_t widest, wgmma_shape *s)
+{
+	unsigned m = sum.rank - 2u;
+	if (sum.rank < 2 || sum.rank > 3 || num_warps < 4 || sum.dim[m] < ROWS) return false;
+	uint32_t groups = num_warps / 4, batches = m ? sum.dim[0] : 1, whole = groups < batches ? groups : batches;
+	s->batches = batches / whole;
+	groups /= whole;
+	uint32_t rows = sum.dim[m] / ROWS, along = groups < rows ? groups : rows;
 	s->rows = rows / along;
-	s->width = sum.dim[1] / (groups / along); /* layout_wgmma_accumulator: then the columns are halved */
-	s->n = s->width < WIDEST ? s->width : WIDEST;
+	s->width = sum.dim[m + 1] / (groups / along); /* layout_wgmma_accumulator: then the columns are halved */
+	s->n = s->width < widest ? s->width : widest;
 	if (s->n < NARROWEST) return false;
 	s->columns = s->width / s->n;
 	assert(s->rows * along == rows && s->columns * s->n == s->width);
@@ -37,11 +48,28 @@ bool wgmma_shape_of(ir_type sum, unsigned num_warps, wgmma_shape *s)
 
 /* ---- tiles in shared memory ---- */
 
+/* The extent of one of the last two dimensions. */
+static uint32_t extent(const ir_type *t, unsigned d)
+{
+	assert(t->rank >= 2 && d < 2);
+	return t->dim[t->rank - 2u + d];
+}
+
+bool wgmma_swaps(const ir_op *permute)
+{
+	assert(permute->kind == IR_PERMUTE);
+	unsigned rank = permute->results[0]->type.rank;
+	int64_t order = ir_get_order(permute);
+	return (rank == 2 && ir_unpack(order, 0) == 1) ||
+	       (rank == 3 && ir_unpack(order, 0) == 0 && ir_unpack(order, 1) == 2);
+}
+
 wgmma_tile wgmma_tile_known(ir_type type, unsigned fast, unsigned k, unsigned swizzle)
 {
+	assert((type.rank == 2 || type.rank == 3) && fast < 2 && k < 2);
 	uint32_t bytes = (uint32_t)ir_elements(type) * ir_element_bytes(type);
 	wgmma_tile t = {.type = type, .fast = (uint8_t)fast, .k = (uint8_t)k, .swizzle = (uint8_t)swizzle};
-	t.panel = type.dim[1 - fast] * swizzle;
+	t.panel = (type.rank == 3 ? type.dim[0] : 1) * extent(&type, 1 - fast) * swizzle;
 	t.bytes = (bytes + WGMMA_ALIGN - 1) & ~(uint32_t)(WGMMA_ALIGN - 1);
 	return t;
 }
@@ -51,8 +79,9 @@ bool wgmma_tile_make(ir_type type, unsigned fast, unsigned k, uint32_t run, wgmm
 	assert(fast < 2 && k < 2);
 	const wgmma_form *form = wgmma_form_of(type.elem);
 	unsigned element = ir_element_bytes(type);
-	if (type.rank != 2 || !form || type.dim[k] < form->k || (fast != k && !form->turns)) return false;
-	uint32_t row = (fast == k ? type.dim[k] : run) * element;
+	if (type.rank < 2 || type.rank > 3 || !form || extent(&type, k) < form->k || (fast != k && !form->turns))
+		return false;
+	uint32_t row = (fast == k ? extent(&type, k) : run) * element;
 	if (row > 128) row = 128;
 	*t = wgmma_tile_known(type, fast, k, row);
 	return row >= 32;
@@ -63,16 +92,18 @@ layout wgmma_tile_layout(const wgmma_tile *t)
 	unsigned element = ir_element_bytes(t->type);
 	if (t->fast == 1) return layout_swizzled_shared(t->type, element, t->swizzle);
 	ir_type transposed = t->type;
-	transposed.dim[0] = t->type.dim[1];
-	transposed.dim[1] = t->type.dim[0];
+	unsigned m = t->type.rank - 2u;
+	transposed.dim[m] = t->type.dim[m + 1];
+	transposed.dim[m + 1] = t->type.dim[m];
 	layout l = layout_swizzled_shared(transposed, element, t->swizzle);
-	return layout_permute(&l, (uint8_t[]){1, 0});
+	return layout_permute(&l, m ? (uint8_t[]){0, 2, 1} : (uint8_t[]){1, 0});
 }
 
-uint32_t wgmma_tile_offset(const wgmma_tile *t, uint32_t other, uint32_t k)
+uint32_t wgmma_tile_offset(const wgmma_tile *t, uint32_t batch, uint32_t other, uint32_t k)
 {
-	assert(k < t->type.dim[t->k] && other < t->type.dim[1 - t->k]);
+	assert(k < extent(&t->type, t->k) && other < extent(&t->type, 1 - t->k));
 	uint32_t along = (t->fast == t->k ? k : other) * ir_element_bytes(t->type), row = t->fast == t->k ? other : k;
+	row += batch * extent(&t->type, 1 - t->fast);
 	return along / t->swizzle * t->panel + row * t->swizzle + along % t->swizzle;
 }
 
@@ -130,6 +161,7 @@ static bool part(const ir_op *o, unsigned *at, wgmma_operand *p)
 
 bool wgmma_parts(const ir_op *o, wgmma_plan *p)
 {
+	assert(o->kind == IR_WGMMA);
 	unsigned at = 0;
 	memset(p, 0, sizeof *p);
 	if (!part(o, &at, &p->operand[0]) || !part(o, &at, &p->operand[1])) return false;
@@ -143,17 +175,19 @@ const ir_op *wgmma_waited_for(const ir_op *wait)
 	return product && product->block == wait->block ? product : NULL;
 }
 
-/* The dimension along which a thread holds the longer run of neighbours; k among equals. */
+/* The dimension of the last two along which a thread holds the longer run of neighbours; k among equals. */
 static unsigned fast_of(const layout *l, unsigned k, bool turns)
 {
-	return turns && layout_lg_contiguous(l, 1 - k) > layout_lg_contiguous(l, k) ? 1 - k : k;
+	unsigned m = l->rank - 2u;
+	return turns && layout_lg_contiguous(l, m + 1 - k) > layout_lg_contiguous(l, m + k) ? 1 - k : k;
 }
 
 bool wgmma_plan_make(const ir_op *o, unsigned num_warps, wgmma_plan *p)
 {
 	if (!wgmma_parts(o, p)) return false;
 	p->form = wgmma_form_of(p->operand[0].value->type.elem);
-	if (!p->form || !wgmma_shape_of(o->results[0]->type, num_warps, &p->shape)) return false;
+	if (!p->form || !wgmma_shape_of(o->results[0]->type, num_warps, wgmma_widest(o->block->func), &p->shape))
+		return false;
 	for (unsigned i = 0; i < 2; i++) {
 		wgmma_operand *x = &p->operand[i];
 		ir_type t = x->value->type;
@@ -166,7 +200,7 @@ bool wgmma_plan_make(const ir_op *o, unsigned num_warps, wgmma_plan *p)
 			const layout *l = x->value->layout;
 			layout registers = wgmma_register_layout(t, num_warps);
 			unsigned fast = fast_of(l, k, p->form->turns);
-			if (i == 0 && layout_equal(l, &registers)) {
+			if (i == 0 && t.rank == 2 && layout_equal(l, &registers)) {
 				x->place = WGMMA_REGISTERS;
 			} else {
 				if (!wgmma_tile_make(t, fast, k, i ? p->shape.n : ROWS, &x->tile) &&
@@ -176,8 +210,8 @@ bool wgmma_plan_make(const ir_op *o, unsigned num_warps, wgmma_plan *p)
 				p->scratch_bytes += x->tile.bytes;
 			}
 		}
-		assert(i == 0 || p->k == t.dim[k]);
-		p->k = t.dim[k];
+		assert(i == 0 || p->k == extent(&t, k));
+		p->k = extent(&t, k);
 	}
 	return true;
 }

@@ -29,21 +29,24 @@ typedef struct wgmma_form {
 /* Of the operand's type; null: none. */
 const wgmma_form *wgmma_form_of(scalar);
 
-/* Which part of a sum [m, n] a warpgroup makes: 64 rows in each of `rows` places, `n` columns in each of `columns`. */
+/* Which part of a sum [m, n], or [batch, m, n], a warpgroup makes: 64 rows in each of `rows` places, `n` columns in each of `columns`. */
 typedef struct wgmma_shape {
-	uint32_t n;             /* of one instruction */
-	uint32_t rows, columns; /* instructions of a warpgroup, for one step of k */
-	uint32_t width;         /* columns of a warpgroup: n * columns */
+	uint32_t n;                      /* of one instruction */
+	uint32_t batches, rows, columns; /* instructions of a warpgroup, for one step of k */
+	uint32_t width;                  /* columns of a warpgroup: n * columns */
 } wgmma_shape;
 
-/* False: the sum does not fall into parts of 64 rows and at least 8 columns, one for each four warps. */
-bool wgmma_shape_of(ir_type sum, unsigned num_warps, wgmma_shape *);
+/* The most columns of an instruction. */
+uint32_t wgmma_widest(const ir_func *);
+/* Warpgroups take whole products of a batch, then rows, then columns.  False: the sum does not fall into parts of 64
+ * rows and at least 8 columns, one for each four warps. */
+bool wgmma_shape_of(ir_type sum, unsigned num_warps, uint32_t widest, wgmma_shape *);
 
 /* An operand's tile in shared memory. */
 typedef struct wgmma_tile {
-	ir_type type;    /* rank 2 */
-	uint8_t fast;    /* the dimension whose elements are neighbours */
-	uint8_t k;       /* the dimension of k */
+	ir_type type;    /* rank 2, or 3: a batch, whose tiles go on along the dimension that is not fast */
+	uint8_t fast;    /* the dimension whose elements are neighbours, 0 or 1: of the last two */
+	uint8_t k;       /* the dimension of k, as fast */
 	uint8_t swizzle; /* 128, 64 or 32: bytes of a panel's row */
 	uint32_t panel;  /* bytes of a panel */
 	uint32_t bytes;  /* of the tile, a multiple of WGMMA_ALIGN */
@@ -57,8 +60,10 @@ bool wgmma_tile_make(ir_type, unsigned fast, unsigned k, uint32_t run, wgmma_til
 /* Of a tile of which the swizzle is known. */
 wgmma_tile wgmma_tile_known(ir_type, unsigned fast, unsigned k, unsigned swizzle);
 layout wgmma_tile_layout(const wgmma_tile *); /* offset in elements -> element */
-/* Byte, before swizzling, of an element whose place along k and along the other dimension is given. */
-uint32_t wgmma_tile_offset(const wgmma_tile *, uint32_t other, uint32_t k);
+/* Byte, before swizzling, of an element whose place in the batch, along k and along the other dimension is given. */
+uint32_t wgmma_tile_offset(const wgmma_tile *, uint32_t batch, uint32_t other, uint32_t k);
+/* Of a permutation: it swaps the last two dimensions, and leaves a batch in front. */
+bool wgmma_swaps(const ir_op *permute);
 /* All of a descriptor but the address, which is added to it: (address & 0x3ffff) >> 4. */
 uint64_t wgmma_descriptor(const wgmma_tile *);
 

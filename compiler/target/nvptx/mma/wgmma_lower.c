@@ -86,9 +86,11 @@ static LLVMValueRef group_offset(product *p, const source *s, unsigned dim)
 {
 	lower *l = p->l;
 	LLVMValueRef sum = lower_i32(l, 0);
+	unsigned m = p->y->rank - 2u;
 	for (unsigned i = 2; i < p->y->nin[LAYOUT_WARP]; i++) {
-		uint32_t at = layout_coordinate(p->y, p->y->col[LAYOUT_WARP][i], dim);
-		uint32_t bytes = wgmma_tile_offset(&s->o->tile, at, 0);
+		uint32_t at = layout_coordinate(p->y, p->y->col[LAYOUT_WARP][i], m + dim);
+		uint32_t batch = m ? layout_coordinate(p->y, p->y->col[LAYOUT_WARP][i], 0) : 0;
+		uint32_t bytes = wgmma_tile_offset(&s->o->tile, batch, at, 0);
 		if (!bytes) continue;
 		LLVMValueRef bit = LLVMBuildAnd(l->builder,
 			LLVMBuildLShr(l->builder, lower_warpgroup(l), lower_i32(l, i - 2), ""), lower_i32(l, 1), "");
@@ -108,12 +110,13 @@ static unsigned add_input(product *p, LLVMValueRef v)
 static void open_shared(product *p, source *s, const ir_op *o, unsigned dim)
 {
 	lower *l = p->l;
-	LLVMValueRef first = lower_i32(l, o->shared_offset + s->o->scratch);
+	LLVMValueRef first;
 	if (s->o->place == WGMMA_MULTIBUFFER) {
 		LLVMValueRef slot = lower_value(l, s->o->slot).at[0];
 		first = LLVMBuildMul(l->builder, slot, lower_i32(l, s->o->tile.bytes), "");
 		first = LLVMBuildAdd(l->builder, first, lower_i32(l, s->o->value->def->shared_offset), "");
-	}
+	} else
+		first = LLVMBuildAdd(l->builder, lower_scratch(l, o), lower_i32(l, s->o->scratch), "");
 	first = LLVMBuildAdd(l->builder, first, group_offset(p, s, dim), "");
 	assert(s->o->place == WGMMA_MULTIBUFFER || (o->shared_offset + s->o->scratch) % WGMMA_ALIGN == 0);
 	LLVMValueRef at = LLVMBuildPtrToInt(l->builder, lower_shared_address(l, first), l->i32, "");
@@ -127,8 +130,6 @@ static void store_operand(product *p, const source *s, const ir_op *o)
 	lower *l = p->l;
 	const ir_value *v = s->o->value;
 	layout shared = wgmma_tile_layout(&s->o->tile);
-	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
-	layout_plan_store(v->layout, &shared, ir_element_bytes(v->type), plan);
 	tile in = lower_value(l, v);
 	if (v->type.elem == SCALAR_F32) {
 		tile rounded = lower_new_tile(l, v);
@@ -136,12 +137,13 @@ static void store_operand(product *p, const source *s, const ir_op *o)
 			rounded.at[r] = LLVMBuildBitCast(l->builder, lower_round_tf32(l, in.at[r]), l->f32, "");
 		in = rounded;
 	}
-	lower_plan_store(l, plan, lower_i32(l, o->shared_offset + s->o->scratch), ir_element(v->type), in);
+	lower_put(l, v->layout, &shared, ir_element(v->type),
+		LLVMBuildAdd(l->builder, lower_scratch(l, o), lower_i32(l, s->o->scratch), ""), in);
 }
 
 static uint32_t register_at(const layout *y, const uint32_t register_of[32], uint32_t row, uint32_t column)
 {
-	return lower_register_at(register_of, row << layout_shift(y, 0) | column);
+	return lower_register_at(register_of, row << layout_shift(y, y->rank - 2u) | column);
 }
 
 /* The four words of the first operand for one instruction: rows 8 apart, then k. */
@@ -164,6 +166,7 @@ static void fragment(product *p, uint32_t row, uint32_t k, LLVMValueRef out[4])
 /* Coordinates of dimension `dim` that warps step. */
 static uint32_t by_warps(const layout *y, unsigned dim)
 {
+	assert(dim < y->rank);
 	uint32_t bits = 0;
 	for (unsigned i = 0; i < y->nin[LAYOUT_WARP]; i++) bits |= layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
 	return bits;
@@ -241,22 +244,24 @@ static const char *types_of(product *p)
 	return arena_printf(p->l->arena, p->plan.form->types, kind[0], kind[1]);
 }
 
-/* The descriptor of what begins at (other, k), in the asm's register `name`; each from the operand's beginning, so that
+/* The descriptor of what begins at (batch, other, k), in the asm's register `name`; each from the operand's beginning, so that
  * nothing of one has to be kept for the next. */
-static void put_descriptor(product *p, const source *s, const char *name, uint32_t other, uint32_t k)
+static void put_descriptor(product *p, const source *s, const char *name, uint32_t batch, uint32_t other, uint32_t k)
 {
-	uint64_t whole = wgmma_descriptor(&s->o->tile) + (wgmma_tile_offset(&s->o->tile, other, k) >> 4);
+	uint64_t whole = wgmma_descriptor(&s->o->tile) + (wgmma_tile_offset(&s->o->tile, batch, other, k) >> 4);
 	text_printf(&p->code, "add.s32 low, $%u, %u;\n\tcvt.u64.u32 %s, low;\n\tor.b64 %s, %s, %llu;\n\t", s->input,
 		(unsigned)whole, name, name, name, (unsigned long long)(whole >> 32 << 32));
 }
 
-static void put_registers(product *p, uint32_t row, uint32_t column)
+static void put_registers(product *p, uint32_t batch, uint32_t row, uint32_t column)
 {
+	uint32_t first = batch ? lower_register_at(p->register_of, batch << layout_shift(p->y, 0)) : 0;
 	assert(p->plan.shape.n / 2 <= p->sum.n);
 	for (unsigned i = 0; i < p->plan.shape.n / 2; i++) {
 		text_puts(&p->code, i ? ", " : "{");
 		put_sum(&p->code, &p->sum,
-			register_at(p->y, p->register_of, row + 8 * (i >> 1 & 1), column + 8 * (i >> 2) + (i & 1)));
+			first | register_at(
+					p->y, p->register_of, row + 8 * (i >> 1 & 1), column + 8 * (i >> 2) + (i & 1)));
 	}
 	text_puts(&p->code, "}, ");
 }
@@ -281,17 +286,17 @@ static void tied(lower *l, const char *code, unsigned n, LLVMValueRef *sum, unsi
 	for (unsigned i = 0; i < n; i++) sum[i] = LLVMBuildExtractValue(l->builder, made, i, "");
 }
 
-/* One instruction: the part of the sum from (row, column) on, for k from `k` on; `held_at`: the input that is the first
+/* One instruction: the part of the sum from (batch, row, column) on, for k from `k` on; `held_at`: the input that is the first
  * operand's first word for it, if that comes from registers. */
-static void multiply(product *p, uint32_t row, uint32_t column, uint32_t k, unsigned held_at)
+static void multiply(product *p, uint32_t batch, uint32_t row, uint32_t column, uint32_t k, unsigned held_at)
 {
 	const wgmma_plan *plan = &p->plan;
 	bool held = p->a.o->place == WGMMA_REGISTERS, turns = plan->form->turns;
 	text *code = &p->code;
-	if (!held) put_descriptor(p, &p->a, "first", row, k);
-	put_descriptor(p, &p->b, "second", column, k);
+	if (!held) put_descriptor(p, &p->a, "first", batch, row, k);
+	put_descriptor(p, &p->b, "second", batch, column, k);
 	text_printf(code, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s ", plan->shape.n, plan->form->k, types_of(p));
-	put_registers(p, row, column);
+	put_registers(p, batch, row, column);
 	if (held) text_printf(code, "{$%u, $%u, $%u, $%u}", held_at, held_at + 1, held_at + 2, held_at + 3);
 	text_printf(code, "%s, second, ", held ? "" : "first");
 	if (p->begins && k == 0)
@@ -304,23 +309,31 @@ static void multiply(product *p, uint32_t row, uint32_t column, uint32_t k, unsi
 	text_puts(code, ";\n\t");
 }
 
-static void multiply_all(product *p, const ir_type *sum)
+static void multiply_one(product *p, const ir_type *sum, uint32_t batch)
 {
-	unsigned held_at = p->a.input;
-	for (uint32_t row = 0; row < sum->dim[0]; row += 64) {
-		if (row & by_warps(p->y, 0)) continue;
-		for (uint32_t column = 0; column < sum->dim[1]; column += p->plan.shape.n)
-			for (uint32_t k = 0, i = 0; k < p->plan.k && !(column & by_warps(p->y, 1));
+	unsigned held_at = p->a.input, m = sum->rank - 2u, n = sum->rank - 1u;
+	for (uint32_t row = 0; row < sum->dim[m]; row += 64) {
+		if (row & by_warps(p->y, m)) continue;
+		for (uint32_t column = 0; column < sum->dim[n]; column += p->plan.shape.n)
+			for (uint32_t k = 0, i = 0; k < p->plan.k && !(column & by_warps(p->y, n));
 				k += p->plan.form->k, i++)
-				multiply(p, row, column, k, held_at + 4 * i);
+				multiply(p, batch, row, column, k, held_at + 4 * i);
 		held_at += 4 * (p->plan.k / p->plan.form->k);
 	}
+}
+
+static void multiply_all(product *p, const ir_type *sum)
+{
+	uint32_t batches = sum->rank == 3 ? sum->dim[0] : 1, others = sum->rank == 3 ? by_warps(p->y, 0) : 0;
+	for (uint32_t batch = 0; batch < batches; batch++)
+		if (!(batch & others)) multiply_one(p, sum, batch);
 }
 
 /* Whether only products of the loop, one after the other, and the wait behind it see the k-th carried value: the
  * pipeline pass leaves no other sum in flight. */
 static bool only_products(const ir_op *loop, unsigned k)
 {
+	assert(loop->kind == IR_FOR);
 	const ir_block *body = loop->regions[0];
 	const ir_value *v = body->args[1 + k];
 	const ir_use *out = loop->results[k]->uses;
@@ -386,6 +399,7 @@ static void open_sum(product *p)
 
 void lower_wgmma(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_WGMMA);
 	product *p = ARENA_NEW(l->arena, product);
 	const ir_value *result = ir_result(o);
 	*p = (product){.l = l, .y = result->layout};
@@ -446,6 +460,7 @@ static void release(lower *l, const char *code, uint32_t sum, LLVMTypeRef type, 
 
 void lower_wgmma_wait(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_WGMMA_WAIT);
 	const char *code = arena_printf(l->arena, "wgmma.wait_group.sync.aligned %u;", ir_get_pending(o));
 	if (!o->nargs) lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 	for (unsigned i = 0; i < o->nargs; i++) {
@@ -464,6 +479,7 @@ void lower_wgmma_wait(lower *l, ir_op *o)
  * vote: behind a branch that it believes to be a lane's own it keeps descriptors in registers of each lane. */
 void lower_sched_barrier(lower *l, ir_op *o)
 {
+	assert(o->kind == IR_SCHED_BARRIER);
 	static const char *const code = "{\n\t.reg .b32 bits;\n\t.reg .pred never;\n\tpopc.b32 bits, $0;\n\t"
 					"setp.gt.u32 never, bits, 32;\n\t%s@never nanosleep.u32 0;\n\t}";
 	LLVMValueRef all = lower_i32(l, 0);

@@ -2,7 +2,7 @@
 #ifndef BLK_FOLD_H
 #define BLK_FOLD_H
 
-#include "ir/ir.h"
+#include "ir.h"
 
 /* `from` is the operands' element type (of the last one for select), `to` the result's; containers as in scalar.h.
  * False: not folded, because the result is unspecified (x / 0) or the device's own may differ from the host's. */

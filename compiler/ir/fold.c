@@ -69,14 +69,14 @@ static bool fold_math(ir_kind kind, scalar s, const double *v, uint64_t *out)
 	}
 }
 
-/* nan loses against a number; -0 is below +0. */
-static bool first_wins(ir_kind kind, scalar s, const uint64_t *args)
+/* nan loses against a number, or wins; -0 is below +0. */
+static bool first_wins(bool max, bool nan_wins, scalar s, const uint64_t *args)
 {
-	assert(kind == IR_MAX || kind == IR_MIN);
+	assert(scalar_is_float(s));
 	double a = scalar_to_double(s, args[0]), b = scalar_to_double(s, args[1]);
-	if (isnan(a) || isnan(b)) return isnan(b);
-	if (a == b) return (kind == IR_MAX) == !(args[0] & sign_bit(s));
-	return (kind == IR_MAX) == (a > b);
+	if (isnan(a) || isnan(b)) return nan_wins ? isnan(a) : isnan(b);
+	if (a == b) return max == !(args[0] & sign_bit(s));
+	return max == (a > b);
 }
 
 static bool fold_float(ir_kind kind, scalar s, const uint64_t *args, unsigned n, uint64_t *out)
@@ -95,7 +95,10 @@ static bool fold_float(ir_kind kind, scalar s, const uint64_t *args, unsigned n,
 	case IR_ABS: *out = args[0] & ~sign_bit(s); return true;
 	case IR_MAX:
 	case IR_MIN:
-		*out = args[!first_wins(kind, s, args)];
+	case IR_MAX_NAN:
+	case IR_MIN_NAN:
+		*out = args[!first_wins(
+			kind == IR_MAX || kind == IR_MAX_NAN, kind == IR_MAX_NAN || kind == IR_MIN_NAN, s, args)];
 		return isnan(scalar_to_double(s, *out)) ? finish(s, NAN, out) : true;
 	default: return fold_math(kind, s, v, out);
 	}
@@ -143,6 +146,20 @@ static uint64_t fold_shift(ir_kind kind, scalar s, int64_t a, uint64_t count)
 	return beyond ? 0 : (uint64_t)a >> count;
 }
 
+static uint64_t fold_leading_zeros(scalar s, uint64_t x)
+{
+	unsigned width = scalar_bits(s), n = 0;
+	while (n < width && !(x >> (width - 1 - n) & 1)) n++;
+	return n;
+}
+
+static uint64_t fold_reversed(scalar s, uint64_t x)
+{
+	uint64_t y = 0;
+	for (unsigned i = 0; i < scalar_bits(s); i++) y = y << 1 | (x >> i & 1);
+	return y;
+}
+
 static bool fold_integer(ir_kind kind, scalar s, const uint64_t *args, unsigned n, uint64_t *out)
 {
 	int64_t a = scalar_sign_extend(s, args[0]), b = n > 1 ? scalar_sign_extend(s, args[1]) : 0;
@@ -165,6 +182,9 @@ static bool fold_integer(ir_kind kind, scalar s, const uint64_t *args, unsigned 
 	case IR_OR: *out = x | y; break;
 	case IR_XOR: *out = x ^ y; break;
 	case IR_NOT: *out = ~x; break;
+	case IR_POPCOUNT: *out = (uint64_t)__builtin_popcountll(scalar_truncate(s, x)); break;
+	case IR_CLZ: *out = fold_leading_zeros(s, x); break;
+	case IR_BREV: *out = fold_reversed(s, x); break;
 	case IR_SHL:
 	case IR_SHR: *out = fold_shift(kind, s, a, scalar_truncate(s, args[1])); break;
 	default: return false;

@@ -1,0 +1,71 @@
+/* A variable that goes on round all loops around an operation.
+ *
+ * In: an operation; what the variable is in front of everything, in front of the operation, and behind it.  Out: ifs
+ * and loops around it that carry it.  The one idea: from the inside outwards, each is given one value more: an if's
+ * other side hands on what it was, a loop begins with what the next one around it carries. */
+#include "pipeline.h"
+
+/* Operands that wait for the value as it is outside. */
+typedef struct waiting {
+	ir_op *op;
+	unsigned arg;
+} waiting;
+
+typedef struct thread {
+	arena *arena;
+	ir_func *func;
+	VEC(waiting) waiting;
+	ir_value *hole; /* stands for the value in the innermost block, till a loop has it; null behind that */
+	ir_value *out;  /* behind the operation that has been done last */
+} thread;
+
+static void supply(thread *t, ir_value *v)
+{
+	if (t->hole) ir_replace(t->hole, v);
+	t->hole = NULL;
+	for (uint32_t i = 0; i < t->waiting.n; i++) ir_set_arg(t->waiting.at[i].op, t->waiting.at[i].arg, v);
+	t->waiting.n = 0;
+}
+
+static void await(thread *t, ir_op *o)
+{
+	vec_push(t->arena, &t->waiting, ((waiting){o, o->nargs - 1u}));
+}
+
+/* One more value that the operation carries, or that comes out of it: `t->out` in block `from` of it. */
+static void thread_through(thread *t, ir_op *o, ir_block *from, ir_value *start)
+{
+	ir_func *f = t->func;
+	assert(from->parent == o);
+	ir_type type = start->type;
+	if (o->kind == IR_IF) { /* the other side: as it is */
+		ir_op *other = o->regions[o->regions[0] == from]->last;
+		ir_add_arg(f, from->last, t->out);
+		ir_add_arg(f, other, start);
+		await(t, other);
+		t->out = ir_add_result(f, o, type);
+		return;
+	}
+	ir_add_arg(f, o, start);
+	ir_value *arg = ir_block_arg(o->regions[0], type, NULL);
+	if (o->kind == IR_FOR) {
+		supply(t, arg);
+		ir_add_arg(f, from->last, t->out);
+	} else {
+		ir_value *after = ir_block_arg(o->regions[1], type, NULL);
+		bool second = from == o->regions[1];
+		supply(t, second ? after : arg);
+		ir_add_arg(f, o->regions[0]->last, second ? arg : t->out);
+		ir_add_arg(f, o->regions[1]->last, second ? t->out : after);
+	}
+	await(t, o);
+	t->out = ir_add_result(f, o, type);
+}
+
+ir_value *carry_round_loops(arena *a, ir_func *f, ir_op *o, ir_value *start, ir_value *hole, ir_value *behind)
+{
+	thread t = {.arena = a, .func = f, .hole = hole, .out = behind};
+	for (; o->block->parent; o = o->block->parent) thread_through(&t, o->block->parent, o->block, start);
+	if (t.hole) ir_replace(t.hole, start);
+	return t.out;
+}

@@ -1,0 +1,59 @@
+/* Warpgroups take turns at beginning products, so that one multiplies while another one computes.
+ *
+ * In: a mapped function whose consumers are two or more warpgroups, with its waits and fences.  Out: in loops that
+ * compute beside their products, `turn_wait` in front of an iteration's first product and `turn_pass` behind the last
+ * one that is begun before its first wait; all that follows, up to the next iteration's products, is done outside the
+ * turn.
+ * The one idea: a token goes round the warpgroups (ping-pong).  Each has a named barrier, on which it waits and to
+ * which the one before it arrives; the last warpgroup arrives once for the first one, at the beginning
+ * (lower_partitions).  All have the same control flow, so the token is never asked for more often by one than by
+ * another.
+ *
+ * None where all consumers meet in the iteration anyway: that keeps them in step. */
+#include "passes/passes.h"
+#include "scratch.h"
+#include "target/nvptx/mma/wgmma.h"
+
+static bool computes_beside_products(const ir_block *b)
+{
+	for (const ir_op *o = b->first; o; o = o->next)
+		if (o->kind == IR_SCHED_BARRIER) return true;
+	return false;
+}
+
+static bool has_regions(const ir_block *b)
+{
+	for (const ir_op *o = b->first; o; o = o->next)
+		if (o->nregions) return true;
+	return false;
+}
+
+static void take_turns(ir_func *f, ir_block *b)
+{
+	ir_op *first = b->first, *last = NULL;
+	while (first && first->kind != IR_WGMMA) first = first->next;
+	for (ir_op *o = first; o && o->kind != IR_WGMMA_WAIT; o = o->next)
+		if (o->kind == IR_WGMMA) last = o;
+	if (!last || last == first) return;
+	ir_builder in = {.func = f, .block = b, .before = first, .at = first->at};
+	ir_builder out = {.func = f, .block = b, .before = last->next, .at = last->at};
+	ir_build(&in, IR_TURN_WAIT, 0, NULL, 0, NULL, 0);
+	ir_build(&out, IR_TURN_PASS, 0, NULL, 0, NULL, 0);
+	f->takes_turns = true;
+}
+
+static void visit(ir_op *o, void *context)
+{
+	ir_func *f = context;
+	if (o->kind != IR_FOR) return;
+	ir_block *b = o->regions[0];
+	if (computes_beside_products(b) && !has_regions(b) && !scratch_meets(f, b)) take_turns(f, b);
+}
+
+bool pass_turns(pass_context *c, ir_func *f)
+{
+	(void)c;
+	enum { WARPGROUP = 4 };
+	if (f->producer_warps && ir_warps(f) >= 2 * WARPGROUP) ir_walk(f->body, visit, f);
+	return true;
+}
