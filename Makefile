@@ -262,7 +262,7 @@ fuzz-%: $(BUILD)/fuzz/%
 FUZZ_front := $(FRONT) $(GENERATED)
 FUZZ_OF_source := $(FUZZ_front)
 FUZZ_OF_ir := $(FUZZ_front)
-FUZZ_OF_ptx := $(filter-out %/device.c %/launch.c,$(wildcard runtime/sim/*.c)) runtime/base/growing.c compiler/support/scalar.c
+FUZZ_OF_ptx := $(filter-out %/device.c %/launch.c %/lines.c,$(wildcard runtime/sim/*.c)) runtime/base/growing.c compiler/support/scalar.c
 FUZZ_OF_cache := runtime/cache/cache.c runtime/base/new_file.c runtime/tune/record.c runtime/tune/key.c runtime/package/signature.c runtime/base/growing.c runtime/error.c compiler/support/scalar.c
 FUZZ_OF_package := runtime/package/package.c
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(patsubst $(BUILD)/%,%,$(1)))
