@@ -3,8 +3,8 @@
 usage: python3 tests/bench/peers.py BUILD [--out=peers.csv] [--only=softmax,dropout] [--seconds=240] [--dry] [--verbose]
   BUILD is the folder that `make device` makes; --only takes the names of sections (--only=list prints them); a section
   that would start after --seconds is left out; --dry runs everything small on the CPU, Triton in its interpreter;
-  --verbose prints what each variant took when the best was looked for.  The section "wide" runs where it is named only:
-  peers_wide.py says what its options are.
+  --verbose prints what each variant took when the best was looked for.  The sections "wide" and "attention" run where they are
+  named only: peers_wide.py and peers_attention.py say what their options are.
 
 Every output is poisoned and compared with double precision before it is timed.  Of the variants of one contender (tile,
 warps) a few runs choose the best, which then meets the others in alternating rounds; each run lies between two events,
@@ -524,12 +524,12 @@ def section_backward():
 
 
 def main():
-    import peers_host, peers_matrix, peers_wide
+    import peers_attention, peers_host, peers_matrix, peers_wide
 
     sections = {k[8:]: v for k, v in globals().items() if k.startswith("section_")}
-    for more in (peers_matrix, peers_host, peers_wide):
+    for more in (peers_matrix, peers_host, peers_wide, peers_attention):
         sections.update(more.sections(sys.modules["__main__"]))
-    chosen = [s for s in OPTIONS.get("only", "").split(",") if s] or [s for s in sections if s != "wide"]
+    chosen = [s for s in OPTIONS.get("only", "").split(",") if s] or [s for s in sections if s != "wide" and not s.startswith("attention")]
     if chosen == ["list"]:
         return print(" ".join(sections))
     name = "cpu, dry" if DRY else torch.cuda.get_device_name()

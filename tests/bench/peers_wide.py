@@ -7,7 +7,8 @@ usage: python3 tests/bench/peers.py BUILD --only=wide [--out=wide.csv] [--second
   bf16, B as [K, N] and as [N, K] in turn.  --first and --last take a part of them, for runs that must end in time.  --try=N
   replaces the number of configurations that the autotune blocks try, as --try=10000 for all.
 
-Each shape is tuned anew (what an earlier one compiled is in the cache of the run), by matmul_tuned and, where its tiles are few, by matmul_split_k too; the faster one by the tuner's
+Each shape is tuned anew (what an earlier one compiled is in the cache of the run), by matmul_tuned, where its tiles are few by matmul_split_k too, and where
+its last wave is not full by matmul_waves; the fastest one by the tuner's
 own times meets torch.matmul in rotation, each round after the same rest, behind a flushed L2.  A row says: cuBLAS's time over
 ours, what won, the seconds of tuning, and how well the block's order ranks what was timed (Spearman; 1 is perfect).
 """
@@ -74,11 +75,14 @@ def sections(p):
         yield "matmul_tuned", []
         tiles = -(-m // 128) * -(-n // 128)
         padded = -(-m // 128) * 128 * -(-n // 256) * 256
+        if not workspace:
+            workspace["parts"] = torch.empty(PARTS, device=p.DEVICE)
+            workspace["arrived"] = torch.zeros(1 << 16, dtype=torch.int32, device=p.DEVICE)
         if (p.DRY or tiles <= p.SMS and k >= 1024) and 8 * padded <= PARTS:
-            if not workspace:
-                workspace["parts"] = torch.empty(PARTS, device=p.DEVICE)
-                workspace["arrived"] = torch.zeros(1 << 16, dtype=torch.int32, device=p.DEVICE)
             yield "matmul_split_k", [workspace["parts"], workspace["arrived"]]
+        waves = -(-m // 128) * -(-n // 256) / p.SMS
+        if p.DRY or waves > 0.5 and math.ceil(waves) / waves > 1.06 and k >= 768:
+            yield "matmul_waves", [workspace["parts"], workspace["arrived"]]
 
     def error_of(out, want):
         largest = want.abs().max().item()
