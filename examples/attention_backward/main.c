@@ -89,8 +89,8 @@ static blk_buffer *from_doubles(example *e, blk_type type, const double *v, size
 	return example_input(e, type, f, n);
 }
 
-/* atomics: dq by atomic sums; else by a walk over keys. */
-static void run(example *e, attention a, bool atomics, const char *tile)
+/* atomics: dq by atomic sums; else by a walk over keys, in tiles of its own. */
+static void run(example *e, attention a, bool atomics, const char *tile, const char *tile_of_dq)
 {
 	attention_inputs(e, &a);
 	size_t nq = attention_queries(&a), nk = attention_keys(&a), dk = (size_t)a.dk, dv = (size_t)a.dv;
@@ -127,7 +127,7 @@ static void run(example *e, attention a, bool atomics, const char *tile)
 				blk_i32(padded))));
 	} else {
 		kernel = example_kernel(e, "attention_backward_dq", "T=%s DK=%d DV=%d GROUP=%d CAUSAL=%s %s", type,
-			a.dk, a.dv, a.group, causal, tile);
+			a.dk, a.dv, a.group, causal, tile_of_dq);
 		TRY(blk_launch(kernel, NULL, NULL,
 			BLK_ARGS(blk_buf(dq), blk_buf(q), blk_buf(k), blk_buf(v), blk_buf(g), blk_buf(lse2),
 				blk_buf(delta), blk_f32((float)a.scale), blk_i32(heads), blk_i32(a.nq), blk_i32(a.nk),
@@ -152,30 +152,37 @@ int main(int argc, char **argv)
 			run(&e,
 				(attention){i % 2 ? BLK_TYPE_BF16 : BLK_TYPE_F16, .heads = 2, .group = 1,
 					.nq = lengths[i][0], .nk = lengths[i][1], .dk = 64, .dv = 64, .causal = causal},
-				(i + (size_t)causal) % 2, TILE);
+				(i + (size_t)causal) % 2, TILE, TILE);
 	for (int atomics = 0; atomics < 2; atomics++) {
 		run(&e,
 			(attention){BLK_TYPE_F16, .heads = 4, .group = 2, .nq = 70, .nk = 90, .dk = 64, .dv = 64,
 				.causal = true},
-			atomics, TILE);
+			atomics, TILE, TILE);
 		run(&e, (attention){BLK_TYPE_BF16, .heads = 3, .group = 3, .nq = 90, .nk = 33, .dk = 96, .dv = 40},
-			atomics, "BM=32 BN=32 num_warps=4 num_stages=2");
+			atomics, "BM=32 BN=32 num_warps=4 num_stages=2", "BM=32 BN=32 num_warps=4 num_stages=2");
 		run(&e,
 			(attention){BLK_TYPE_F16, .heads = 1, .group = 1, .nq = 130, .nk = 130, .dk = 128, .dv = 128,
 				.causal = true},
-			atomics, "BM=32 BN=64 num_warps=4 num_stages=2");
+			atomics, "BM=32 BN=64 num_warps=4 num_stages=2", "BM=32 BN=64 num_warps=4 num_stages=2");
 	}
-	/* The tiles for wgmma, where shared memory holds them: 100 and 160 KiB. */
+	/* The tiles for wgmma, where shared memory holds them: 100 to 160 KiB. */
+	static const struct {
+		int d;
+		bool causal, atomics;
+		const char *tile, *tile_of_dq;
+	} wide[] = {{64, false, true, "BM=128 BN=128 num_warps=8 num_stages=2", ""},
+		{64, true, true, "BM=128 BN=128 num_warps=8 num_stages=2", ""},
+		{128, true, true, "BM=64 BN=128 num_warps=8 num_stages=2", ""},
+		{64, true, false, "BM=64 BN=192 num_warps=12 num_stages=2", "BM=128 BN=128 num_warps=8 num_stages=2"},
+		{128, false, false, "BM=64 BN=128 num_warps=8 num_stages=2", "BM=128 BN=64 num_warps=8 num_stages=2"}};
 	blk_device_info info;
 	TRY(blk_device_query(e.device, &info));
-	for (int wide = 0; wide < 2; wide++) {
-		int d = wide ? 128 : 64;
+	for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {
 		if (info.max_shared_per_block && info.max_shared_per_block < 200 * 1024) continue;
 		run(&e,
-			(attention){wide ? BLK_TYPE_F16 : BLK_TYPE_BF16, .heads = 2, .group = 1, .nq = 200, .nk = 150,
-				.dk = d, .dv = d, .causal = wide},
-			true,
-			wide ? "BM=64 BN=128 num_warps=8 num_stages=2" : "BM=128 BN=128 num_warps=8 num_stages=2");
+			(attention){i % 2 ? BLK_TYPE_F16 : BLK_TYPE_BF16, .heads = 2, .group = 1, .nq = 200, .nk = 150,
+				.dk = wide[i].d, .dv = wide[i].d, .causal = wide[i].causal},
+			wide[i].atomics, wide[i].tile, wide[i].tile_of_dq);
 	}
 	return example_close(&e);
 }

@@ -41,6 +41,7 @@ typedef struct door {
 	struct {
 		PyTypeObject *type; /* owned */
 		const DLPackExchangeAPI *api;
+		bool waits;     /* its __dlpack__() takes no stream=-1 */
 	} exchanges[EXCHANGES]; /* of types that were seen; api null: it has none */
 	unsigned nexchanges;
 } door;

@@ -140,17 +140,64 @@ static bool take_capsule(PyObject *capsule, const char *kernel, const char *name
 	return false;
 }
 
-/* stream=-1: nobody waits; the launch is on the stream that the caller says. */
+/* The exchange table of an object's type; null: it has none.  Types are remembered, as asking costs more than the use. */
+static const DLPackExchangeAPI *exchange_of(door *d, PyTypeObject *type)
+{
+	for (unsigned i = 0; i < d->nexchanges; i++)
+		if (d->exchanges[i].type == type) return d->exchanges[i].api;
+	const DLPackExchangeAPI *api = NULL;
+	PyObject *capsule = PyObject_GetAttr((PyObject *)type, d->exchange);
+	if (capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
+		api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+	while (api && api->version.major != 1) api = api->previous;
+	if (api && !api->tensor_from_object) api = NULL;
+	PyErr_Clear();
+	/* The table lives as long as its type, so what is remembered keeps both. */
+	if (d->nexchanges < EXCHANGES) {
+		Py_INCREF(type);
+		d->exchanges[d->nexchanges].type = type;
+		d->exchanges[d->nexchanges++].api = api;
+	}
+	Py_XDECREF(capsule);
+	return api;
+}
+
+static PyObject *capsule_for(PyObject *method, const door *d, int stream)
+{
+	PyObject *keywords = Py_BuildValue("{s:(ii),s:i}", "max_version", 1, 0, "stream", stream);
+	PyObject *capsule = keywords ? PyObject_Call(method, d->no_arguments, keywords) : NULL;
+	Py_XDECREF(keywords);
+	return capsule;
+}
+
+/* Null, without an exception, where there are too many types to remember. */
+static bool *waits_of(door *d, PyTypeObject *type)
+{
+	exchange_of(d, type);
+	for (unsigned i = 0; i < d->nexchanges; i++)
+		if (d->exchanges[i].type == type) return &d->exchanges[i].waits;
+	return NULL;
+}
+
+/* stream=-1: nobody waits; the launch is on the stream that the caller says.  JAX takes real streams only: 1 is the
+ * default one, which waits there until the array is written. */
 static PyObject *ask_capsule(door *d, PyObject *o, bool on_gpu)
 {
+	bool *waits = on_gpu ? waits_of(d, Py_TYPE(o)) : NULL;
 	PyObject *method = PyObject_GetAttr(o, d->dlpack);
 	if (!method) return NULL;
-	PyObject *capsule = PyObject_Call(method, d->no_arguments, on_gpu ? d->device_keywords : d->host_keywords);
+	PyObject *capsule = on_gpu && waits && *waits ? capsule_for(method, d, 1)
+						      : PyObject_Call(method, d->no_arguments,
+								on_gpu ? d->device_keywords : d->host_keywords);
 	if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) { /* from before max_version */
 		PyErr_Clear();
 		PyObject *keywords = on_gpu ? Py_BuildValue("{s:i}", "stream", -1) : NULL;
 		if (!on_gpu || keywords) capsule = PyObject_Call(method, d->no_arguments, keywords);
 		Py_XDECREF(keywords);
+	} else if (!capsule && on_gpu && PyErr_ExceptionMatches(PyExc_Exception)) {
+		PyErr_Clear();
+		capsule = capsule_for(method, d, 1);
+		if (capsule && waits) *waits = true;
 	}
 	Py_DECREF(method);
 	return capsule;
@@ -183,28 +230,6 @@ static bool by_dlpack(door *d, PyObject *o, const char *kernel, const char *name
 	bool fine = take_capsule(capsule, kernel, name, t);
 	Py_DECREF(capsule);
 	return fine;
-}
-
-/* The exchange table of an object's type; null: it has none.  Types are remembered, as asking costs more than the use. */
-static const DLPackExchangeAPI *exchange_of(door *d, PyTypeObject *type)
-{
-	for (unsigned i = 0; i < d->nexchanges; i++)
-		if (d->exchanges[i].type == type) return d->exchanges[i].api;
-	const DLPackExchangeAPI *api = NULL;
-	PyObject *capsule = PyObject_GetAttr((PyObject *)type, d->exchange);
-	if (capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
-		api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
-	while (api && api->version.major != 1) api = api->previous;
-	if (api && !api->tensor_from_object) api = NULL;
-	PyErr_Clear();
-	/* The table lives as long as its type, so what is remembered keeps both. */
-	if (d->nexchanges < EXCHANGES) {
-		Py_INCREF(type);
-		d->exchanges[d->nexchanges].type = type;
-		d->exchanges[d->nexchanges++].api = api;
-	}
-	Py_XDECREF(capsule);
-	return api;
 }
 
 static bool by_exchange(const DLPackExchangeAPI *api, PyObject *o, const char *kernel, const char *name, tensor *t)
@@ -322,7 +347,9 @@ static bool by_interface(door *d, PyObject *o, const char *kernel, const char *n
  * another way; the exception is then gone.  Nothing may be asked of the object while it stands. */
 static bool may_go_on(door *d, PyObject *o)
 {
-	if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError)) return false;
+	if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError) &&
+		!PyErr_ExceptionMatches(PyExc_TypeError)) /* CuPy's */
+		return false;
 	PyObject *type, *value, *trace;
 	PyErr_Fetch(&type, &value, &trace);
 	PyObject *of = (PyObject *)Py_TYPE(o);
@@ -337,13 +364,23 @@ static bool may_go_on(door *d, PyObject *o)
 	return true;
 }
 
+static bool is_on_gpu(door *d, PyObject *o, const char *kernel, const char *name)
+{
+	bool on_gpu = false;
+	if (PyObject_HasAttr((PyObject *)Py_TYPE(o), d->dlpack_device) && ask_device(d, o, kernel, name, &on_gpu))
+		return on_gpu;
+	PyErr_Clear();
+	return false;
+}
+
 static bool by_any(door *d, PyObject *o, const char *kernel, const char *name, tensor *t)
 {
 	if (PyObject_CheckBuffer(o)) {
 		if (by_buffer(o, kernel, name, t)) return true;
 		if (t->held || !may_go_on(d, o)) return false;
-		/* NumPy's array of ml_dtypes, or JAX's array of them or on a GPU */
-		bool described = PyObject_HasAttr((PyObject *)Py_TYPE(o), d->interface);
+		/* NumPy's array of ml_dtypes; or JAX's of them, or JAX's or CuPy's on a GPU */
+		bool described =
+			PyObject_HasAttr((PyObject *)Py_TYPE(o), d->interface) && !is_on_gpu(d, o, kernel, name);
 		return described ? by_interface(d, o, kernel, name, t) : by_dlpack(d, o, kernel, name, t);
 	}
 	const DLPackExchangeAPI *api = exchange_of(d, Py_TYPE(o));

@@ -19,69 +19,101 @@ static double allowed(const tuner *t, scalar s)
 	return scalar_bytes(s) == 1 ? 0.1 : scalar_bytes(s) == 2 ? 1e-2 : s == SCALAR_F32 ? 1e-4 : 1e-10;
 }
 
+/* An element's bits. */
 static uint64_t container(scalar s, const uint8_t *at)
 {
 	uint64_t bits = 0;
-	memcpy(&bits, at, scalar_bytes(s));
-	return bits;
+	switch (scalar_bytes(s)) { /* a copy of a known size is one load */
+	case 1: return *at;
+	case 2: memcpy(&bits, at, 2); return bits;
+	case 4: memcpy(&bits, at, 4); return bits;
+	default: memcpy(&bits, at, 8); return bits;
+	}
 }
 
-static double element(scalar s, const uint8_t *at)
+enum { RUN = 64 }; /* elements that are read at a time */
+
+static size_t run_of(size_t left)
 {
-	return scalar_to_double(s, container(s, at));
+	return left < RUN ? left : RUN;
+}
+
+static double square(double u)
+{
+	return isfinite(u) ? u * u : 0;
 }
 
 static double square_sum(scalar s, const uint8_t *a, size_t bytes)
 {
-	double sum = 0;
-	for (size_t i = 0; i + scalar_bytes(s) <= bytes; i += scalar_bytes(s)) {
-		double u = element(s, a + i);
-		if (isfinite(u)) sum += u * u;
+	unsigned width = scalar_bytes(s);
+	double sum = 0, u[RUN];
+	for (size_t i = 0, n = bytes / width; i < n; i += RUN) {
+		scalar_read(s, a + width * i, run_of(n - i), u);
+		for (size_t j = 0; j < run_of(n - i); j++) sum += square(u[j]);
 	}
 	return sum;
 }
 
-/* How far two elements of a type lie apart: 0 where both are NaN, and of integers exactly, as a double takes large
- * neighbours for one. */
+/* How far two integers of a type lie apart: exactly, as a double takes large neighbours for one. */
 static double apart(scalar s, uint64_t x, uint64_t y)
 {
-	if (scalar_is_float(s)) {
-		double u = scalar_to_double(s, x), v = scalar_to_double(s, y);
-		return isnan(u) && isnan(v) ? 0 : u - v;
-	}
 	uint64_t a = scalar_is_signed(s) ? (uint64_t)scalar_sign_extend(s, x) : x;
 	uint64_t b = scalar_is_signed(s) ? (uint64_t)scalar_sign_extend(s, y) : y;
 	bool less = scalar_is_signed(s) ? (int64_t)a < (int64_t)b : a < b;
 	return (double)(less ? b - a : a - b);
 }
 
-/* The same of the differences; elements of equal bits, NaN or not, are equal, and most stretches are. */
-static double square_distance(scalar s, const uint8_t *a, const uint8_t *b, size_t bytes)
+static double integer_distance(scalar s, const uint8_t *a, const uint8_t *b, size_t n)
 {
-	enum { STRETCH = 64 };
-	unsigned width = scalar_bytes(s);
 	double sum = 0;
-	for (size_t from = 0; from < bytes; from += STRETCH) {
-		size_t to = bytes - from < STRETCH ? bytes : from + STRETCH;
-		if (memcmp(a + from, b + from, to - from) == 0) continue;
-		for (size_t i = from; i + width <= to; i += width) {
-			uint64_t x = container(s, a + i), y = container(s, b + i);
-			double d = x == y ? 0 : apart(s, x, y);
-			sum += d * d;
-		}
+	for (size_t i = 0; i < n; i++) {
+		double d = apart(s, container(s, a + i * scalar_bytes(s)), container(s, b + i * scalar_bytes(s)));
+		sum += d * d;
 	}
 	return sum;
 }
 
-/* The same of those that one of two runs has changed, or that differ between them. */
-static double changed_square_sum(scalar s, const uint8_t *before, const uint8_t *a, const uint8_t *b, size_t bytes)
+/* Two NaNs are equal, and so are two infinities. */
+static double float_distance(scalar s, const uint8_t *a, const uint8_t *b, size_t n)
+{
+	double sum = 0, u[RUN], v[RUN];
+	scalar_read(s, a, n, u);
+	scalar_read(s, b, n, v);
+	for (size_t i = 0; i < n; i++) {
+		double d = u[i] == v[i] || (isnan(u[i]) && isnan(v[i])) ? 0 : u[i] - v[i];
+		sum += d * d;
+	}
+	return sum;
+}
+
+/* Sum of the squares of the differences; most runs have equal bits. */
+static double square_distance(scalar s, const uint8_t *a, const uint8_t *b, size_t bytes)
 {
 	unsigned width = scalar_bytes(s);
 	double sum = 0;
-	for (size_t i = 0; i + width <= bytes; i += width) {
-		if (memcmp(a + i, before + i, width) == 0 && memcmp(b + i, before + i, width) == 0) continue;
-		double u = element(s, a + i);
-		if (isfinite(u)) sum += u * u;
+	for (size_t i = 0, n = bytes / width; i < n; i += RUN) {
+		const uint8_t *x = a + width * i, *y = b + width * i;
+		size_t m = run_of(n - i);
+		if (memcmp(x, y, m * width) == 0) continue;
+		sum += scalar_is_float(s) ? float_distance(s, x, y, m) : integer_distance(s, x, y, m);
+	}
+	return sum;
+}
+
+/* Of those that one of two runs has changed, or that differ between them, the sum of a's squares. */
+static double changed_square_sum(scalar s, const uint8_t *before, const uint8_t *a, const uint8_t *b, size_t bytes)
+{
+	unsigned width = scalar_bytes(s);
+	double sum = 0, u[RUN];
+	for (size_t i = 0, n = bytes / width; i < n; i += RUN) {
+		size_t m = run_of(n - i), at = width * i;
+		if (memcmp(a + at, before + at, m * width) == 0 && memcmp(b + at, before + at, m * width) == 0)
+			continue;
+		scalar_read(s, a + at, m, u);
+		for (size_t j = 0; j < m; j++, at += width) {
+			uint64_t old = container(s, before + at);
+			if (container(s, a + at) != old || container(s, b + at) != old) sum += square(u[j]);
+		}
 	}
 	return sum;
 }

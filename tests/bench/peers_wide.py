@@ -1,14 +1,15 @@
 """Products of shapes that no list names, for the tuner: what it chooses beside cuBLAS.
 
 usage: python3 tests/bench/peers.py BUILD --only=wide [--out=wide.csv] [--seconds=540] [--seed=1] [--count=40] [--first=0] [--last=40]
-           [--try=N] [--verbose]
+           [--shapes=5120x5120x5120,..] [--try=N] [--waves] [--verbose]
        python3 tests/bench/peers_wide.py [--seed=1] [--count=40]      prints the shapes, without a GPU
   The shapes are drawn by --seed: M, N and K log-uniform in 64 .. 12288, half of them multiples of 64, the others of 8; f16 and
-  bf16, B as [K, N] and as [N, K] in turn.  --first and --last take a part of them, for runs that must end in time.  --try=N
+  bf16, B as [K, N] and as [N, K] in turn.  --first and --last take a part of them, for runs that must end in time.  --shapes
+  replaces them, f16, B as [K, N].  --try=N
   replaces the number of configurations that the autotune blocks try, as --try=10000 for all.
 
-Each shape is tuned anew (what an earlier one compiled is in the cache of the run), by matmul_tuned, where its tiles are few by matmul_split_k too, and where
-its last wave is not full by matmul_waves; the fastest one by the tuner's
+Each shape is tuned anew (what an earlier one compiled is in the cache of the run), by matmul_tuned, where its tiles are few by matmul_split_k too, and with
+--waves by matmul_waves; the fastest one by the tuner's
 own times meets torch.matmul in rotation, each round after the same rest, behind a flushed L2.  A row says: cuBLAS's time over
 ours, what won, the seconds of tuning, and how well the block's order ranks what was timed (Spearman; 1 is perfect).
 """
@@ -80,8 +81,7 @@ def sections(p):
             workspace["arrived"] = torch.zeros(1 << 16, dtype=torch.int32, device=p.DEVICE)
         if (p.DRY or tiles <= p.SMS and k >= 1024) and 8 * padded <= PARTS:
             yield "matmul_split_k", [workspace["parts"], workspace["arrived"]]
-        waves = -(-m // 128) * -(-n // 256) / p.SMS
-        if p.DRY or waves > 0.5 and math.ceil(waves) / waves > 1.06 and k >= 768:
+        if "waves" in p.OPTIONS:
             yield "matmul_waves", [workspace["parts"], workspace["arrived"]]
 
     def error_of(out, want):
@@ -151,8 +151,10 @@ def sections(p):
     def wide():
         count = int(p.OPTIONS.get("count") or (4 if p.DRY else 40))
         first, last = int(p.OPTIONS.get("first") or 0), int(p.OPTIONS.get("last") or count)
-        figures = []
-        for number, (m, n, k, kind, transposed) in list(enumerate(draw(int(p.OPTIONS.get("seed") or 1), count)))[first:last]:
+        figures, shapes = [], draw(int(p.OPTIONS.get("seed") or 1), count)
+        if p.OPTIONS.get("shapes"):
+            shapes = [(*map(int, s.split("x")), "f16", False) for s in p.OPTIONS["shapes"].split(",")]
+        for number, (m, n, k, kind, transposed) in list(enumerate(shapes))[first:last]:
             if p.DRY:
                 m, n, k = 8 * (m % 13 + 1), 8 * (n % 13 + 1), 8 * (k % 13 + 1)
             if time.time() - p.START > p.SECONDS:

@@ -44,14 +44,19 @@ wanted = jax.nn.softmax(x, 1)
 def arrays():
     """Inputs of kernels; an array of JAX's never changes, so results lie elsewhere."""
     k = blk.load(os.path.join(root, "tests/python/jax_check.blk"))
-    y = np.full(x.shape, np.nan, np.float32)
+    if gpu:
+        import cupy as memory
+    else:
+        memory = np
+    got = lambda y: memory.asnumpy(y) if gpu else y
+    y = memory.full(x.shape, np.nan, np.float32)
     k.softmax(y, x, *x.shape)
-    check("a JAX array", close(y, wanted))
+    check("a JAX array", close(got(y), wanted))
     for T, dtype in ("f16", jnp.float16), ("bf16", jnp.bfloat16), ("f8e4m3", jnp.float8_e4m3fn), ("i32", jnp.int32), ("bool", jnp.bool_):
         a = jax.block_until_ready((x[0] * 4).astype(dtype))
-        y = np.full(1000, np.nan, np.float32)
+        y = memory.full(1000, np.nan, np.float32)
         k.widen(y, a, 1000, T=T)
-        check(f"a JAX array of {T}", close(y, a.astype(jnp.float32)))
+        check(f"a JAX array of {T}", close(got(y), a.astype(jnp.float32)))
     refused("a JAX array as a result", ValueError, "read-only", lambda: k.softmax(x, x, *x.shape))
     refused("another type", TypeError, "takes no tensor of i32", lambda: k.softmax(y, x.astype(jnp.int32), *x.shape))
     refused("under jit", AttributeError, "__dlpack", lambda: jax.jit(lambda t: k.softmax(y, t, *t.shape))(x))

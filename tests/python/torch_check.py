@@ -247,6 +247,40 @@ def costs_on_gpu():
     cost("no tensors: the call and C's launch", lambda: null(1, stream=0))
 
 
+def costs_of_triton():
+    import triton
+
+    @triton.jit
+    def nothing(y, x, stride, rows, n):
+        pass
+
+    x, y = torch.randn(1, 64, device="cuda"), torch.empty(1, 64, device="cuda")
+    cost("Triton: two tensors, three ints", lambda: nothing[(1,)](y, x, 64, 1, 64))
+
+
+def costs_of_cute():
+    """CuTe DSL, compiled ahead: with tensors that were converted before, and through its own TVM FFI from torch's."""
+    import cutlass
+    import cutlass.cute as cute
+    from cutlass.cute.runtime import from_dlpack
+
+    @cute.kernel
+    def nothing(y: cute.Tensor, x: cute.Tensor, n: cutlass.Int32):
+        pass
+
+    @cute.jit
+    def launch(y: cute.Tensor, x: cute.Tensor, n: cutlass.Int32):
+        nothing(y, x, n).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+    x, y = torch.randn(1, 64, device="cuda"), torch.empty(1, 64, device="cuda")
+    a, b = from_dlpack(y), from_dlpack(x)
+    ready = cute.compile(launch, a, b, 64)
+    cost("CuTe DSL: two tensors of its own, an int", lambda: ready(a, b, 64))
+    cost("CuTe DSL: two of torch's tensors, an int", lambda: ready(from_dlpack(y), from_dlpack(x), 64))
+    by_ffi = cute.compile(launch, a, b, 64, options="--enable-tvm-ffi")
+    cost("CuTe DSL by TVM FFI: two of torch's tensors, an int", lambda: by_ffi(y, x, 64))
+
+
 def has(module):
     try:
         __import__(module)
@@ -256,11 +290,13 @@ def has(module):
 
 
 for part, why in (tensors, None), (capsules, None), (operators, None), (graphs, not gpu and "no GPU"), (
-        cupy_arrays, (not gpu and "no GPU") or (not has("cupy") and "no CuPy")), (costs, None), (costs_on_gpu, not gpu and "no GPU"):
+        cupy_arrays, (not gpu and "no GPU") or (not has("cupy") and "no CuPy")), (costs, None), (costs_on_gpu, not gpu and "no GPU"), (
+        costs_of_triton, (not gpu and "no GPU") or (not has("triton") and "no Triton")), (
+        costs_of_cute, (not gpu and "no GPU") or (not has("cutlass") and "no CuTe DSL")):
     if why:
         skipped += 1
         print(f"skipped {part.__name__}: {why}")
     else:
-        part()
+        attempt(part.__name__, part)
 print(f"{passed} passed, {failed} failed, {skipped} skipped")
 sys.exit(failed != 0)

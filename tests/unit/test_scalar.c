@@ -48,6 +48,33 @@ static void narrow_floats_mean_what_they_say(void **state)
 		}
 }
 
+/* Whole runs are read as single elements are, at any alignment. */
+static void runs_are_elements(void **state)
+{
+	static const scalar types[] = {
+		SCALAR_F16, SCALAR_BF16, SCALAR_F8E4M3, SCALAR_F8E5M2, SCALAR_F32, SCALAR_F64, SCALAR_I32, SCALAR_U8};
+	enum { COUNT = 1 << 16 };
+	(void)state;
+	uint8_t *bytes = test_malloc(8 * COUNT + 1);
+	double *got = test_malloc(COUNT * sizeof *got);
+	for (unsigned k = 0; k < sizeof types / sizeof types[0]; k++) {
+		unsigned width = scalar_bytes(types[k]);
+		for (uint64_t i = 0; i < COUNT; i++) { /* every element of two bytes; of wider ones all exponents */
+			uint64_t bits = width <= 2 ? i : (i << (8 * width - 16)) | i * 0x9e3779b1 % 0x7fff;
+			memcpy(bytes + 1 + i * width, &bits, width);
+		}
+		scalar_read(types[k], bytes + 1, COUNT, got);
+		for (uint64_t i = 0; i < COUNT; i++) {
+			uint64_t bits = 0;
+			memcpy(&bits, bytes + 1 + i * width, width);
+			double want = scalar_to_double(types[k], bits);
+			assert_true(isnan(want) ? isnan(got[i]) : got[i] == want && signbit(got[i]) == signbit(want));
+		}
+	}
+	test_free(got);
+	test_free(bytes);
+}
+
 /* Between two neighbours: below the middle down, above it up, on it to the even one. */
 static void rounding_is_to_nearest_even(void **state)
 {
@@ -214,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(narrow_floats_mean_what_they_say),
+		cmocka_unit_test(runs_are_elements),
 		cmocka_unit_test(rounding_is_to_nearest_even),
 		cmocka_unit_test(overflow_and_nan),
 		cmocka_unit_test(floats_become_integers),
