@@ -27,6 +27,14 @@ typedef struct opened_device {
 } opened_device;
 
 enum { EXCHANGES = 8 };
+/* A type of tensors that was seen. */
+typedef struct exchange {
+	PyTypeObject *type; /* owned */
+	const DLPackExchangeAPI *api;
+	bool waits;    /* its __dlpack__() takes no stream=-1 */
+	bool constant; /* JAX's: nothing may write to it, which its capsule does not say on a GPU */
+} exchange;
+
 typedef struct door {
 	PyObject *module; /* borrowed: it holds this */
 	PyTypeObject *code_type, *kernel_type, *strided_type;
@@ -34,15 +42,11 @@ typedef struct door {
 	PyObject *dlpack, *dlpack_device, *exchange, *interface, *cuda_stream, *status, *is_neg; /* attributes' names */
 	PyObject *host_keywords, *device_keywords; /* of __dlpack__: max_version, and stream=-1 with it */
 	PyObject *no_arguments;
-	PyObject *current_stream; /* torch's, once torch is there */
-	PyObject *torch;          /* its name */
-	opened_device *devices;   /* the latest first */
-	char *said;               /* the last note that became a warning */
-	struct {
-		PyTypeObject *type; /* owned */
-		const DLPackExchangeAPI *api;
-		bool waits;     /* its __dlpack__() takes no stream=-1 */
-	} exchanges[EXCHANGES]; /* of types that were seen; api null: it has none */
+	PyObject *current_stream;      /* torch's, once torch is there */
+	PyObject *torch;               /* its name */
+	opened_device *devices;        /* the latest first */
+	char *said;                    /* the last note that became a warning */
+	exchange exchanges[EXCHANGES]; /* of types that were seen; api null: it has none */
 	unsigned nexchanges;
 } door;
 

@@ -140,6 +140,17 @@ static bool take_capsule(PyObject *capsule, const char *kernel, const char *name
 	return false;
 }
 
+static bool is_of_jax(PyTypeObject *type)
+{
+	PyObject *module = PyObject_GetAttrString((PyObject *)type, "__module__");
+	PyObject *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8String(module) : NULL;
+	bool yes = name && strncmp(PyBytes_AsString(name), "jax", 3) == 0;
+	Py_XDECREF(name);
+	Py_XDECREF(module);
+	PyErr_Clear();
+	return yes;
+}
+
 /* The exchange table of an object's type; null: it has none.  Types are remembered, as asking costs more than the use. */
 static const DLPackExchangeAPI *exchange_of(door *d, PyTypeObject *type)
 {
@@ -156,6 +167,7 @@ static const DLPackExchangeAPI *exchange_of(door *d, PyTypeObject *type)
 	if (d->nexchanges < EXCHANGES) {
 		Py_INCREF(type);
 		d->exchanges[d->nexchanges].type = type;
+		d->exchanges[d->nexchanges].constant = is_of_jax(type);
 		d->exchanges[d->nexchanges++].api = api;
 	}
 	Py_XDECREF(capsule);
@@ -170,12 +182,12 @@ static PyObject *capsule_for(PyObject *method, const door *d, int stream)
 	return capsule;
 }
 
-/* Null, without an exception, where there are too many types to remember. */
-static bool *waits_of(door *d, PyTypeObject *type)
+/* What is known of a type; null, without an exception, where there are too many to remember. */
+static exchange *known_type(door *d, PyTypeObject *type)
 {
 	exchange_of(d, type);
 	for (unsigned i = 0; i < d->nexchanges; i++)
-		if (d->exchanges[i].type == type) return &d->exchanges[i].waits;
+		if (d->exchanges[i].type == type) return &d->exchanges[i];
 	return NULL;
 }
 
@@ -183,7 +195,7 @@ static bool *waits_of(door *d, PyTypeObject *type)
  * default one, which waits there until the array is written. */
 static PyObject *ask_capsule(door *d, PyObject *o, bool on_gpu)
 {
-	bool *waits = on_gpu ? waits_of(d, Py_TYPE(o)) : NULL;
+	exchange *known = on_gpu ? known_type(d, Py_TYPE(o)) : NULL;
 	PyObject *method = PyObject_GetAttr(o, d->dlpack);
 	if (!method) return NULL;
 	PyObject *capsule = on_gpu && waits && *waits ? capsule_for(method, d, 1)
@@ -197,7 +209,7 @@ static PyObject *ask_capsule(door *d, PyObject *o, bool on_gpu)
 	} else if (!capsule && on_gpu && PyErr_ExceptionMatches(PyExc_Exception)) {
 		PyErr_Clear();
 		capsule = capsule_for(method, d, 1);
-		if (capsule && waits) *waits = true;
+		if (capsule && known) known->waits = true;
 	}
 	Py_DECREF(method);
 	return capsule;
@@ -229,6 +241,8 @@ static bool by_dlpack(door *d, PyObject *o, const char *kernel, const char *name
 	if (!capsule) return false;
 	bool fine = take_capsule(capsule, kernel, name, t);
 	Py_DECREF(capsule);
+	const exchange *known = on_gpu ? known_type(d, Py_TYPE(o)) : NULL;
+	t->read_only = t->read_only || (known && known->constant);
 	return fine;
 }
 

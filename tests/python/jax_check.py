@@ -80,7 +80,8 @@ def calls():
         return kernel("softmax", t)
 
     softmax.defvjp(lambda t: (y := softmax(t), y), lambda y, dy: (kernel("softmax_backward", dy, y),))
-    check("an FFI call", close(softmax(x), wanted))
+    first = softmax(x)
+    check(f"an FFI call, apart by {np.abs(np.asarray(first) - np.asarray(wanted)).max():.1e}", close(first, wanted, 1e-5))
     check("an FFI call under jit", close(jax.jit(lambda t: softmax(t * 2) + 1)(x), jax.nn.softmax(x * 2, 1) + 1))
     w = jax.random.normal(jax.random.key(1), x.shape)
     loss = lambda f: lambda t: (f(t) * w).sum()
@@ -89,7 +90,7 @@ def calls():
     check("vmap", close(jax.vmap(softmax)(many), jax.nn.softmax(many, 2)))
     check("in a scan", close(jax.lax.scan(lambda c, t: (softmax(c + t), 0.0), x, jnp.zeros((3, *x.shape)))[0],
                              jax.nn.softmax(jax.nn.softmax(wanted, 1), 1)))
-    refused("a requires clause", Exception, "not in 16..16384", lambda: jax.block_until_ready(softmax(jnp.zeros((2, 20000)))))
+    refused("a requires clause", Exception, "requires n <= BLOCK", lambda: jax.block_until_ready(softmax(jnp.zeros((2, 20000)))))
     refused("another type", Exception, "another element type", lambda: jax.block_until_ready(kernel("softmax", x.astype(jnp.int32))))
 
 
