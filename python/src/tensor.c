@@ -198,9 +198,9 @@ static PyObject *ask_capsule(door *d, PyObject *o, bool on_gpu)
 	exchange *known = on_gpu ? known_type(d, Py_TYPE(o)) : NULL;
 	PyObject *method = PyObject_GetAttr(o, d->dlpack);
 	if (!method) return NULL;
-	PyObject *capsule = on_gpu && waits && *waits ? capsule_for(method, d, 1)
-						      : PyObject_Call(method, d->no_arguments,
-								on_gpu ? d->device_keywords : d->host_keywords);
+	PyObject *capsule = known && known->waits ? capsule_for(method, d, 1)
+						  : PyObject_Call(method, d->no_arguments,
+							    on_gpu ? d->device_keywords : d->host_keywords);
 	if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) { /* from before max_version */
 		PyErr_Clear();
 		PyObject *keywords = on_gpu ? Py_BuildValue("{s:i}", "stream", -1) : NULL;
