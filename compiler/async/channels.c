@@ -15,7 +15,8 @@
  * The one idea: a *channel* is a multibuffer with its barriers, and its cursor, slot and parity, is a variable that
  * each load advances: it goes through branches and loops as any variable does (thread_block).  So a load in front of a
  * loop, one in it and one behind it may share a channel, and loads that are read at different times have different
- * ones.  A slot is released behind the wait that says that its last reader is done, wherever that stands.
+ * ones.  A slot is released behind the wait that says that its last reader is done, wherever that stands; one that
+ * threads read for themselves, behind the first operation that needs what they read.
  *
  * No deadlock: a load of a channel begins, in program order, behind the release of the one before, or has a channel of
  * its own (nesting_of); so what the producer waits for needs only copies that it has begun before.
@@ -35,7 +36,8 @@ typedef struct site {
 	consumer by[MOST_PRODUCTS]; /* products that read the slot; none: the tile is read as it lies */
 	unsigned nby;
 	ir_op *first_use; /* in the load's block */
-	ir_op *last_use;  /* there: behind it nobody reads the slot any more; of a tile without products: the same */
+	ir_op *last_use;  /* there: behind it nobody reads the slot any more */
+	bool taken; /* of a tile without products: last_use needs what was read; else it is the same as first_use */
 	unsigned nesting; /* loads of the same map whose tile lives while this one is made */
 	unsigned channel;
 	unsigned parts; /* blocks of a slot: one for each group of rows, or one for all */
@@ -161,6 +163,33 @@ static void sink_shapes(ir_op *o)
 	}
 }
 
+static bool is_used_by(const ir_op *value, const ir_op *o)
+{
+	for (uint32_t i = 0; i < value->nresults; i++)
+		for (const ir_use *u = value->results[i]->uses; u; u = u->next)
+			if (in_block(o->block, u->user) == o) return true;
+	return false;
+}
+
+/* The first operation that cannot begin before the tile's numbers are there: a product or what writes to memory, of what
+ * is computed of them.  A load's numbers come later than its instruction is over, and copies do not queue up behind it.
+ * Null: it is not to be found here. */
+static ir_op *taker_of(const site *s)
+{
+	enum { MOST = 256 };
+	const ir_op *computed[MOST] = {s->load};
+	unsigned n = 1;
+	for (ir_op *o = s->load->next; o && n < MOST; o = o->next) {
+		bool uses = false;
+		for (unsigned i = 0; i < n && !uses; i++) uses = is_used_by(computed[i], o);
+		if (!uses) continue;
+		if (o->nregions || ir_has(o, IR_TERMINATOR)) return NULL;
+		if (o->kind == IR_WGMMA || !ir_has(o, IR_PURE)) return o;
+		computed[n++] = o;
+	}
+	return NULL;
+}
+
 /* A tile that anybody takes is read in front of the first that does. */
 static bool find_first_use(site *s)
 {
@@ -170,7 +199,9 @@ static bool find_first_use(site *s)
 		ir_op *o = in_block(b, u->user);
 		if (!s->first_use || precedes(o, s->first_use)) s->first_use = o;
 	}
-	s->last_use = s->first_use;
+	ir_op *taker = s->first_use ? taker_of(s) : NULL;
+	s->taken = taker != NULL;
+	s->last_use = taker ? taker : s->first_use;
 	return s->first_use != NULL;
 }
 
@@ -452,6 +483,7 @@ static void read_from(channels *c, const channel *ch, const consumer *r, ir_valu
 	for (unsigned i = 0; i < c->nsites; i++) {
 		site *s = &c->sites[i];
 		if (s->first_use == old) s->first_use = again;
+		if (s->last_use == old) s->last_use = again;
 		for (unsigned k = 0; k < s->nby; k++)
 			if (s->by[k].op == old) s->by[k].op = again;
 	}
@@ -474,7 +506,7 @@ static void read_tile(const channel *ch, site *s, ir_builder *b, ir_value *slot)
 	read->name = tile->name;
 	read->layout = tile->layout;
 	ir_replace(tile, read);
-	s->last_use = read->def;
+	if (!s->taken) s->last_use = read->def;
 }
 
 static void open_site(channels *c, site *s, cursor at)
