@@ -55,7 +55,7 @@ slow=
 [ "${2:-}" != coverage ] || slow=" run-mutations run-device-same_bits "
 [ "${2:-}" != sanitized ] || slow=" run-mutations run-workarounds run-device-same_bits "
 case ${2:-} in
-coverage) export ONLY_COMPILE=1 ONE_CASE_IN=2 ;;
+coverage) export ONLY_COMPILE=1 ONE_CASE_IN=4 ;;
 sanitized) export ONLY_COMPILE=1 ONE_CASE_IN=4 ;;
 esac
 alone=" run-isolated run-bench test_bench test_tune "
