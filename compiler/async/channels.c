@@ -37,7 +37,7 @@ typedef struct site {
 	unsigned nby;
 	ir_op *first_use; /* in the load's block */
 	ir_op *last_use;  /* there: behind it nobody reads the slot any more */
-	bool taken; /* of a tile without products: last_use needs what was read; else it is the same as first_use */
+	bool is_blocking; /* of a tile without products: last_use needs what was read; else it is the same as first_use */
 	unsigned nesting; /* loads of the same map whose tile lives while this one is made */
 	unsigned channel;
 	unsigned parts; /* blocks of a slot: one for each group of rows, or one for all */
@@ -174,7 +174,7 @@ static bool is_used_by(const ir_op *value, const ir_op *o)
 /* The first operation that cannot begin before the tile's numbers are there: a product or what writes to memory, of what
  * is computed of them.  A load's numbers come later than its instruction is over, and copies do not queue up behind it.
  * Null: it is not to be found here. */
-static ir_op *taker_of(const site *s)
+static ir_op *blocking_use(const site *s)
 {
 	enum { MOST = 256 };
 	const ir_op *computed[MOST] = {s->load};
@@ -199,9 +199,9 @@ static bool find_first_use(site *s)
 		ir_op *o = in_block(b, u->user);
 		if (!s->first_use || precedes(o, s->first_use)) s->first_use = o;
 	}
-	ir_op *taker = s->first_use ? taker_of(s) : NULL;
-	s->taken = taker != NULL;
-	s->last_use = taker ? taker : s->first_use;
+	ir_op *blocking = s->first_use ? blocking_use(s) : NULL;
+	s->is_blocking = blocking != NULL;
+	s->last_use = blocking ? blocking : s->first_use;
 	return s->first_use != NULL;
 }
 
@@ -506,7 +506,7 @@ static void read_tile(const channel *ch, site *s, ir_builder *b, ir_value *slot)
 	read->name = tile->name;
 	read->layout = tile->layout;
 	ir_replace(tile, read);
-	if (!s->taken) s->last_use = read->def;
+	if (!s->is_blocking) s->last_use = read->def;
 }
 
 static void open_site(channels *c, site *s, cursor at)
