@@ -165,15 +165,14 @@ static void sink_shapes(ir_op *o)
 
 static bool is_used_by(const ir_op *value, const ir_op *o)
 {
-	for (uint32_t i = 0; i < value->nresults; i++)
-		for (const ir_use *u = value->results[i]->uses; u; u = u->next)
-			if (in_block(o->block, u->user) == o) return true;
+	for (uint32_t i = 0; i < o->nargs; i++)
+		if (ir_arg(o, i)->def == value) return true;
 	return false;
 }
 
 /* The first operation that cannot begin before the tile's numbers are there: a product or what writes to memory, of what
  * is computed of them.  A load's numbers come later than its instruction is over, and copies do not queue up behind it.
- * Null: it is not to be found here. */
+ * Null: it is not to be found in front of the next loop or branch. */
 static ir_op *blocking_use(const site *s)
 {
 	enum { MOST = 256 };
@@ -182,8 +181,8 @@ static ir_op *blocking_use(const site *s)
 	for (ir_op *o = s->load->next; o && n < MOST; o = o->next) {
 		bool uses = false;
 		for (unsigned i = 0; i < n && !uses; i++) uses = is_used_by(computed[i], o);
+		if (o->nregions || (uses && ir_has(o, IR_TERMINATOR))) return NULL;
 		if (!uses) continue;
-		if (o->nregions || ir_has(o, IR_TERMINATOR)) return NULL;
 		if (o->kind == IR_WGMMA || !ir_has(o, IR_PURE)) return o;
 		computed[n++] = o;
 	}
