@@ -151,11 +151,11 @@ static bool is_of_jax(PyTypeObject *type)
 	return yes;
 }
 
-/* The exchange table of an object's type; null: it has none.  Types are remembered, as asking costs more than the use. */
-static const DLPackExchangeAPI *exchange_of(door *d, PyTypeObject *type)
+/* What is known of a type.  It is remembered, as asking costs more than the use; where there are too many, it is in `spare`. */
+static exchange *known_type(door *d, PyTypeObject *type, exchange *spare)
 {
 	for (unsigned i = 0; i < d->nexchanges; i++)
-		if (d->exchanges[i].type == type) return d->exchanges[i].api;
+		if (d->exchanges[i].type == type) return &d->exchanges[i];
 	const DLPackExchangeAPI *api = NULL;
 	PyObject *capsule = PyObject_GetAttr((PyObject *)type, d->exchange);
 	if (capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
@@ -163,15 +163,13 @@ static const DLPackExchangeAPI *exchange_of(door *d, PyTypeObject *type)
 	while (api && api->version.major != 1) api = api->previous;
 	if (api && !api->tensor_from_object) api = NULL;
 	PyErr_Clear();
-	/* The table lives as long as its type, so what is remembered keeps both. */
-	if (d->nexchanges < EXCHANGES) {
-		Py_INCREF(type);
-		d->exchanges[d->nexchanges].type = type;
-		d->exchanges[d->nexchanges].constant = is_of_jax(type);
-		d->exchanges[d->nexchanges++].api = api;
-	}
 	Py_XDECREF(capsule);
-	return api;
+	*spare = (exchange){.type = type, .api = api, .constant = is_of_jax(type)};
+	if (d->nexchanges == EXCHANGES) return spare;
+	/* The table lives as long as its type, so what is remembered keeps both. */
+	Py_INCREF(type);
+	d->exchanges[d->nexchanges] = *spare;
+	return &d->exchanges[d->nexchanges++];
 }
 
 static PyObject *capsule_for(PyObject *method, const door *d, int stream)
@@ -182,25 +180,15 @@ static PyObject *capsule_for(PyObject *method, const door *d, int stream)
 	return capsule;
 }
 
-/* What is known of a type; null, without an exception, where there are too many to remember. */
-static exchange *known_type(door *d, PyTypeObject *type)
-{
-	exchange_of(d, type);
-	for (unsigned i = 0; i < d->nexchanges; i++)
-		if (d->exchanges[i].type == type) return &d->exchanges[i];
-	return NULL;
-}
-
 /* stream=-1: nobody waits; the launch is on the stream that the caller says.  JAX takes real streams only: 1 is the
  * default one, which waits there until the array is written. */
-static PyObject *ask_capsule(door *d, PyObject *o, bool on_gpu)
+static PyObject *ask_capsule(door *d, PyObject *o, exchange *known, bool on_gpu)
 {
-	exchange *known = on_gpu ? known_type(d, Py_TYPE(o)) : NULL;
 	PyObject *method = PyObject_GetAttr(o, d->dlpack);
 	if (!method) return NULL;
-	PyObject *capsule = known && known->waits ? capsule_for(method, d, 1)
-						  : PyObject_Call(method, d->no_arguments,
-							    on_gpu ? d->device_keywords : d->host_keywords);
+	PyObject *capsule = on_gpu && known->waits ? capsule_for(method, d, 1)
+						   : PyObject_Call(method, d->no_arguments,
+							     on_gpu ? d->device_keywords : d->host_keywords);
 	if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) { /* from before max_version */
 		PyErr_Clear();
 		PyObject *keywords = on_gpu ? Py_BuildValue("{s:i}", "stream", -1) : NULL;
@@ -209,7 +197,7 @@ static PyObject *ask_capsule(door *d, PyObject *o, bool on_gpu)
 	} else if (!capsule && on_gpu && PyErr_ExceptionMatches(PyExc_Exception)) {
 		PyErr_Clear();
 		capsule = capsule_for(method, d, 1);
-		if (capsule && known) known->waits = true;
+		known->waits = capsule != NULL;
 	}
 	Py_DECREF(method);
 	return capsule;
@@ -237,12 +225,12 @@ static bool by_dlpack(door *d, PyObject *o, const char *kernel, const char *name
 {
 	bool on_gpu;
 	if (!ask_device(d, o, kernel, name, &on_gpu)) return false;
-	PyObject *capsule = ask_capsule(d, o, on_gpu);
+	exchange spare, *known = known_type(d, Py_TYPE(o), &spare);
+	PyObject *capsule = ask_capsule(d, o, known, on_gpu);
 	if (!capsule) return false;
 	bool fine = take_capsule(capsule, kernel, name, t);
 	Py_DECREF(capsule);
-	const exchange *known = on_gpu ? known_type(d, Py_TYPE(o)) : NULL;
-	t->read_only = t->read_only || (known && known->constant);
+	t->read_only = t->read_only || (on_gpu && known->constant);
 	return fine;
 }
 
@@ -397,7 +385,8 @@ static bool by_any(door *d, PyObject *o, const char *kernel, const char *name, t
 			PyObject_HasAttr((PyObject *)Py_TYPE(o), d->interface) && !is_on_gpu(d, o, kernel, name);
 		return described ? by_interface(d, o, kernel, name, t) : by_dlpack(d, o, kernel, name, t);
 	}
-	const DLPackExchangeAPI *api = exchange_of(d, Py_TYPE(o));
+	exchange spare;
+	const DLPackExchangeAPI *api = known_type(d, Py_TYPE(o), &spare)->api;
 	if (api) return by_exchange(api, o, kernel, name, t);
 	if (PyObject_HasAttr(o, d->dlpack)) return by_dlpack(d, o, kernel, name, t);
 	if (PyObject_HasAttr(o, d->interface)) return by_interface(d, o, kernel, name, t);
