@@ -326,6 +326,7 @@ static bool watch(tune_job *j, const block *b, process *p)
 		kill(p->pid, SIGKILL);
 		break;
 	}
+	show_progress(j, s); /* it may have ended before the first look */
 	return reap(p->pid, &p->status);
 }
 
