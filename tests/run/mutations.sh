@@ -12,6 +12,8 @@ npy a.npy 8 0 16016 16272 16272
 npy b.npy 8 0 9984 10240 10240
 npy c.npy 8 0 3696 3952 6032
 npy lengths.npy 4 96 137 48 3 193 # of sequences, for attention_decode
+npy first_queries.npy 4 0 16 93   # and where two begin and end, for attention_packed
+npy first_keys.npy 4 0 48 249
 BLK_CACHE=off
 export BLK_CACHE
 every=${ONE_MUTANT_IN:-1}
