@@ -15,7 +15,8 @@
  *              operation, and ends at anchored values, which are converted there, while they are still narrow: in
  *              x - max(x)[:, None] the maximum is demanded in just the layout that the reduction left it in, and
  *              nothing moves.  Loads of small tiles float too, though they are made once only: x * w[None, :] loads w
- *              the way the product wants it.
+ *              the way the product wants it.  So do blocks of which a product's operand is computed, as weights are that
+ *              are converted: from shared memory any layout is one read away.
  *
  * Steps:
  *   1. natural layouts by forward sweeps over the whole function.  Loop-carried values start unknown, take the layout
@@ -203,10 +204,20 @@ static bool is_multiplied(const ir_value *v, unsigned steps)
 	return false;
 }
 
+/* A product by warpgroups stands beside the load, in a loop: a conversion would make all threads meet there, where the
+ * copies' barriers let each warpgroup go its own way. */
+static bool is_beside_product(const ir_op *load)
+{
+	if (!load->block->parent || load->block->parent->kind != IR_FOR) return false;
+	for (const ir_op *o = load->block->first; o; o = o->next)
+		if (o->kind == IR_WGMMA && coalesce_is_much(o->results[0]->type, load)) return true;
+	return false;
+}
+
 /* A load that takes the layout in which it is first wanted. */
 static bool floats(assigner *a, const ir_op *load)
 {
-	if (ir_get_volatile(load) || !coalesce_is_narrow(&a->access, load) ||
+	if (ir_get_volatile(load) || (!coalesce_is_narrow(&a->access, load) && !is_beside_product(load)) ||
 		is_multiplied(load->results[0], MOST_STEPS))
 		return false;
 	for (unsigned i = 0; i < load->nargs; i++)
@@ -269,9 +280,42 @@ static const layout *of_wgmma(assigner *a, const ir_op *o)
 	return intern(a, &l);
 }
 
-/* From shared memory any layout can be read: 16 bytes a thread. */
+/* The value, perhaps transposed, is an operand that a product takes from registers: any of mma.sync, the first of wgmma. */
+static bool is_taken_from_registers(const assigner *a, const ir_use *u)
+{
+	const ir_op *o = u->user;
+	if (o->kind == IR_DOT) return o->args[0] == u || o->args[1] == u;
+	return o->kind == IR_WGMMA && o->args[0] == u && wgmma_wants_registers(a->access.context, o);
+}
+
+/* Nobody takes the value but products from registers, and nothing but what is computed of it, element by element. */
+static bool is_operand(const assigner *a, const ir_value *v, unsigned steps)
+{
+	for (const ir_use *u = v->uses; u; u = u->next) {
+		const ir_op *o = u->user;
+		bool passes = ir_has(o, IR_ELEMENTWISE) || o->kind == IR_PERMUTE;
+		if (!is_taken_from_registers(a, u) && (!passes || !steps || !is_operand(a, o->results[0], steps - 1)))
+			return false;
+	}
+	return v->uses != NULL;
+}
+
+/* No product takes the value as it is, transposed at most: from shared memory, wgmma would. */
+static bool is_computed_with(const ir_value *v)
+{
+	for (const ir_use *u = v->uses; u; u = u->next) {
+		const ir_op *o = u->user;
+		if (!ir_has(o, IR_ELEMENTWISE) && (o->kind != IR_PERMUTE || !is_computed_with(o->results[0])))
+			return false;
+	}
+	return true;
+}
+
+/* From shared memory any layout can be read: as products want the operands that are computed of it; else 16 bytes a
+ * thread. */
 static const layout *of_block(assigner *a, const ir_op *o)
 {
+	if (is_computed_with(o->results[0]) && is_operand(a, o->results[0], MOST_STEPS)) return NULL;
 	ir_type t = o->results[0]->type;
 	uint8_t order[IR_MAX_RANK];
 	for (unsigned i = 0; i < t.rank; i++) order[i] = (uint8_t)(t.rank - 1u - i);
@@ -478,7 +522,8 @@ static ir_op *begin(assigner *a, const waiting *w)
 	const version *first = NULL;
 	for (const version *x = a->versions[v->id]; x; x = x->next, copies++) first = x;
 	ir_op *o = v->def;
-	bool stays = !natural(a, v) && copies && (o->kind == IR_LOAD || is_join_across(o, w->mapping));
+	bool read = o && (o->kind == IR_LOAD || o->kind == IR_BULK_LOAD);
+	bool stays = !natural(a, v) && copies && (read || is_join_across(o, w->mapping));
 	if (natural(a, v) || stays || copies >= MAX_COPIES) {
 		convert(a, v, natural(a, v) ? v : first->value, w->mapping);
 		return NULL;

@@ -186,6 +186,11 @@ static uint64_t store_cost(const layout *l, unsigned dim, unsigned lg_allowed, u
 	return bytes / (run < SECTOR ? run : SECTOR) + (instructions(l) >> lg_width);
 }
 
+bool coalesce_is_much(ir_type t, const ir_op *load)
+{
+	return ir_elements(ir_arg(load, 0)->type) * NARROW <= ir_elements(t);
+}
+
 bool coalesce_is_narrow(coalesce *c, const ir_op *load)
 {
 	uint64_t largest = 0;

@@ -1,7 +1,8 @@
-/* Products of few rows are made transposed, so that warpgroups can make them.
+/* Products are made transposed where only then warpgroups can make them, or where it saves a way through shared memory.
  *
  * In: the tile level, after prepare_dots.  Out: the same meaning; a dot whose rows do not fill a warpgroup's 64, while
- * its columns do, is its transposed product with a and b swapped:
+ * its columns do, is its transposed product with a and b swapped.  So is one whose second operand is computed, as weights
+ * that are converted are, and lies along k: as the first one it stays in registers.
  *     %s = dot %a, %b, %acc : f32[16,128]          %u = permute %b : f16[128,64]
  *                                                  %v = permute %a : f16[64,16]
  *                                          ->      %w = permute %acc : f32[128,16]
@@ -44,6 +45,11 @@ static ir_value *transposed(ir_builder *b, ir_value *v)
 }
 
 /* ---- which dots ---- */
+
+static void find_dot(ir_op *o, void *context)
+{
+	*(bool *)context |= o->kind == IR_DOT;
+}
 
 static void collect(ir_op *o, void *context)
 {
@@ -163,9 +169,11 @@ static void find_loops(ir_block *b)
 bool pass_transpose_dots(pass_context *p, ir_func *f)
 {
 	swaps s = {.pass = p};
-	ir_walk(f->body, collect, &s);
-	if (!s.dots.n) return true;
+	bool found = false;
+	ir_walk(f->body, find_dot, &found);
+	if (!found || !target_can(p->target, TARGET_WGMMA)) return true;
 	if (!pass_axis(p, f)) return false;
+	ir_walk(f->body, collect, &s);
 	choose(&s);
 	for (uint32_t i = 0; i < s.dots.n; i++) swap(s.dots.at[i]);
 	if (s.dots.n) find_loops(f->body);

@@ -243,7 +243,8 @@ static void packed(example *e, attention like, const char *tile)
 	TRY(blk_launch(example_kernel(e, "attention_packed", "%s", words), NULL, NULL,
 		BLK_ARGS(blk_buf(out), blk_buf(out_lse), blk_buf(bq), blk_buf(bk), blk_buf(bv), blk_buf(tq),
 			blk_buf(tk), blk_f32((float)(1 / sqrt(like.dk))), blk_i32(BATCH), blk_i32(like.heads),
-			blk_i32(like.group), blk_i32(130), blk_i32((int)queries), blk_i32(first_k[BATCH]), blk_i32(like.window))));
+			blk_i32(like.group), blk_i32(130), blk_i32((int)queries), blk_i32(first_k[BATCH]),
+			blk_i32(like.window))));
 	snprintf(what, sizeof what, "packed, %s%s%s", attention_type(like.type), like.causal ? ", causal" : "",
 		like.window ? ", window" : "");
 	example_compare(e, out, o, bound, rows * dv, 0, what);

@@ -1,6 +1,8 @@
-/* Products of quantised matrices on sizes that no tile divides: fp8 and i8 with scales for rows and columns, and i8
- * weights with f16 activations. */
+/* Products of quantised matrices on sizes that no tile divides: fp8 and i8 with scales for rows and columns, fp8 with scales
+ * for blocks, and i8 weights with f16 activations. */
 #include "../matrix.h"
+
+enum { BLOCK = 128 }; /* of k, and of columns, that share a scale */
 
 #define TILE " BM=64 BN=64 BK=64 num_warps=4 num_stages=3"
 
@@ -100,6 +102,52 @@ static void run(example *e, const form *f, int m, int n, int k, bool timed)
 	example_end_case(e);
 }
 
+/* Adds columns first .. first + 128 of k, each row's sums scaled; b is [n, k] in memory. */
+static void add_block(example *e, double *want, double *bound, const float *a, const float *b, const float *rows,
+	const float *blocks, int m, int n, int k, int first)
+{
+	int length = k - first < BLOCK ? k - first : BLOCK, nblocks = (k + BLOCK - 1) / BLOCK;
+	size_t nc = (size_t)m * (size_t)n;
+	float *x = example_alloc(e, (size_t)m * (size_t)length * sizeof *x);
+	float *y = example_alloc(e, (size_t)n * (size_t)length * sizeof *y);
+	double *sums = example_doubles(e, nc), *sizes = example_doubles(e, nc);
+	for (int l = 0; l < length; l++) {
+		for (int i = 0; i < m; i++) x[i * length + l] = a[i * k + first + l];
+		for (int j = 0; j < n; j++) y[l * n + j] = b[j * k + first + l];
+	}
+	matrix_multiply(sums, sizes, x, y, m, n, length, 0x1p-13);
+	for (int i = 0; i < m; i++)
+		for (int j = 0; j < n; j++) {
+			size_t at = (size_t)i * (size_t)n + (size_t)j;
+			double scale =
+				(double)rows[i * nblocks + first / BLOCK] * blocks[j / BLOCK * nblocks + first / BLOCK];
+			want[at] += sums[at] * scale;
+			/* the scale, its product with the sum, and the sum of blocks are rounded too */
+			bound[at] += (sizes[at] + (3 + nblocks) * 0x1p-24 * fabs(sums[at])) * fabs(scale);
+		}
+}
+
+static void run_blocks(example *e, const char *tile, int m, int n, int k)
+{
+	int nblocks = (k + BLOCK - 1) / BLOCK, columns = (n + BLOCK - 1) / BLOCK;
+	size_t nc = (size_t)m * (size_t)n, na = (size_t)m * (size_t)k, nb = (size_t)n * (size_t)k;
+	size_t nrows = (size_t)m * (size_t)nblocks, nscales = (size_t)columns * (size_t)nblocks;
+	float *a = example_normal(e, na, 51), *b = example_normal(e, nb, 52);
+	float *rows = example_normal(e, nrows, 53), *blocks = example_normal(e, nscales, 54);
+	double *want = example_doubles(e, nc), *bound = example_doubles(e, nc);
+	blk_buffer *c = example_output_of(e, BLK_TYPE_F32, nc);
+	blk_buffer *ba = input(e, BLK_TYPE_F8E4M3, a, na), *bb = input(e, BLK_TYPE_F8E4M3, b, nb);
+	char what[128];
+	for (int first = 0; first < k; first += BLOCK) add_block(e, want, bound, a, b, rows, blocks, m, n, k, first);
+	matrix_add_rounding(bound, want, nc, BLK_TYPE_F32);
+	TRY(blk_launch(example_kernel(e, "matmul_fp8_blocks", "OUT=f32%s", tile), NULL, NULL,
+		BLK_ARGS(blk_buf(c), blk_buf(ba), blk_buf(bb), blk_buf(example_buffer(e, rows, nrows)),
+			blk_buf(example_buffer(e, blocks, nscales)), blk_i32(m), blk_i32(n), blk_i32(k))));
+	snprintf(what, sizeof what, "%d x %d x %d, e4m3 in blocks,%s", m, n, k, tile);
+	example_compare(e, c, want, bound, nc, 0, what);
+	example_end_case(e);
+}
+
 int main(int argc, char **argv)
 {
 	example e = example_open(argc, argv, "matmul_quantised");
@@ -109,6 +157,9 @@ int main(int argc, char **argv)
 		run(&e, &forms[f], 75, 101, 199, false);
 		run(&e, &forms[f], 200, 80, 272, false); /* K divisible by 16: wide accesses, masked at the end */
 	}
+	run_blocks(&e, " BM=64 BN=64", 1, 1, 1);
+	run_blocks(&e, " BM=64 BN=64", 75, 101, 199);
+	run_blocks(&e, " BM=128 BN=128 num_warps=8 num_stages=3", 200, 144, 400);
 	if (!e.quick)
 		for (size_t f = 0; f < nforms; f++)
 			for (int n = 512; n <= matrix_largest(&e); n *= 4) run(&e, &forms[f], n, n, n, true);

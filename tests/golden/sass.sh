@@ -47,7 +47,7 @@ for f in "$root"/tests/golden/sass/*.txt; do
 						if (ins[i] ~ /^BSSY/) bssy++
 						if (ins[i] ~ /^VOTE\.ALL/) votes++
 						if (ins[i] ~ /^R2UR/) held++
-						if (ins[i] ~ /^HGMMA/) { if (some++) r2ur += held; held = 0 }
+						if (ins[i] ~ /^[HQI]GMMA/) { if (some++) r2ur += held; held = 0 }
 						if (ins[i] ~ /^WARPGROUP\.DEPBAR/) { waits = waits " " mufu + 0; mufu = 0 }
 					}
 					for (i = 0; i < shown; i++) if (begins[i] >= from) return # a loop around it

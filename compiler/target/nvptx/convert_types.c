@@ -251,9 +251,49 @@ static void f32_pair_to_half(lower *l, scalar to, const LLVMValueRef *in, LLVMVa
 	for (unsigned i = 0; i < 2; i++) out[i] = LLVMBuildExtractElement(m, both, lower_i32(l, i), "");
 }
 
+/* Two bytes in the lower half of a word, as numbers from 0 to 255: 128 is added to signed ones. */
+static LLVMValueRef bytes_from_zero(lower *l, scalar from, const LLVMValueRef *in)
+{
+	LLVMBuilderRef m = l->builder;
+	LLVMValueRef both = LLVMGetPoison(LLVMVectorType(l->i8, 2));
+	for (unsigned i = 0; i < 2; i++) both = LLVMBuildInsertElement(m, both, in[i], lower_i32(l, i), "");
+	LLVMValueRef word = LLVMBuildZExt(m, to_bits(l, both, l->i16), l->i32, "");
+	return scalar_is_signed(from) ? LLVMBuildXor(m, word, lower_i32(l, 0x8080), "") : word;
+}
+
+/* Bytes under the exponent of a number whose last place is 1, from which that number is taken away again: exact, and at
+ * full rate, where a conversion of an integer runs at a quarter.  An f16 of 1024 has room for a byte, a bf16 has not: there it
+ * is an f32 of 2^23. */
+static void byte_pair_to_half(lower *l, scalar from, scalar to, const LLVMValueRef *in, LLVMValueRef *out)
+{
+	assert(scalar_bits(from) == 8 && (to == SCALAR_F16 || to == SCALAR_BF16));
+	LLVMBuilderRef m = l->builder;
+	LLVMValueRef bytes = bytes_from_zero(l, from, in), wide[2];
+	double zero = scalar_is_signed(from) ? 128 : 0;
+	if (to == SCALAR_F16) {
+		LLVMValueRef args[] = {bytes, lower_i32(l, 0x6400), lower_i32(l, 0x5150)};
+		LLVMValueRef both = lower_intrinsic(l, "llvm.nvvm.prmt", l->i32, 3, args);
+		LLVMValueRef base = LLVMConstReal(l->f16, 1024 + zero), bases[] = {base, base};
+		both = to_bits(l, both, LLVMVectorType(l->f16, 2));
+		both = LLVMBuildFSub(m, both, LLVMConstVector(bases, 2), "");
+		for (unsigned i = 0; i < 2; i++) out[i] = LLVMBuildExtractElement(m, both, lower_i32(l, i), "");
+		return;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		LLVMValueRef args[] = {bytes, lower_i32(l, 0x4b000000), lower_i32(l, 0x7440 + i)};
+		LLVMValueRef number = to_bits(l, lower_intrinsic(l, "llvm.nvvm.prmt", l->i32, 3, args), l->f32);
+		wide[i] = LLVMBuildFSub(m, number, LLVMConstReal(l->f32, 8388608 + zero), "");
+	}
+	f32_pair_to_half(l, to, wide, out);
+}
+
 /* Neighbouring registers in pairs, where one instruction converts two. */
 static bool convert_pair(lower *l, scalar from, scalar to, const LLVMValueRef *in, LLVMValueRef *out)
 {
+	if ((from == SCALAR_I8 || from == SCALAR_U8) && (to == SCALAR_F16 || to == SCALAR_BF16)) {
+		byte_pair_to_half(l, from, to, in, out);
+		return true;
+	}
 	if (!scalar_is_float(from) || from == SCALAR_F64 || from == to) return false;
 	LLVMValueRef half[2] = {in[0], in[1]};
 	if (from == SCALAR_F8E4M3 && target_can(l->pass->target, TARGET_CONVERTS_FP8) && scalar_is_float(to)) {

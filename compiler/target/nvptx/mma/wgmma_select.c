@@ -55,12 +55,31 @@ static uint32_t on_the_way(const pass_context *p, const ir_op *dot, unsigned i)
 
 enum { OTHERS = 24 }; /* registers beside sums and operands */
 
-/* Why an operand cannot be read in place, in half a sentence; null: both can.  One that is computed, or that stays round
- * a loop, would be written to shared memory for each product, where mma.sync has it in registers. */
-static const char *in_place(const pass_context *p, const ir_op *dot)
+/* What has been computed lies in the warps that multiply it: those of a product's sum have 16 rows each, whole ones
+ * where there are as many.  Else it goes by shared memory, and the instruction may as well read it there. */
+static bool is_fragment(const ir_value *computed, unsigned num_warps)
+{
+	bool transposed = computed->def && computed->def->kind == IR_PERMUTE;
+	return !transposed && computed->type.dim[0] >= 16 * num_warps;
+}
+
+/* The second operand is a tile that is computed, transposed: as the first one of the transposed product it is there in
+ * registers. */
+static bool is_transposed_fragment(const pass_context *p, const ir_op *dot)
+{
+	const ir_value *v = ir_arg(dot, 1);
+	unsigned fast;
+	if (!v->def || v->def->kind != IR_PERMUTE || v->type.rank != 2 || loaded(p, v, &fast)) return false;
+	return is_fragment(ir_arg(v->def, 0), dot->block->func->num_warps);
+}
+
+/* Why an operand cannot be read in place, in half a sentence; null: both can, or only the second one need not.  One that is
+ * computed, or that stays round a loop, would be written to shared memory for each product, where mma.sync has it in
+ * registers. */
+static const char *in_place(const pass_context *p, const ir_op *dot, bool is_second_held)
 {
 	const wgmma_form *form = wgmma_form_of(ir_arg(dot, 0)->type.elem);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < (is_second_held ? 1 : 2); i++) {
 		unsigned fast;
 		const ir_op *load = loaded(p, ir_arg(dot, i), &fast);
 		if (!load) return "an operand is computed";
@@ -91,7 +110,7 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 	if (ir_elements(sum) / (32 * num_warps) + OTHERS > most_registers(f))
 		return "a thread's part of the sum leaves too few of its registers";
 	if (a.dim[a.rank - 1u] < form->k) return "wgmma takes more along k at once";
-	if (sum.rank == 3) return in_place(p, dot);
+	if (sum.rank == 3) return in_place(p, dot, false);
 	wgmma_tile_make(a, 1, 1, 0, &tile[0]); /* what an instruction takes along k are rows of 32 bytes */
 	wgmma_tile_make(b, 0, 0, 0, &tile[1]);
 	if (tile[0].bytes + tile[1].bytes > LAYOUT_SCRATCH_MOST) return "the operands are too large for shared memory";
@@ -111,8 +130,9 @@ bool wgmma_may_swap(const pass_context *p, const ir_op *dot)
 	ir_type sum = dot->results[0]->type;
 	scalar s = ir_arg(dot, 0)->type.elem;
 	bool multiplies = wgmma_form_of(s) && (s != SCALAR_F32 || ir_get_precision(dot) == IR_TF32);
-	return target_can(p->target, TARGET_WGMMA) && multiplies && sum.dim[sum.rank - 2u] < ROWS &&
-	       sum.dim[sum.rank - 1u] >= ROWS && dot->block->func->num_warps >= 4;
+	if (!target_can(p->target, TARGET_WGMMA) || !multiplies || dot->block->func->num_warps < 4) return false;
+	return sum.dim[sum.rank - 1u] >= ROWS &&
+	       (sum.dim[sum.rank - 2u] < ROWS || (is_transposed_fragment(p, dot) && !in_place(p, dot, true)));
 }
 
 const char *wgmma_swap_refusal(const pass_context *p, const ir_op *dot)
@@ -127,15 +147,7 @@ const char *wgmma_swap_refusal(const pass_context *p, const ir_op *dot)
 	if (!wgmma_shape_of(turned, f->num_warps, wgmma_widest(f), &shape))
 		return "wgmma wants 8 rows for every four warps that share 64 columns";
 	if (a.dim[a.rank - 1u] < form->k) return "wgmma takes more along k at once";
-	return in_place(p, dot);
-}
-
-/* What has been computed lies in the warps that multiply it: those of a product's sum have 16 rows each, whole ones
- * where there are as many.  Else it goes by shared memory, and the instruction may as well read it there. */
-static bool is_fragment(const ir_value *computed, unsigned num_warps)
-{
-	bool transposed = computed->def && computed->def->kind == IR_PERMUTE;
-	return !transposed && computed->type.dim[0] >= 16 * num_warps;
+	return in_place(p, dot, is_transposed_fragment(p, dot));
 }
 
 bool wgmma_wants_registers(const pass_context *p, const ir_op *wgmma)
