@@ -929,6 +929,12 @@ static int count_leftovers(const char *inner)
 	return n;
 }
 
+static int count_all_leftovers(void)
+{
+	return count_leftovers("code") + count_leftovers("tune");
+}
+
+/* Or more, until enough have hit a store: on a busy machine the process is often killed before it has stored anything. */
 static void test_thousand_kills(void **state)
 {
 	(void)state;
@@ -936,7 +942,7 @@ static void test_thousand_kills(void **state)
 	uint64_t bits[SIGNATURE_PARAMETERS] = {0}, promises = 0;
 	quick.write = small_write; /* so that a store takes long enough to be hit */
 	assert_int_equal(open_place(&p, "configuration T=32\nconfiguration T=40\n"), BLK_OK);
-	for (int i = 0; i < KILLS; i++) {
+	for (int i = 0; i < KILLS || (i < 20 * KILLS && count_all_leftovers() <= KILLS / 50); i++) {
 		int ready[2];
 		char c;
 		assert_int_equal(pipe(ready), 0);
@@ -972,7 +978,7 @@ static void test_thousand_kills(void **state)
 		check_all_there(&p, bits, promises, i);
 	}
 	print_message("%d and %d stores were hit\n", count_leftovers("code"), count_leftovers("tune"));
-	assert_true(count_leftovers("code") + count_leftovers("tune") > KILLS / 50);
+	assert_true(count_all_leftovers() > KILLS / 50);
 	blk_device_close(p.device);
 }
 
