@@ -16,7 +16,7 @@
  * each load advances: it goes through branches and loops as any variable does (thread_block).  So a load in front of a
  * loop, one in it and one behind it may share a channel, and loads that are read at different times have different
  * ones.  A slot is released behind the wait that says that its last reader is done, wherever that stands; one that
- * threads read for themselves, behind the first operation that needs what they read.
+ * threads read for themselves, behind the first operation that needs what they read; one that both read, behind both.
  *
  * No deadlock: a load of a channel begins, in program order, behind the release of the one before, or has a channel of
  * its own (nesting_of); so what the producer waits for needs only copies that it has begun before.
@@ -33,12 +33,13 @@ enum { MOST_SITES = 32, MOST_STAGES = 8, SLACK = 8 * 1024 };
 /* A load that goes by a channel. */
 typedef struct site {
 	ir_op *load;
-	consumer by[MOST_PRODUCTS]; /* products that read the slot; none: the tile is read as it lies */
+	consumer by[MOST_PRODUCTS]; /* products that read the slot */
 	unsigned nby;
-	ir_op *first_use; /* in the load's block */
-	ir_op *last_use;  /* there: behind it nobody reads the slot any more */
-	bool is_blocking; /* of a tile without products: last_use needs what was read; else it is the same as first_use */
-	unsigned nesting; /* loads of the same map whose tile lives while this one is made */
+	ir_op *first_read; /* in the load's block, the first that takes the tile from registers; null: only products read it */
+	ir_op *first_use;  /* there, of all */
+	ir_op *last_use;   /* there: behind it nobody reads the slot any more */
+	bool ends_reading; /* threads read the tile, and last_use stands behind that; else the reading is the last use */
+	unsigned nesting;  /* loads of the same map whose tile lives while this one is made */
 	unsigned channel;
 	unsigned parts; /* blocks of a slot: one for each group of rows, or one for all */
 } site;
@@ -86,52 +87,56 @@ static bool precedes(const ir_op *a, const ir_op *b)
 	return false;
 }
 
-static bool add_reader(site *s, ir_op *o, const ir_value *tile, unsigned arg, bool transposed)
-{
-	if (s->nby == MOST_PRODUCTS) return false;
-	s->by[s->nby++] = (consumer){.op = o, .tile = tile, .arg = arg, .transposed = transposed};
-	return true;
-}
-
-/* Products that take the tile, through permutations and conversions to a factor in registers.  False: others do. */
-static bool find_readers(site *s, const ir_value *v, bool transposed)
-{
-	for (const ir_use *u = v->uses; u; u = u->next) {
-		ir_op *o = u->user;
-		if (o->kind == IR_PERMUTE) {
-			bool swaps = ir_unpack(ir_get_order(o), 0) == 1;
-			if (!find_readers(s, o->results[0], transposed ^ swaps)) return false;
-		} else if (o->kind == IR_CONVERT_LAYOUT) {
-			for (const ir_use *w = o->results[0]->uses; w; w = w->next)
-				if (w->user->kind != IR_WGMMA || w->user->args[0] != w) return false;
-			if (!find_readers(s, o->results[0], transposed)) return false;
-		} else if (o->kind == IR_WGMMA && (o->args[0] == u || o->args[1] == u)) {
-			if (!add_reader(s, o, v, o->args[1] == u, transposed)) return false;
-		} else
-			return false;
-	}
-	return s->nby != 0;
-}
-
 /* Both factors of a product may not be the tile, and each has to read what the copy writes. */
-static bool can_read(const channels *c, const site *s)
+static bool can_read(const channels *c, const site *s, const consumer *r)
 {
 	ir_type t = s->load->results[0]->type;
 	bulk_shape shape;
+	wgmma_shape sum;
+	wgmma_tile tile;
 	if (!bulk_shape_of(t, &shape) || t.rank != 2) return false;
 	if (t.elem == SCALAR_F32 && !bulk_rounds(s->load)) return false;
-	for (unsigned i = 0; i < s->nby; i++) {
-		const consumer *r = &s->by[i];
-		wgmma_shape sum;
-		wgmma_tile tile;
-		if (ir_arg(r->op, 1 - r->arg) == r->tile) return false;
-		if (!wgmma_shape_of(r->op->results[0]->type, c->func->num_warps, wgmma_widest(c->func), &sum))
-			return false;
-		unsigned k = (r->arg ? 0 : 1) ^ r->transposed;
-		if (!wgmma_tile_make(t, 1, k, r->arg ? sum.n : 64, &tile) || tile.swizzle != shape.swizzle)
-			return false;
-	}
+	if (ir_arg(r->op, 1 - r->arg) == r->tile) return false;
+	if (!wgmma_shape_of(r->op->results[0]->type, c->func->num_warps, wgmma_widest(c->func), &sum)) return false;
+	unsigned k = (r->arg ? 0 : 1) ^ r->transposed;
+	return wgmma_tile_make(t, 1, k, r->arg ? sum.n : 64, &tile) && tile.swizzle == shape.swizzle;
+}
+
+/* Somebody takes the tile from registers: o does, in place of what stands around it. */
+static void add_read(site *s, ir_op *o)
+{
+	o = in_block(s->load->block, o);
+	if (!s->first_read || precedes(o, s->first_read)) s->first_read = o;
+}
+
+/* A conversion of the tile to a factor in registers, which products may as well read from shared memory. */
+static bool is_factor(const ir_op *conversion)
+{
+	for (const ir_use *u = conversion->results[0]->uses; u; u = u->next)
+		if (u->user->kind != IR_WGMMA || u->user->args[0] != u) return false;
 	return true;
+}
+
+/* Who takes the tile, through permutations and conversions to a factor: products that can read the slot, and others.  True:
+ * some of those are others, who want `v`. */
+static bool find_readers(const channels *c, site *s, const ir_value *v, bool transposed)
+{
+	bool others = false;
+	for (const ir_use *u = v->uses; u; u = u->next) {
+		ir_op *o = u->user;
+		bool passes = o->kind == IR_PERMUTE || (o->kind == IR_CONVERT_LAYOUT && is_factor(o)), other = !passes;
+		if (passes) {
+			bool swaps = o->kind == IR_PERMUTE && ir_unpack(ir_get_order(o), 0) == 1;
+			other = find_readers(c, s, o->results[0], transposed ^ swaps);
+		} else if (o->kind == IR_WGMMA && (o->args[0] == u || o->args[1] == u)) {
+			consumer r = {.op = o, .tile = v, .arg = o->args[1] == u, .transposed = transposed};
+			other = s->nby == MOST_PRODUCTS || !can_read(c, s, &r);
+			if (!other) s->by[s->nby++] = r;
+		}
+		if (other) add_read(s, o);
+		others |= other;
+	}
+	return others;
 }
 
 /* ---- until when ---- */
@@ -163,16 +168,24 @@ static void sink_shapes(ir_op *o)
 	}
 }
 
-static bool is_used_by(const ir_op *value, const ir_op *o)
+/* The product reads operand i from the slot. */
+static bool reads_slot(const site *s, const ir_op *product, unsigned i)
 {
-	for (uint32_t i = 0; i < o->nargs; i++)
-		if (ir_arg(o, i)->def == value) return true;
+	for (unsigned k = 0; k < s->nby; k++)
+		if (s->by[k].op == product && s->by[k].arg == i) return true;
 	return false;
 }
 
-/* The first operation that cannot begin before the tile's numbers are there: a product or what writes to memory, of what
- * is computed of them.  A load's numbers come later than its instruction is over, and copies do not queue up behind it.
- * Null: it is not to be found in front of the next loop or branch. */
+static bool needs(const site *s, const ir_op *o, const ir_op *value)
+{
+	for (uint32_t i = 0; i < o->nargs; i++)
+		if (ir_arg(o, i)->def == value && !reads_slot(s, o, i)) return true;
+	return false;
+}
+
+/* The first operation that cannot begin before the numbers that threads read are there: a product or what writes to
+ * memory, of what is computed of them.  A load's numbers come later than its instruction is over, and copies do not queue up
+ * behind it.  Null: it is not to be found in front of the next loop or branch. */
 static ir_op *blocking_use(const site *s)
 {
 	enum { MOST = 256 };
@@ -180,7 +193,7 @@ static ir_op *blocking_use(const site *s)
 	unsigned n = 1;
 	for (ir_op *o = s->load->next; o && n < MOST; o = o->next) {
 		bool uses = false;
-		for (unsigned i = 0; i < n && !uses; i++) uses = is_used_by(computed[i], o);
+		for (unsigned i = 0; i < n && !uses; i++) uses = needs(s, o, computed[i]);
 		if (o->nregions || (uses && ir_has(o, IR_TERMINATOR))) return NULL;
 		if (!uses) continue;
 		if (o->kind == IR_WGMMA || !ir_has(o, IR_PURE)) return o;
@@ -189,22 +202,7 @@ static ir_op *blocking_use(const site *s)
 	return NULL;
 }
 
-/* A tile that anybody takes is read in front of the first that does. */
-static bool find_first_use(site *s)
-{
-	const ir_block *b = s->load->block;
-	sink_shapes(s->load);
-	for (const ir_use *u = s->load->results[0]->uses; u; u = u->next) {
-		ir_op *o = in_block(b, u->user);
-		if (!s->first_use || precedes(o, s->first_use)) s->first_use = o;
-	}
-	ir_op *blocking = s->first_use ? blocking_use(s) : NULL;
-	s->is_blocking = blocking != NULL;
-	s->last_use = blocking ? blocking : s->first_use;
-	return s->first_use != NULL;
-}
-
-/* From the first product that reads it to the wait that covers the last one. */
+/* From the first that reads the slot to the wait that covers the last product, and behind what needs what threads read. */
 static bool find_life(site *s)
 {
 	const ir_block *b = s->load->block;
@@ -215,6 +213,11 @@ static bool find_life(site *s)
 		if (!s->first_use || precedes(first, s->first_use)) s->first_use = first;
 		if (!s->last_use || precedes(s->last_use, last)) s->last_use = last;
 	}
+	if (!s->first_read) return s->first_use != NULL;
+	ir_op *blocking = blocking_use(s), *end = blocking ? blocking : s->first_read;
+	if (!s->first_use || precedes(s->first_read, s->first_use)) s->first_use = s->first_read;
+	s->ends_reading = blocking || (s->last_use && !precedes(s->last_use, end));
+	if (!s->last_use || precedes(s->last_use, end)) s->last_use = end;
 	return true;
 }
 
@@ -255,6 +258,26 @@ static bool works_beside_products(const ir_func *f)
 	return found;
 }
 
+/* Who reads the tile, and until when.  False: it goes by no channel. */
+static bool find_reading(const channels *c, site *s)
+{
+	ir_op *load = s->load;
+	ir_value *tile = load->results[0];
+	bool inside = ir_loop_around(load) != NULL;
+	bulk_shape shape;
+	if (find_readers(c, s, tile, false) && inside) {
+		sink_shapes(load);
+		*s = (site){.load = load};
+		find_readers(c, s, tile, false);
+	}
+	if (s->nby && (!s->first_read || inside) && find_life(s)) return true;
+	*s = (site){.load = load}; /* as it lies, by threads alone */
+	if (!inside || !bulk_shape_of(tile->type, &shape)) return false;
+	sink_shapes(load);
+	for (const ir_use *u = tile->uses; u; u = u->next) add_read(s, u->user);
+	return find_life(s);
+}
+
 static void find_site(ir_op *o, void *context)
 {
 	channels *c = context;
@@ -265,13 +288,9 @@ static void find_site(ir_op *o, void *context)
 		c->sent.n = nsent;
 		return;
 	}
-	if (!find_readers(&s, o->results[0], false) || !can_read(c, &s) || !find_life(&s)) {
-		bulk_shape shape;
-		s = (site){.load = o}; /* others take it, or products that read it otherwise */
-		if (!ir_loop_around(o) || !bulk_shape_of(o->results[0]->type, &shape) || !find_first_use(&s)) {
-			c->sent.n = nsent;
-			return;
-		}
+	if (!find_reading(c, &s)) {
+		c->sent.n = nsent;
+		return;
 	}
 	s.parts = row_group_parts(c->func, o);
 	c->sites[c->nsites++] = s;
@@ -483,6 +502,7 @@ static void read_from(channels *c, const channel *ch, const consumer *r, ir_valu
 		site *s = &c->sites[i];
 		if (s->first_use == old) s->first_use = again;
 		if (s->last_use == old) s->last_use = again;
+		if (s->first_read == old) s->first_read = again;
 		for (unsigned k = 0; k < s->nby; k++)
 			if (s->by[k].op == old) s->by[k].op = again;
 	}
@@ -497,6 +517,22 @@ static void erase_unused(ir_op *o)
 	if (!o->results[0]->uses) ir_erase(o);
 }
 
+/* Only products took what o makes, and they read the slot by now. */
+static bool is_unused(const ir_op *o)
+{
+	if (o->kind != IR_PERMUTE && o->kind != IR_CONVERT_LAYOUT) return false;
+	for (const ir_use *u = o->results[0]->uses; u; u = u->next)
+		if (!is_unused(u->user)) return false;
+	return true;
+}
+
+static void take_instead(const ir_use *u, ir_value *v)
+{
+	unsigned i = 0;
+	while (u->user->args[i] != u) i++;
+	ir_set_arg(u->user, i, v);
+}
+
 /* The tile, in the layout in which the load would have given it; all lanes have read it then. */
 static void read_tile(const channel *ch, site *s, ir_builder *b, ir_value *slot)
 {
@@ -504,8 +540,11 @@ static void read_tile(const channel *ch, site *s, ir_builder *b, ir_value *slot)
 	ir_value *read = ir_build1(b, IR_MULTIBUFFER_READ, tile->type, 2, args);
 	read->name = tile->name;
 	read->layout = tile->layout;
-	ir_replace(tile, read);
-	if (!s->is_blocking) s->last_use = read->def;
+	for (const ir_use *u = tile->uses, *next; u; u = next) {
+		next = u->next;
+		if (!is_unused(u->user)) take_instead(u, read);
+	}
+	if (!s->ends_reading) s->last_use = read->def;
 }
 
 static void open_site(channels *c, site *s, cursor at)
@@ -518,8 +557,9 @@ static void open_site(channels *c, site *s, cursor at)
 	ir_value *come[] = {ch->full, at.slot, at.parity};
 	ir_build(&b, IR_MBARRIER_WAIT, 3, come, 0, NULL, 0);
 	ir_value *own = row_group_slot(&b, at.slot, s->parts);
-	if (!s->nby) read_tile(ch, s, &b, own);
 	for (unsigned k = 0; k < s->nby; k++) read_from(c, ch, &s->by[k], own);
+	b.before = s->first_read;
+	if (s->first_read) read_tile(ch, s, &b, own);
 	b.before = s->last_use->next;
 	ir_value *left[] = {ch->empty, at.slot};
 	if (ch->empty) ir_build(&b, IR_MBARRIER_ARRIVE, 2, left, 0, NULL, 0);

@@ -18,7 +18,8 @@
  *
  * What a carried value of the second stage (acc) goes into in the first stage (acc * a) stands behind the product then:
  * those operations come last.  Where a product that is independent of the vector work stands beside it, there is
- * something to multiply already, and the loop stays.  So it does where the registers of both stages do not fit. */
+ * something to multiply already, and the loop stays.  So it does where the registers of both stages do not fit, and where
+ * both read one block. */
 #include "passes/passes.h"
 #include "target/nvptx/mma/wgmma.h"
 
@@ -145,6 +146,18 @@ static bool find_early(loop *l)
 		}
 	}
 	return true;
+}
+
+/* A block that both stages read would be carried in registers; it stays in shared memory, where both read it. */
+static bool carries_block(const loop *l)
+{
+	for (const ir_op *o = l->body->first; o; o = o->next)
+		for (unsigned i = 0; i < o->nresults; i++) {
+			const ir_op *def = o;
+			while (def && def->kind == IR_PERMUTE) def = ir_arg(def, 0)->def;
+			if (l->crosses[o->results[i]->id] && def && def->kind == IR_BULK_LOAD) return true;
+		}
+	return false;
 }
 
 static bool is_second(const loop *l, const ir_op *o)
@@ -379,7 +392,7 @@ static void try_loop(pass_context *c, ir_func *f, ir_op *o)
 	take_loads(&l);
 	if (!find_early(&l)) return;
 	find_crossing(&l);
-	if (fits_registers(&l)) rebuild(&l);
+	if (!carries_block(&l) && fits_registers(&l)) rebuild(&l);
 }
 
 static void find_loops(pass_context *c, ir_func *f, ir_block *b)
