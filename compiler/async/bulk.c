@@ -75,3 +75,22 @@ layout bulk_layout(ir_type t)
 	assert(s.bytes != 0); /* a block that a map fits */
 	return layout_swizzled_shared(t, scalar_bytes(t.elem), s.swizzle);
 }
+
+static void find_consumers(const ir_value *v, bool *products, bool *others)
+{
+	for (const ir_use *u = v->uses; u; u = u->next) {
+		const ir_op *o = u->user;
+		if (o->kind == IR_PERMUTE || o->kind == IR_CONVERT_LAYOUT)
+			find_consumers(o->results[0], products, others);
+		else
+			*(o->kind == IR_WGMMA ? products : others) = true;
+	}
+}
+
+bool bulk_is_taken_both_ways(const ir_op *load)
+{
+	assert(load->kind == IR_BULK_LOAD);
+	bool products = false, others = false;
+	find_consumers(load->results[0], &products, &others);
+	return products && others;
+}

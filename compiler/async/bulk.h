@@ -72,6 +72,9 @@ bool bulk_runs_ahead(const ir_func *, const ir_op *);       /* in a loop: its co
 bool bulk_serves_loop(const pass_context *, const ir_op *); /* and a producer may make them anywhere (channels.c) */
 enum { BULK_SHARES = 8 };                                   /* most programs of a cluster that bring a block together */
 
+/* Products take the block of a bulk_load, and threads compute with it besides. */
+bool bulk_is_taken_both_ways(const ir_op *load);
+
 /* A bulk_load whose map makes tf32 of f32. */
 bool bulk_rounds(const ir_op *load);
 

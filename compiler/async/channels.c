@@ -21,7 +21,7 @@
  * No deadlock: a load of a channel begins, in program order, behind the release of the one before, or has a channel of
  * its own (nesting_of); so what the producer waits for needs only copies that it has begun before.
  *
- * Loops in which only products see their sums are pipeline.c's: they release a slot an iteration later. */
+ * Loops in which only products see their sums and their factors are pipeline.c's: they release a slot an iteration later. */
 #include "bulk.h"
 #include "passes/passes.h"
 #include "pipeline.h"
@@ -247,10 +247,12 @@ static bool is_seen(const ir_op *wait)
 static void find_work(ir_op *o, void *context)
 {
 	bool *found = context;
-	if (o->kind == IR_WGMMA_WAIT && o->nargs && ir_loop_around(o)) *found |= is_seen(o);
+	if (!ir_loop_around(o)) return;
+	if (o->kind == IR_WGMMA_WAIT && o->nargs) *found |= is_seen(o);
+	if (o->kind == IR_BULK_LOAD) *found |= bulk_is_taken_both_ways(o);
 }
 
-/* A loop computes with its products' sums. */
+/* A loop computes with its products' sums, or with their factors. */
 static bool works_beside_products(const ir_func *f)
 {
 	bool found = false;

@@ -1,7 +1,7 @@
 /* A product is waited for where somebody needs it, and everything that does not need it runs beside it.
  *
  * In: a mapped function; behind each wgmma stands its wait.  Out: in blocks where something else than products takes a
- * sum, the waits stand as late as they may, and say how many younger products may still run.
+ * sum, or a factor, the waits stand as late as they may, and say how many younger products may still run.
  * The one idea: an operation needs a wait if it takes, however indirectly, what the wait gives.  Everything else of the
  * block comes first, in its order, products too; then the wait, then what needs it.
  *
@@ -17,7 +17,9 @@
  * keep their order among themselves, but for products and waits, which have their own: the hardware's, in which they are
  * begun.
  *
- * Blocks in which only products take sums are left: pipeline.c lets those run on from iteration to iteration. */
+ * Blocks in which only products take sums and factors are left: pipeline.c lets those run on from iteration to
+ * iteration. */
+#include "bulk.h"
 #include "passes/passes.h"
 #include "target/nvptx/mma/wgmma.h"
 
@@ -117,6 +119,13 @@ static bool others_see_sums(const ir_block *b)
 	return false;
 }
 
+static bool others_see_factors(const ir_block *b)
+{
+	for (const ir_op *o = b->first; o; o = o->next)
+		if (o->kind == IR_BULK_LOAD && bulk_is_taken_both_ways(o)) return true;
+	return false;
+}
+
 /* A loop in between would begin products of its own. */
 static bool holds_loops_of_products(const ir_block *b)
 {
@@ -131,7 +140,7 @@ static void visit_block(sinker *s, ir_block *b)
 {
 	for (ir_op *o = b->first; o; o = o->next)
 		for (unsigned r = 0; r < o->nregions; r++) visit_block(s, o->regions[r]);
-	if (!others_see_sums(b) || holds_loops_of_products(b)) return;
+	if ((!others_see_sums(b) && !others_see_factors(b)) || holds_loops_of_products(b)) return;
 	VEC(ir_op *) waits = {0};
 	for (ir_op *o = b->first; o; o = o->next) { /* in the order in which products are begun */
 		ir_op *wait = o->kind == IR_WGMMA ? ir_only_user(o->results[0]) : NULL;
