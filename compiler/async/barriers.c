@@ -189,6 +189,12 @@ static bool keeps_bins(const ir_op *o)
 	return o->kind == IR_HISTOGRAM && layout_injective(o->results[0]->layout);
 }
 
+/* The last iteration reads the other buffer. */
+static bool alternates(const ir_op *o)
+{
+	return o->kind == IR_WGMMA && ir_get_alternates(o);
+}
+
 /* Bytes of `a` that may still be read, and what `b` may write.  Of the two buffers that a sort's steps take in turn the
  * last one is read behind the last barrier inside; said of sorts whose steps take one each. */
 static bool overlap(const ir_func *f, const ir_op *a, const ir_op *b)
@@ -230,7 +236,8 @@ static unsigned conflicts(const placer *p, const pending *set, const ir_op *o, b
 		const access *e = &set->at[i];
 		if (e->is_shared) {
 			/* The same exchange inside warps again: each warp meets its own bytes. */
-			if (shared && overlap(p->func, e->op, o) && !(e->op == o && (in_warps || keeps_bins(o))))
+			if (shared && overlap(p->func, e->op, o) &&
+				!(e->op == o && (in_warps || keeps_bins(o) || alternates(o))))
 				found |= e->copying ? MEETS | MEETS_READ : MEETS;
 		} else if (global && meet(p, e, o)) {
 			bool ordered = has_barrier(o, in_warps) || both_by_thread_0(e->op, o);
@@ -323,9 +330,19 @@ static void go_round(pending *set, const ir_op *loop)
 	}
 }
 
+/* What its first iteration meets of what comes before is ordered in front of the loop: no iteration needs a barrier then. */
+static void separate_alternating(placer *p, pending *set, ir_op *loop)
+{
+	for (const ir_op *o = loop->regions[0]->first; o; o = o->next) {
+		unsigned found = alternates(o) ? conflicts(p, set, o, false) : 0;
+		if (found) separate(p, set, loop, found);
+	}
+}
+
 static void flow_loop(placer *p, ir_op *o, pending *set)
 {
 	assert(o->kind == IR_FOR || o->kind == IR_WHILE);
+	separate_alternating(p, set, o);
 	uint32_t number = p->next_loop++;
 	assert(number <= p->loops.n);
 	if (number == p->loops.n) vec_push(p->context->arena, &p->loops, ARENA_NEW(p->context->arena, pending));

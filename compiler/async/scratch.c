@@ -409,7 +409,7 @@ static uint32_t bulk_store_bytes(const ir_func *f, const ir_op *o)
 static uint32_t wgmma_bytes(const ir_func *f, const ir_op *o)
 {
 	wgmma_plan plan;
-	return wgmma_plan_make(o, f->num_warps, &plan) ? plan.scratch_bytes : 0;
+	return wgmma_plan_make(o, f->num_warps, &plan) ? plan.scratch_bytes << ir_get_alternates(o) : 0;
 }
 
 static uint32_t multibuffer_bytes(const ir_func *f, const ir_op *o)
@@ -476,6 +476,27 @@ bool scratch_meets(const ir_func *f, const ir_block *b)
 	for (const ir_op *o = b->first; o; o = o->next)
 		if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER || scratch_bytes(f, o)) return true;
 	return false;
+}
+
+typedef struct lasting {
+	const ir_func *func;
+	uint32_t end;
+} lasting;
+
+static void add_lasting(ir_op *o, void *context)
+{
+	lasting *l = context;
+	if (!scratch_lasts(o)) return;
+	uint32_t align = scratch_align(o);
+	l->end = (l->end + align - 1) / align * align;
+	l->end += (scratch_bytes(l->func, o) + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+}
+
+uint32_t scratch_lasting(const ir_func *f)
+{
+	lasting l = {.func = f};
+	ir_walk(f->body, add_lasting, &l);
+	return l.end;
 }
 
 uint32_t scratch_align(const ir_op *o)

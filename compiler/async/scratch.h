@@ -115,6 +115,8 @@ bool scratch_meets(const ir_func *, const ir_block *);
 uint32_t scratch_align(const ir_op *);
 /* Its bytes are its own until the end of what they are for. */
 bool scratch_lasts(const ir_op *);
+/* Bytes of all that is so. */
+uint32_t scratch_lasting(const ir_func *);
 /* "this sort": what needs them, in a message; of an operation that may. */
 const char *scratch_purpose(const ir_op *);
 

@@ -74,6 +74,7 @@ typedef struct explain_row {
 	uint32_t instructions; /* that a warp, or a warpgroup, executes */
 	const char *first,
 		*second; /* where the operands come from: "registers", "shared memory", "multibuffer"; null: mma.sync */
+	bool alternates; /* its scratch is two buffers, which iterations take in turns */
 	bool swapped;    /* the transposed product, a and b in the other order, */
 	const char *not_swapped; /* or why a product of few rows is not; or null */
 	bool flies;              /* nobody waits for it in the loop */

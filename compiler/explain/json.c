@@ -177,6 +177,7 @@ static void put_row(json *j, const explain_row *r)
 		truth(j, "left_running", r->flies);
 		string(j, "not_wgmma_because", r->why_not);
 		truth(j, "transposed", r->swapped);
+		truth(j, "double_buffered", r->alternates);
 		string(j, "not_transposed_because", r->not_swapped);
 	}
 	string(j, "no_tensor_copy_because", r->no_tensor_copy);

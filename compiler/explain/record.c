@@ -310,6 +310,7 @@ static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 	row->second = place_of(&plan.operand[1]);
 	row->barriers = plan.scratch_bytes ? 1 : 0;
 	row->swapped = ir_get_swapped(o);
+	row->alternates = ir_get_alternates(o);
 	row->flies = true;
 	for (const ir_use *u = o->results[0]->uses; u; u = u->next) row->flies &= u->user->kind != IR_WGMMA_WAIT;
 	const ir_use *u = o->results[0]->uses;

@@ -120,6 +120,7 @@ static void put_product(writer *w, const explain_row *row)
 	if (row->swapped) text_puts(w->out, ", transposed onto warpgroups");
 	if (row->first) text_puts(w->out, row->flies ? ", left running" : ", waited for");
 	put_barriers(w, row);
+	if (row->alternates) text_puts(w->out, " in two buffers");
 	if (row->why_not) text_printf(w->out, "\n            not wgmma: %s", row->why_not);
 	if (row->not_swapped) text_printf(w->out, "\n            not transposed onto warpgroups: %s", row->not_swapped);
 }

@@ -107,6 +107,25 @@ static unsigned add_input(product *p, LLVMValueRef v)
 	return 2 * operands_of(&p->sum) + p->inputs.n - 1;
 }
 
+/* Where the operand's tile begins in this iteration's scratch. */
+static LLVMValueRef tile_in_scratch(product *p, const source *s, const ir_op *o)
+{
+	lower *l = p->l;
+	LLVMValueRef first = LLVMBuildAdd(l->builder, lower_scratch(l, o), lower_i32(l, s->o->scratch), "");
+	if (!ir_get_alternates(o)) return first;
+	const ir_op *loop = o->block->parent;
+	int64_t step = 0;
+	bool known = ir_is_const_int(ir_arg(loop, 2), &step);
+	assert(known && loop->kind == IR_FOR && step > 0 && !(step & (step - 1)));
+	(void)known;
+	/* this bit of the counter is another one each time round, wherever the loop begins */
+	LLVMValueRef at = lower_value(l, loop->regions[0]->args[0]).at[0];
+	at = LLVMBuildAnd(l->builder, at, lower_i32(l, step), "");
+	at = LLVMBuildUDiv(l->builder, at, lower_i32(l, step), "");
+	return LLVMBuildAdd(
+		l->builder, first, LLVMBuildMul(l->builder, at, lower_i32(l, p->plan.scratch_bytes), ""), "");
+}
+
 static void open_shared(product *p, source *s, const ir_op *o, unsigned dim)
 {
 	lower *l = p->l;
@@ -116,7 +135,7 @@ static void open_shared(product *p, source *s, const ir_op *o, unsigned dim)
 		first = LLVMBuildMul(l->builder, slot, lower_i32(l, s->o->tile.bytes), "");
 		first = LLVMBuildAdd(l->builder, first, lower_i32(l, s->o->value->def->shared_offset), "");
 	} else
-		first = LLVMBuildAdd(l->builder, lower_scratch(l, o), lower_i32(l, s->o->scratch), "");
+		first = tile_in_scratch(p, s, o);
 	first = LLVMBuildAdd(l->builder, first, group_offset(p, s, dim), "");
 	assert(s->o->place == WGMMA_MULTIBUFFER || (o->shared_offset + s->o->scratch) % WGMMA_ALIGN == 0);
 	LLVMValueRef at = LLVMBuildPtrToInt(l->builder, lower_shared_address(l, first), l->i32, "");
@@ -137,8 +156,7 @@ static void store_operand(product *p, const source *s, const ir_op *o)
 			rounded.at[r] = LLVMBuildBitCast(l->builder, lower_round_tf32(l, in.at[r]), l->f32, "");
 		in = rounded;
 	}
-	lower_put(l, v->layout, &shared, ir_element(v->type),
-		LLVMBuildAdd(l->builder, lower_scratch(l, o), lower_i32(l, s->o->scratch), ""), in);
+	lower_put(l, v->layout, &shared, ir_element(v->type), tile_in_scratch(p, s, o), in);
 }
 
 static uint32_t register_at(const layout *y, const uint32_t register_of[32], uint32_t row, uint32_t column)
