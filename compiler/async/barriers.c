@@ -189,7 +189,7 @@ static bool keeps_bins(const ir_op *o)
 	return o->kind == IR_HISTOGRAM && layout_injective(o->results[0]->layout);
 }
 
-/* The last iteration reads the other buffer. */
+/* The iteration before, of the same run of its loop, has read the other buffer. */
 static bool alternates(const ir_op *o)
 {
 	return o->kind == IR_WGMMA && ir_get_alternates(o);
@@ -225,6 +225,20 @@ static bool both_by_thread_0(const ir_op *copy, const ir_op *now)
 	       ir_is_scalar(ir_arg(now, 0));
 }
 
+/* Which of MEETS.. in scratch.  `again`: what is pending of the operation itself is of its last time round its loop. */
+static unsigned scratch_conflicts(const placer *p, const pending *set, const ir_op *o, bool again, bool in_warps)
+{
+	unsigned found = 0;
+	/* the same exchange inside warps again: each warp meets its own bytes */
+	bool apart = in_warps || keeps_bins(o) || (again && alternates(o));
+	for (unsigned i = 0; i < set->n; i++) {
+		const access *e = &set->at[i];
+		if (e->is_shared && overlap(p->func, e->op, o) && !(e->op == o && apart))
+			found |= e->copying ? MEETS | MEETS_READ : MEETS;
+	}
+	return found;
+}
+
 /* Which of MEETS.. */
 static unsigned conflicts(const placer *p, const pending *set, const ir_op *o, bool in_warps)
 {
@@ -232,17 +246,12 @@ static unsigned conflicts(const placer *p, const pending *set, const ir_op *o, b
 	if (!global && !shared) return 0;
 	unsigned found = set->overflow ? MEETS : 0;
 	if (set->lost) found |= MEETS_COPY;
-	for (unsigned i = 0; i < set->n; i++) {
+	if (shared) found |= scratch_conflicts(p, set, o, true, in_warps);
+	for (unsigned i = 0; global && i < set->n; i++) {
 		const access *e = &set->at[i];
-		if (e->is_shared) {
-			/* The same exchange inside warps again: each warp meets its own bytes. */
-			if (shared && overlap(p->func, e->op, o) &&
-				!(e->op == o && (in_warps || keeps_bins(o) || alternates(o))))
-				found |= e->copying ? MEETS | MEETS_READ : MEETS;
-		} else if (global && meet(p, e, o)) {
-			bool ordered = has_barrier(o, in_warps) || both_by_thread_0(e->op, o);
-			found |= (e->copying ? MEETS_COPY : 0u) | (ordered ? 0u : MEETS);
-		}
+		if (e->is_shared || !meet(p, e, o)) continue;
+		bool ordered = has_barrier(o, in_warps) || both_by_thread_0(e->op, o);
+		found |= (e->copying ? MEETS_COPY : 0u) | (ordered ? 0u : MEETS);
 	}
 	return found;
 }
@@ -330,11 +339,13 @@ static void go_round(pending *set, const ir_op *loop)
 	}
 }
 
-/* What its first iteration meets of what comes before is ordered in front of the loop: no iteration needs a barrier then. */
+/* What its first iteration meets of what comes before, of the loop's last run too, is ordered in front of the loop: no
+ * iteration needs a barrier then. */
 static void separate_alternating(placer *p, pending *set, ir_op *loop)
 {
 	for (const ir_op *o = loop->regions[0]->first; o; o = o->next) {
-		unsigned found = alternates(o) ? conflicts(p, set, o, false) : 0;
+		unsigned found = alternates(o) ? scratch_conflicts(p, set, o, false, false) : 0;
+		if (found == 0 && alternates(o) && set->overflow) found = MEETS;
 		if (found) separate(p, set, loop, found);
 	}
 }

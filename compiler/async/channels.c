@@ -36,10 +36,10 @@ typedef struct site {
 	consumer by[MOST_PRODUCTS]; /* products that read the slot */
 	unsigned nby;
 	ir_op *first_read; /* in the load's block, the first that takes the tile from registers; null: only products read it */
-	ir_op *first_use;  /* there, of all */
-	ir_op *last_use;   /* there: behind it nobody reads the slot any more */
-	bool ends_reading; /* threads read the tile, and last_use stands behind that; else the reading is the last use */
-	unsigned nesting;  /* loads of the same map whose tile lives while this one is made */
+	ir_op *first_use;    /* there, of all */
+	ir_op *last_use;     /* there: behind it nobody reads the slot any more */
+	bool releases_later; /* last_use stands behind the read; else the slot is released right behind that */
+	unsigned nesting;    /* loads of the same map whose tile lives while this one is made */
 	unsigned channel;
 	unsigned parts; /* blocks of a slot: one for each group of rows, or one for all */
 } site;
@@ -102,7 +102,7 @@ static bool can_read(const channels *c, const site *s, const consumer *r)
 	return wgmma_tile_make(t, 1, k, r->arg ? sum.n : 64, &tile) && tile.swizzle == shape.swizzle;
 }
 
-/* Somebody takes the tile from registers: o does, in place of what stands around it. */
+/* Somebody takes the tile from registers: o, or what stands around it in the load's block. */
 static void add_read(site *s, ir_op *o)
 {
 	o = in_block(s->load->block, o);
@@ -118,7 +118,7 @@ static bool is_factor(const ir_op *conversion)
 }
 
 /* Who takes the tile, through permutations and conversions to a factor: products that can read the slot, and others.  True:
- * some of those are others, who want `v`. */
+ * somebody else than such products needs `v` in registers. */
 static bool find_readers(const channels *c, site *s, const ir_value *v, bool transposed)
 {
 	bool others = false;
@@ -216,7 +216,7 @@ static bool find_life(site *s)
 	if (!s->first_read) return s->first_use != NULL;
 	ir_op *blocking = blocking_use(s), *end = blocking ? blocking : s->first_read;
 	if (!s->first_use || precedes(s->first_read, s->first_use)) s->first_use = s->first_read;
-	s->ends_reading = blocking || (s->last_use && !precedes(s->last_use, end));
+	s->releases_later = blocking || (s->last_use && precedes(end, s->last_use));
 	if (!s->last_use || precedes(s->last_use, end)) s->last_use = end;
 	return true;
 }
@@ -546,7 +546,7 @@ static void read_tile(const channel *ch, site *s, ir_builder *b, ir_value *slot)
 		next = u->next;
 		if (!is_unused(u->user)) take_instead(u, read);
 	}
-	if (!s->ends_reading) s->last_use = read->def;
+	if (!s->releases_later) s->last_use = read->def;
 }
 
 static void open_site(channels *c, site *s, cursor at)

@@ -1,7 +1,7 @@
 /* Scratch of a product's operands in a loop becomes two buffers, which iterations take in turns.
  *
- * In: a mapped function, before scratch has places.  Out: products of loops that are the only ones to need scratch there
- * `alternate`: one barrier an iteration, the one inside of the product, is enough.
+ * In: a mapped function, before scratch has places.  Out: the product of a loop in which nothing else needs scratch or a
+ * barrier gets the attribute `alternates`: one barrier an iteration, the one inside of the product, is enough.
  *
  *     one buffer     write | barrier | multiply, wait | barrier | write | barrier | multiply, wait ..
  *     two            write 0 | barrier | multiply, wait | write 1 | barrier | multiply, wait | write 0 ..
@@ -9,10 +9,11 @@
  * The one idea: who has passed the barrier of this iteration knows that all have waited for the product of the last one, so
  * that the next one's buffer is free.  So the wait has to stand in the product's own iteration.
  *
- * Where the other buffer has no room, or would cost a program on each SM, there is one.  Which buffer it is, says a
+ * Where the other buffer has no room, or would cost a program on each SM (as far as shared memory and warps go), there is one.  Which buffer it is, says a
  * bit of the counter that changes each time round; so the step is a power of two. */
 #include "passes/passes.h"
 #include "scratch.h"
+#include "target/nvptx/mma/wgmma.h"
 
 typedef struct found {
 	const ir_func *func;
@@ -27,12 +28,6 @@ static void look(ir_op *o, void *context)
 	if (!scratch_bytes(f->func, o)) return;
 	f->others |= f->product != NULL || o->kind != IR_WGMMA;
 	f->product = o;
-}
-
-static bool is_waited_for(const ir_op *product)
-{
-	const ir_op *wait = ir_only_user(product->results[0]);
-	return wait && wait->kind == IR_WGMMA_WAIT && wait->block == product->block;
 }
 
 static bool counts_by_power_of_two(const ir_op *loop)
@@ -64,7 +59,9 @@ static void visit(ir_op *o, void *context)
 	found in = {.func = f};
 	ir_walk(o->regions[0], look, &in);
 	if (!in.product || in.others || in.product->block != o->regions[0]) return;
-	if (is_waited_for(in.product) && has_room(c, f, in.product)) ir_set_alternates(in.product, true);
+	const ir_op *wait = ir_only_user(in.product->results[0]);
+	if (wait && wgmma_waited_for(wait) == in.product && has_room(c, f, in.product))
+		ir_set_alternates(in.product, true);
 }
 
 bool pass_double_buffer(pass_context *c, ir_func *f)

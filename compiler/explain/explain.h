@@ -76,7 +76,7 @@ typedef struct explain_row {
 		*second; /* where the operands come from: "registers", "shared memory", "multibuffer"; null: mma.sync */
 	bool alternates; /* its scratch is two buffers, which iterations take in turns */
 	bool swapped;    /* the transposed product, a and b in the other order, */
-	const char *not_swapped; /* or why a product of few rows is not; or null */
+	const char *not_swapped; /* or why it is not where it might be; or null */
 	bool flies;              /* nobody waits for it in the loop */
 	bool producer;           /* of a multibuffer: a warp of its own fills it, */
 	uint32_t loop_line;      /* in the loop that stands there; 0: none */

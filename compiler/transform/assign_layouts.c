@@ -15,8 +15,8 @@
  *              operation, and ends at anchored values, which are converted there, while they are still narrow: in
  *              x - max(x)[:, None] the maximum is demanded in just the layout that the reduction left it in, and
  *              nothing moves.  Loads of small tiles float too, though they are made once only: x * w[None, :] loads w
- *              the way the product wants it.  So do blocks of which a product's operand is computed, as weights are that
- *              are converted: from shared memory any layout is one read away.
+ *              the way the product wants it.  So do blocks that are copied to shared memory and from which only
+ *              operands in registers are computed (converted weights): they can be read in any layout.
  *
  * Steps:
  *   1. natural layouts by forward sweeps over the whole function.  Loop-carried values start unknown, take the layout
@@ -522,8 +522,8 @@ static ir_op *begin(assigner *a, const waiting *w)
 	const version *first = NULL;
 	for (const version *x = a->versions[v->id]; x; x = x->next, copies++) first = x;
 	ir_op *o = v->def;
-	bool read = o && (o->kind == IR_LOAD || o->kind == IR_BULK_LOAD);
-	bool stays = !natural(a, v) && copies && (read || is_join_across(o, w->mapping));
+	bool stays = !natural(a, v) && copies &&
+		     (o->kind == IR_LOAD || o->kind == IR_BULK_LOAD || is_join_across(o, w->mapping));
 	if (natural(a, v) || stays || copies >= MAX_COPIES) {
 		convert(a, v, natural(a, v) ? v : first->value, w->mapping);
 		return NULL;

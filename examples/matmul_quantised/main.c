@@ -26,6 +26,8 @@ static const form forms[] = {
 		BLK_TYPE_I8, BLK_TYPE_F32, 0},
 	{"f16 times i8 weights", "matmul_weights", "", " BM=32 BN=64 BK=64 num_warps=4 num_stages=3", BLK_TYPE_F16,
 		BLK_TYPE_I8, BLK_TYPE_F16, 0x1p-24},
+	{"f16 times i8 weights, large tiles", "matmul_weights", "", " BM=128 BN=128 BK=64 num_warps=8 num_stages=3",
+		BLK_TYPE_F16, BLK_TYPE_I8, BLK_TYPE_F16, 0x1p-24},
 };
 
 /* The value of an fp8 code without a sign. */

@@ -53,8 +53,7 @@ static uint32_t on_the_way(const pass_context *p, const ir_op *dot, unsigned i)
 	return bytes == 1 ? 2 * words : words;
 }
 
-enum { OTHERS = 24 };       /* registers beside sums and operands */
-enum { SLACK = 64 * 1024 }; /* bytes of shared memory beside operands */
+enum { OTHERS = 24 }; /* registers beside sums and operands */
 
 /* What has been computed lies in the warps that multiply it: those of a product's sum have 16 rows each, whole ones
  * where there are as many.  Else it goes by shared memory, and the instruction may as well read it there. */
@@ -74,8 +73,8 @@ static bool is_transposed_fragment(const pass_context *p, const ir_op *dot)
 	return is_fragment(ir_arg(v->def, 0), dot->block->func->num_warps);
 }
 
-/* Why an operand cannot be read in place, in half a sentence; null: both can, or only the second one need not.  One that is
- * computed, or that stays round a loop, would be written to shared memory for each product, where mma.sync has it in
+/* Why an operand cannot be read in place, in half a sentence; null: both can, or the second one is held in registers and the
+ * first one can.  One that is computed, or that stays round a loop, would be written to shared memory for each product, where mma.sync has it in
  * registers. */
 static const char *in_place(const pass_context *p, const ir_op *dot, bool is_second_held)
 {
@@ -90,19 +89,6 @@ static const char *in_place(const pass_context *p, const ir_op *dot, bool is_sec
 			return "no tensor map rounds an operand to tf32 on its way";
 	}
 	return NULL;
-}
-
-/* Bytes of operands that may have to be written to shared memory: blocks that are copied there are read where they are, if
- * they fit together. */
-static uint32_t scratch_of(const pass_context *p, const ir_op *dot, const wgmma_tile tile[2])
-{
-	uint32_t bytes = 0, most = p->target->shared_bytes - SLACK;
-	for (unsigned i = 0; i < 2; i++) {
-		unsigned fast;
-		const ir_op *load = loaded(p, ir_arg(dot, i), &fast);
-		if (!load || load->kind != IR_BULK_LOAD) bytes += tile[i].bytes;
-	}
-	return tile[0].bytes + tile[1].bytes > most ? tile[0].bytes + tile[1].bytes : bytes;
 }
 
 const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
@@ -127,7 +113,7 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 	if (sum.rank == 3) return in_place(p, dot, false);
 	wgmma_tile_make(a, 1, 1, 0, &tile[0]); /* what an instruction takes along k are rows of 32 bytes */
 	wgmma_tile_make(b, 0, 0, 0, &tile[1]);
-	if (scratch_of(p, dot, tile) > LAYOUT_SCRATCH_MOST) return "the operands are too large for shared memory";
+	if (tile[0].bytes + tile[1].bytes > LAYOUT_SCRATCH_MOST) return "the operands are too large for shared memory";
 	if (!form->turns && !loaded(p, ir_arg(dot, 1), &fast))
 		return "wgmma reads operands of this type along k only, and the second one is computed";
 	if (ir_elements(sum) / (32 * num_warps) + on_the_way(p, dot, 0) + on_the_way(p, dot, 1) + OTHERS >
