@@ -167,7 +167,7 @@ else
 	echo ok
 fi
 # A round: 64 rows and up to 256 columns an instruction, 32 bytes of k; what a warpgroup of four warps makes of the tile,
-# or of its parts; of fewer than 64 rows the transposed product, whose rows are the columns.
+# or of its parts; of fewer than 64 rows, and of weights that are converted, the transposed product, whose rows are the columns.
 number() { sed -n "s/^\/\/ blk: $1 //p" "$mine/ptx"; }
 instructions() { echo $(($1 * 4 > 64 * warps ? $1 * 4 / 64 / warps : 1)); } # rows
 pieces() { # the powers of two in an extent
@@ -183,14 +183,17 @@ case $file-$target in
 		m=$(number 'const BM i32') n=$(number 'const BN i32')
 		k=$(number 'const BK i32') warps=$(number num_warps) bytes=2
 		case $(number 'const T type') in f8*) bytes=1 ;; f32) bytes=4 ;; esac
-		case $kernel in matmul_i8 | matmul_fp8 | matmul_fp8_tensor) bytes=1 ;; esac
+		case $kernel in
+		matmul_i8 | matmul_fp8 | matmul_fp8_tensor) bytes=1 ;;
+		matmul_fp8_blocks) bytes=1 k=128 ;; # of which a scale is
+		esac
 		wanted=0 widest=256
 		[ "$warps" != 12 ] || { m=64 warps=4 widest=128; } # a group of rows
 		for rows in $(pieces "$m"); do
 			for columns in $(pieces "$n"); do
 				[ "$columns" -le $widest ] || wanted=$((wanted + $(instructions "$rows")))
 				long=$rows
-				[ "$rows" -ge 64 ] || [ "$kernel" = matmul_weights ] || long=$columns # computed factors are not transposed
+				[ "$rows" -ge 64 ] && [ "$kernel" != matmul_weights ] || long=$columns # converted weights are the first factor
 				[ "$long" -lt 64 ] || [ "$warps" -lt 4 ] || wanted=$((wanted + $(instructions "$long")))
 			done
 		done
