@@ -78,9 +78,7 @@ static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
 		o->shared_bytes = round_up(bytes, SCRATCH_ALIGN);
 		o->shared_offset = 0;
 		if (scratch_lasts(o)) {
-			a->multibuffers = round_up(a->multibuffers, scratch_align(o));
-			o->shared_offset = a->multibuffers;
-			a->multibuffers += o->shared_bytes;
+			o->shared_offset = scratch_place_lasting(o, bytes, &a->multibuffers);
 			own = true;
 		} else if (o->kind == IR_MULTIBUFFER_END) {
 			own = false;

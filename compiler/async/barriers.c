@@ -344,8 +344,8 @@ static void go_round(pending *set, const ir_op *loop)
 static void separate_alternating(placer *p, pending *set, ir_op *loop)
 {
 	for (const ir_op *o = loop->regions[0]->first; o; o = o->next) {
-		unsigned found = alternates(o) ? scratch_conflicts(p, set, o, false, false) : 0;
-		if (found == 0 && alternates(o) && set->overflow) found = MEETS;
+		if (!alternates(o)) continue;
+		unsigned found = scratch_conflicts(p, set, o, false, false) | (set->overflow ? MEETS : 0u);
 		if (found) separate(p, set, loop, found);
 	}
 }

@@ -478,6 +478,14 @@ bool scratch_meets(const ir_func *f, const ir_block *b)
 	return false;
 }
 
+uint32_t scratch_place_lasting(const ir_op *o, uint32_t bytes, uint32_t *end)
+{
+	assert(scratch_lasts(o));
+	uint32_t align = scratch_align(o), at = (*end + align - 1) / align * align;
+	*end = at + (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+	return at;
+}
+
 typedef struct lasting {
 	const ir_func *func;
 	uint32_t end;
@@ -486,10 +494,7 @@ typedef struct lasting {
 static void add_lasting(ir_op *o, void *context)
 {
 	lasting *l = context;
-	if (!scratch_lasts(o)) return;
-	uint32_t align = scratch_align(o);
-	l->end = (l->end + align - 1) / align * align;
-	l->end += (scratch_bytes(l->func, o) + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+	if (scratch_lasts(o)) scratch_place_lasting(o, scratch_bytes(l->func, o), &l->end);
 }
 
 uint32_t scratch_lasting(const ir_func *f)

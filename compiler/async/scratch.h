@@ -115,7 +115,10 @@ bool scratch_meets(const ir_func *, const ir_block *);
 uint32_t scratch_align(const ir_op *);
 /* Its bytes are its own until the end of what they are for. */
 bool scratch_lasts(const ir_op *);
-/* Bytes of all that is so. */
+/* Such bytes lie one behind the other, in the order of the program: where those of the operation begin, if others have
+ * taken all up to *end, which moves on. */
+uint32_t scratch_place_lasting(const ir_op *, uint32_t bytes, uint32_t *end);
+/* Where all of them end. */
 uint32_t scratch_lasting(const ir_func *);
 /* "this sort": what needs them, in a message; of an operation that may. */
 const char *scratch_purpose(const ir_op *);

@@ -210,7 +210,8 @@ static bool is_beside_product(const ir_op *load)
 {
 	if (!load->block->parent || load->block->parent->kind != IR_FOR) return false;
 	for (const ir_op *o = load->block->first; o; o = o->next)
-		if (o->kind == IR_WGMMA && coalesce_is_much(o->results[0]->type, load)) return true;
+		if (o->kind == IR_WGMMA && coalesce_is_narrow_beside(load, ir_elements(o->results[0]->type)))
+			return true;
 	return false;
 }
 

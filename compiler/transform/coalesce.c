@@ -186,9 +186,9 @@ static uint64_t store_cost(const layout *l, unsigned dim, unsigned lg_allowed, u
 	return bytes / (run < SECTOR ? run : SECTOR) + (instructions(l) >> lg_width);
 }
 
-bool coalesce_is_much(ir_type t, const ir_op *load)
+bool coalesce_is_narrow_beside(const ir_op *load, uint64_t elements)
 {
-	return ir_elements(ir_arg(load, 0)->type) * NARROW <= ir_elements(t);
+	return ir_elements(ir_arg(load, 0)->type) * NARROW <= elements;
 }
 
 bool coalesce_is_narrow(coalesce *c, const ir_op *load)
@@ -198,7 +198,7 @@ bool coalesce_is_narrow(coalesce *c, const ir_op *load)
 		uint64_t n = ir_elements(c->classes.at[i]->shape);
 		if (n > largest) largest = n;
 	}
-	return ir_elements(ir_arg(load, 0)->type) * NARROW <= largest;
+	return coalesce_is_narrow_beside(load, largest);
 }
 
 bool coalesce_direct_pays(coalesce *c, const ir_op *load, const layout *wanted)

@@ -33,8 +33,8 @@ const layout *coalesce_of_value(coalesce *, const ir_value *);
 /* A load of a tile much smaller than the function's largest: most likely an operand of a broadcast, whose user shall
  * choose the layout. */
 bool coalesce_is_narrow(coalesce *, const ir_op *load);
-/* A tile of type t is much larger than the load's. */
-bool coalesce_is_much(ir_type t, const ir_op *load);
+/* The same beside a tile of so many elements. */
+bool coalesce_is_narrow_beside(const ir_op *load, uint64_t elements);
 /* True if a narrow load directly in layout `wanted` is no dearer than a coalesced one that is then converted. */
 bool coalesce_direct_pays(coalesce *, const ir_op *load, const layout *wanted);
 /* True if this store of a value that has the layout `natural` gets cheaper by first converting the value to the

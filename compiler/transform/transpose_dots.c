@@ -46,15 +46,19 @@ static ir_value *transposed(ir_builder *b, ir_value *v)
 
 /* ---- which dots ---- */
 
-static void find_dot(ir_op *o, void *context)
-{
-	*(bool *)context |= o->kind == IR_DOT;
-}
-
 static void collect(ir_op *o, void *context)
 {
 	swaps *s = context;
-	if (o->kind == IR_DOT && wgmma_may_swap(s->pass, o)) vec_push(s->pass->arena, &s->dots, o);
+	if (o->kind == IR_DOT) vec_push(s->pass->arena, &s->dots, o);
+}
+
+/* Those of which there is nothing to say: no transposed product might be made. */
+static void leave_out(swaps *s)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < s->dots.n; i++)
+		if (wgmma_may_swap(s->pass, s->dots.at[i])) s->dots.at[n++] = s->dots.at[i];
+	s->dots.n = n;
 }
 
 static void refuse(swaps *s, uint32_t i, const char *why)
@@ -169,11 +173,10 @@ static void find_loops(ir_block *b)
 bool pass_transpose_dots(pass_context *p, ir_func *f)
 {
 	swaps s = {.pass = p};
-	bool found = false;
-	ir_walk(f->body, find_dot, &found);
-	if (!found || !target_can(p->target, TARGET_WGMMA)) return true;
+	if (target_can(p->target, TARGET_WGMMA)) ir_walk(f->body, collect, &s);
+	if (!s.dots.n) return true;
 	if (!pass_axis(p, f)) return false;
-	ir_walk(f->body, collect, &s);
+	leave_out(&s);
 	choose(&s);
 	for (uint32_t i = 0; i < s.dots.n; i++) swap(s.dots.at[i]);
 	if (s.dots.n) find_loops(f->body);
