@@ -87,7 +87,7 @@ static void find_consumers(const ir_value *v, bool *products, bool *others)
 	}
 }
 
-bool bulk_is_taken_both_ways(const ir_op *load)
+bool bulk_feeds_products_and_threads(const ir_op *load)
 {
 	assert(load->kind == IR_BULK_LOAD);
 	bool products = false, others = false;

@@ -73,7 +73,7 @@ bool bulk_serves_loop(const pass_context *, const ir_op *); /* and a producer ma
 enum { BULK_SHARES = 8 };                                   /* most programs of a cluster that bring a block together */
 
 /* Products take the block of a bulk_load, and threads compute with it besides. */
-bool bulk_is_taken_both_ways(const ir_op *load);
+bool bulk_feeds_products_and_threads(const ir_op *load);
 
 /* A bulk_load whose map makes tf32 of f32. */
 bool bulk_rounds(const ir_op *load);

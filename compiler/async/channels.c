@@ -249,7 +249,7 @@ static void find_work(ir_op *o, void *context)
 	bool *found = context;
 	if (!ir_loop_around(o)) return;
 	if (o->kind == IR_WGMMA_WAIT && o->nargs) *found |= is_seen(o);
-	if (o->kind == IR_BULK_LOAD) *found |= bulk_is_taken_both_ways(o);
+	if (o->kind == IR_BULK_LOAD) *found |= bulk_feeds_products_and_threads(o);
 }
 
 /* A loop computes with its products' sums, or with their factors. */

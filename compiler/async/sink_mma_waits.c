@@ -122,7 +122,7 @@ static bool others_see_sums(const ir_block *b)
 static bool others_see_factors(const ir_block *b)
 {
 	for (const ir_op *o = b->first; o; o = o->next)
-		if (o->kind == IR_BULK_LOAD && bulk_is_taken_both_ways(o)) return true;
+		if (o->kind == IR_BULK_LOAD && bulk_feeds_products_and_threads(o)) return true;
 	return false;
 }
 
