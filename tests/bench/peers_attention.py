@@ -1,10 +1,12 @@
 """The rows of peers.py for attention: ours, cuDNN through torch, and FlashAttention-4 where its packages are given.
 
-usage: python3 tests/bench/peers.py BUILD --only=attention,attention_backward [--fa4=FOLDER] [--rows=bf16.128] [--draw=N] [--seed=1]
-  Sections: attention, attention_hot, attention_backward, attention_backward_hot, attention_window, attention_decode.  They run
-  where they are named only.  --fa4: a folder of packages with flash_attn.cute; without it cuDNN is the only peer.  --rows: of
-  the rows those whose name has this text.  --draw: N rows drawn by --seed instead of the table's: lengths 512 .. 32768, batch
-  by heads 8 .. 256, both types, all head dims.
+usage: python3 tests/bench/peers.py BUILD --only=attention,attention_backward [--fa4=FOLDER] [--rows=bf16.128,f16.64] [--draw=N]
+           [--seed=1]
+  Sections: attention, attention_hot, attention_backward, attention_backward_hot, attention_window, attention_decode,
+  attention_packed.  They run where they are named only.  --fa4: a folder of packages with flash_attn.cute; without it cuDNN is
+  the only peer, and attention_packed has none.  --rows: of the rows those whose name has this text, or one of several with
+  commas between.  --draw: N rows drawn by --seed instead of the table's: lengths 512 .. 32768, batch by heads 8 .. 256, both
+  types, all head dims.  --seed draws the lengths of attention_packed too.
 
 Each peer has the layout that it prefers: cuDNN and ours [batch, heads, length, dim], FlashAttention-4 [batch, length, heads,
 dim].  A head of each output is compared with double precision, as a whole.  Backward is the whole pass: row statistics, the
@@ -54,7 +56,7 @@ def sections(p):
             chosen = [(t, d, n % 97 + 16, 2, c) for t, d, n, h, c in chosen[:4]]
         name = lambda t, d, n, h, c: f"{t}.{d} {n} x {h} {'causal' if c else 'full'}"
         for r in chosen:
-            if p.OPTIONS.get("rows", "") not in name(*r):
+            if not p.wanted(name(*r)):
                 continue
             if time.time() - p.START > p.SECONDS:
                 return p.say(f"left out, out of time: {name(*r)} and what follows")
@@ -314,6 +316,51 @@ def sections(p):
             contenders.append(Checked("copy", "torch", lambda: lambda: y.copy_(x), lambda: []))
             p.compare("attention decode", f"decode {kind}.{d} {batch} x {n}, {nq} queries", 4 * k.numel(), contenders, rounds=5, before=rest)
 
+    def packed():
+        """Sequences of 512 .. 8192 rows one behind the other, [total, heads, dim] for both."""
+        r = random.Random(int(p.OPTIONS.get("seed") or 1))
+        lengths = [r.randint(512, 8192) for _ in range(8)]
+        heads = 16
+        if p.DRY:
+            lengths, heads = [n % 97 + 16 for n in lengths], 2
+        starts = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+        total, longest, last, head = starts[-1], max(lengths), starts[-2], heads - 1
+        first = torch.tensor(starts, dtype=torch.int32, device=p.DEVICE)
+        for kind, d, causal in [("bf16", d, c) for d in (128, 64) for c in (False, True)]:
+            work = f"{kind}.{d} {total} rows x {heads} {'causal' if causal else 'full'}"
+            if not p.wanted(work):
+                continue
+            if time.time() - p.START > p.SECONDS:
+                return p.say(f"left out, out of time: {work} and what follows")
+            p.write()
+            dtype, tolerance = TYPES[kind]
+            q, k, v = (p.fresh(total, heads, d, dtype=dtype) for _ in range(3))
+            scale = d**-0.5
+            a, b, c = (x[None, last:].transpose(1, 2) for x in (q, k, v))
+            want = want_of(a, b, c, c, head, causal, scale)[0]
+            o, lse, kept = p.poisoned(*q.shape, dtype=dtype), p.poisoned(heads, total), {}
+
+            def ours():
+                args = [o, lse, q, k, v, first, first, scale, len(lengths), heads, 1, longest, total, total, 0]
+                run, mine.variant = tuned(FORWARD, "attention_packed", args, {"T": kind, "DK": d, "CAUSAL": str(causal).lower()})
+                o.fill_(float("nan"))
+                return run
+
+            def fa4():
+                more = dict(cu_seqlens_q=first, cu_seqlens_k=first, max_seqlen_q=longest, max_seqlen_k=longest)
+
+                def run():
+                    kept["f"] = flash._flash_attn_fwd(q, k, v, **more, softmax_scale=scale, causal=causal, return_lse=True)
+
+                return run
+
+            mine = Checked("blk", "attention_packed", ours, lambda: [(o[last:, head], want, tolerance)])
+            contenders = [mine]
+            if flash:
+                contenders.append(Checked("FlashAttention-4", "varlen fwd", fa4, lambda: [(kept["f"][0][last:, head], want, tolerance)]))
+            flops = (2 if causal else 4) * heads * sum(n * n for n in lengths) * d
+            p.compare("attention packed", f"packed {work}", flops * 1e-3, contenders, unit="TFLOP/s", rounds=5, before=rest)
+
     def ahead(section):
         def run():
             p.AHEAD = 0 if p.DRY else AHEAD
@@ -331,4 +378,5 @@ def sections(p):
         "attention_backward_hot": ahead(lambda: backward("attention backward hot", heat, ())),
         "attention_window": ahead(window),
         "attention_decode": ahead(decode),
+        "attention_packed": ahead(packed),
     }
