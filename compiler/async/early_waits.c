@@ -1,0 +1,254 @@
+/* Blocks of the next iteration are waited for while this one's last products run, and small ones are read ahead.
+ *
+ * In: a mapped function whose producer is apart; waits for products stand late.  Out: in loops whose products depend on
+ * each other, waits for blocks are those of the next iteration, behind the product that is begun last, and what threads
+ * read of a block is read in front of the wait for the product that it is computed with:
+ *
+ *     for i {                                   mbarrier_wait full, slot, parity          if there is an iteration
+ *       mbarrier_wait full, slot, parity        for i {
+ *       s = wgmma k, q[slot]                      s = wgmma k, q[slot]
+ *       s = wgmma_wait s                          l = multibuffer_read l[slot]
+ *       l = multibuffer_read l[slot]     ->       s = wgmma_wait s
+ *       p = exp2 s - l                            p = exp2 s - l
+ *       dk = wgmma p, q[slot], dk                 dk = wgmma p, q[slot], dk
+ *       atomic_rmw ..                             mbarrier_wait full, next slot, its parity   if there is one
+ *       dk = wgmma_wait dk                        atomic_rmw ..
+ *     }                                           dk = wgmma_wait dk }
+ *
+ * The one idea: while nobody multiplies, nothing else should be waited for.  A wait takes a few dozen cycles even if the
+ * block has come, and more behind atomics: the assembler makes it wait until they have read their registers.  A read of
+ * shared memory takes hundreds beside a product that reads its own operands there.
+ *
+ * Only blocks with two slots or more can come while an iteration's own are held. */
+#include "passes/passes.h"
+#include "target/nvptx/mma/wgmma.h"
+
+/* Registers of a thread beside tiles: addresses, cursors, what a mask compares. */
+enum { OTHERS = 26 };
+
+typedef struct loop {
+	pass_context *context;
+	ir_func *func;
+	ir_op *op;
+	ir_block *body;
+	ir_op *last; /* product */
+} loop;
+
+/* ---- which loops ---- */
+
+static bool has_products(const ir_op *o)
+{
+	for (unsigned r = 0; r < o->nregions; r++)
+		for (const ir_op *i = o->regions[r]->first; i; i = i->next)
+			if (i->kind == IR_WGMMA || i->kind == IR_WGMMA_WAIT || ir_is_loop(i) || has_products(i)) return true;
+	return false;
+}
+
+static bool precedes(const ir_op *a, const ir_op *b)
+{
+	for (; a; a = a->next)
+		if (a == b) return true;
+	return false;
+}
+
+/* A product is waited for, and then the last one is begun, and nothing runs any more when the iteration ends. */
+static bool find_last(loop *l)
+{
+	const ir_op *seen = NULL;
+	bool drained = false;
+	for (ir_op *o = l->body->first; o; o = o->next) {
+		if (has_products(o)) return false;
+		if (o->kind == IR_WGMMA) l->last = o;
+		if (o->kind == IR_WGMMA_WAIT && !seen) seen = o;
+		if (o->kind == IR_WGMMA_WAIT) drained = ir_get_pending(o) == 0;
+	}
+	return l->last && seen && precedes(seen, l->last) && drained;
+}
+
+/* ---- waits for blocks ---- */
+
+static bool is_copied(const ir_value *barriers)
+{
+	for (const ir_use *u = barriers->uses; u; u = u->next)
+		if (u->user->kind == IR_BULK_COPY) return true;
+	return false;
+}
+
+/* The wait is for a block of this iteration. */
+static bool waits_for_block(const loop *l, const ir_op *o)
+{
+	return o->kind == IR_MBARRIER_WAIT && is_copied(ir_arg(o, 0)) && !ir_defined_outside(ir_arg(o, 2), l->op);
+}
+
+typedef struct slots {
+	const loop *l;
+	bool two;
+} slots;
+
+static void find_slots(ir_op *o, void *context)
+{
+	slots *s = context;
+	if (waits_for_block(s->l, o)) s->two &= ir_get_count(ir_arg(o, 0)->def) > 1;
+}
+
+/* The producer copies blocks in order: each can come while an iteration's own are held, or none may be waited for then. */
+static bool has_slots(const loop *l)
+{
+	slots s = {l, true};
+	ir_walk(l->body, find_slots, &s);
+	return s.two;
+}
+
+/* A number that the loop carries: what it is in the next iteration, if that is known where the last product is begun. */
+static ir_value *next_of(const loop *l, const ir_value *v)
+{
+	if (v->def || v->block != l->body || v->index == 0) return NULL;
+	ir_value *next = ir_arg(l->body->last, v->index - 1u);
+	if (next->def && next->def->block == l->body && !precedes(next->def, l->last)) return NULL;
+	return next;
+}
+
+static bool can_go_ahead(const loop *l, const ir_op *o)
+{
+	return waits_for_block(l, o) && next_of(l, ir_arg(o, 1)) && next_of(l, ir_arg(o, 2));
+}
+
+static void wait_for(const loop *l, ir_block *block, const ir_op *wait, ir_value *slot, ir_value *parity)
+{
+	ir_value *args[] = {ir_arg(wait, 0), slot, parity};
+	ir_builder b = {.func = l->func, .block = block, .at = wait->at};
+	ir_build(&b, IR_MBARRIER_WAIT, 3, args, 0, NULL, 0);
+}
+
+static ir_value *wide(ir_builder *b, ir_value *v)
+{
+	return ir_build1(b, IR_CONVERT, ir_scalar_type(SCALAR_I64), 1, &v);
+}
+
+static ir_op *branch(ir_builder *b, ir_value *condition)
+{
+	return ir_build(b, IR_IF, 1, &condition, 0, NULL, 2);
+}
+
+static void end_branch(const loop *l, const ir_op *branch)
+{
+	for (unsigned r = 0; r < 2; r++) {
+		ir_builder b = {.func = l->func, .block = branch->regions[r], .at = branch->at};
+		ir_yield(&b, 0, NULL);
+	}
+}
+
+/* In front of the loop for the first iteration, and in it for the next one; where there is none, nobody may wait: the
+ * producer may have filled the slot for another loop by then. */
+static void go_ahead(const loop *l)
+{
+	ir_builder in = {.func = l->func, .block = l->body, .before = l->last->next, .at = l->op->at};
+	ir_builder front = {.func = l->func, .block = l->op->block, .before = l->op, .at = l->op->at};
+	ir_op *any = NULL, *more = NULL;
+	for (ir_op *o = l->body->first, *next; o != l->last; o = next) {
+		next = o->next;
+		if (!can_go_ahead(l, o)) continue;
+		if (!any) {
+			ir_value *hi = ir_arg(l->op, 1), *i = wide(&in, l->body->args[0]);
+			i = ir_binary(&in, IR_ADD, i, wide(&in, ir_arg(l->op, 2)));
+			more = branch(&in, ir_binary(&in, IR_LT, i, wide(&in, hi)));
+			any = branch(&front, ir_binary(&front, IR_LT, ir_arg(l->op, 0), hi));
+		}
+		const ir_value *slot = ir_arg(o, 1), *parity = ir_arg(o, 2);
+		wait_for(l, any->regions[0], o, ir_arg(l->op, 2u + slot->index), ir_arg(l->op, 2u + parity->index));
+		wait_for(l, more->regions[0], o, next_of(l, slot), next_of(l, parity));
+		ir_erase(o);
+	}
+	if (!any) return;
+	end_branch(l, any);
+	end_branch(l, more);
+}
+
+/* ---- reads ahead ---- */
+
+static unsigned registers_of(const ir_value *v)
+{
+	if (!v->layout || v->type.pointer) return 0;
+	if (v->def && (v->def->kind == IR_MULTIBUFFER || ir_has(v->def, IR_SHAPE))) return 0;
+	return (layout_registers(v->layout) * ir_element_bytes(v->type) + 3) / 4;
+}
+
+/* The operation, or the one around it, that stands in the block. */
+static const ir_op *in_body(const loop *l, const ir_op *o)
+{
+	while (o && o->block != l->body) o = o->block->parent;
+	return o;
+}
+
+/* Somebody at `at` or behind it takes the value, under any shape. */
+static bool lives_at(const loop *l, const ir_value *v, const ir_op *at)
+{
+	for (const ir_use *u = v->uses; u; u = u->next) {
+		const ir_op *o = in_body(l, u->user);
+		if (!o) continue;
+		if (precedes(at, o)) return true;
+		if (o == u->user && ir_has(o, IR_SHAPE) && lives_at(l, o->results[0], at)) return true;
+		const ir_op *wait = o->kind == IR_WGMMA ? ir_only_user(o->results[0]) : NULL; /* a factor until then */
+		if (wait && wait->block == l->body && precedes(at, wait)) return true;
+	}
+	return false;
+}
+
+/* Registers that are taken in front of `at`: what lives there, and what the loop carries. */
+static unsigned taken_at(const loop *l, const ir_op *at)
+{
+	unsigned n = 0;
+	for (unsigned i = 1; i < l->body->nargs; i++) n += registers_of(l->body->args[i]);
+	for (const ir_op *o = l->body->first; o != at; o = o->next) {
+		wgmma_plan p;
+		bool adds = o->kind == IR_WGMMA && wgmma_parts(o, &p) && p.sum; /* to registers that are counted */
+		for (unsigned i = 0; i < o->nresults && !adds; i++)
+			if (lives_at(l, o->results[i], at)) n += registers_of(o->results[i]);
+	}
+	return n;
+}
+
+/* Of a thread that computes: a producer's warpgroup keeps 24, and registers are handed over by eights. */
+static unsigned most_registers(const ir_func *f)
+{
+	enum { KEPT = 4 * 24, UNIT = 8, MOST = 240 };
+	unsigned most = (TARGET_SM_REGISTERS / 32 - KEPT) / ir_warps(f) / UNIT * UNIT;
+	return most > MOST ? MOST : most;
+}
+
+/* In front of the wait for a product that stands in front of the read with nothing but arithmetic between. */
+static void read_ahead(const loop *l, ir_op *read)
+{
+	ir_op *wait = read->prev;
+	while (wait && ir_has(wait, IR_PURE)) wait = wait->prev;
+	if (!wait || wait->kind != IR_WGMMA_WAIT) return;
+	if (taken_at(l, wait) + registers_of(read->results[0]) + OTHERS <= most_registers(l->func))
+		ir_move_before(read, l->body, wait);
+}
+
+static void try_loop(pass_context *c, ir_func *f, ir_op *o)
+{
+	loop l = {.context = c, .func = f, .op = o, .body = o->regions[0]};
+	int64_t step;
+	if (ir_arg(o, 0)->type.elem != SCALAR_I32 || !ir_is_const_int(ir_arg(o, 2), &step) || step <= 0) return;
+	if (!find_last(&l)) return;
+	if (has_slots(&l)) go_ahead(&l);
+	for (ir_op *i = l.body->first, *next; i; i = next) {
+		next = i->next;
+		if (i->kind == IR_MULTIBUFFER_READ) read_ahead(&l, i);
+	}
+}
+
+static void find_loops(pass_context *c, ir_func *f, ir_block *b)
+{
+	for (ir_op *o = b->first; o; o = o->next) {
+		for (unsigned r = 0; r < o->nregions; r++) find_loops(c, f, o->regions[r]);
+		if (o->kind == IR_FOR) try_loop(c, f, o);
+	}
+}
+
+bool pass_early_waits(pass_context *c, ir_func *f)
+{
+	if (f->producer_warps) find_loops(c, f, f->body);
+	return true;
+}
