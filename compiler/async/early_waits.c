@@ -40,7 +40,8 @@ static bool has_products(const ir_op *o)
 {
 	for (unsigned r = 0; r < o->nregions; r++)
 		for (const ir_op *i = o->regions[r]->first; i; i = i->next)
-			if (i->kind == IR_WGMMA || i->kind == IR_WGMMA_WAIT || ir_is_loop(i) || has_products(i)) return true;
+			if (i->kind == IR_WGMMA || i->kind == IR_WGMMA_WAIT || ir_is_loop(i) || has_products(i))
+				return true;
 	return false;
 }
 

@@ -150,18 +150,28 @@ static void see_barriers(const ir_func *f, ir_op *o)
 
 static void find_reads(ir_op *o, void *context)
 {
-	*(bool *)context |= o->kind == IR_MULTIBUFFER_READ;
+	bool *found = context;
+	*found |= o->kind == IR_MULTIBUFFER_READ || multibuffer_read_by_dot(o, 0) || multibuffer_read_by_dot(o, 1);
 }
 
-static bool has_reads(ir_func *f)
+static bool has_reads(const ir_func *f)
 {
 	bool reads = false;
 	ir_walk(f->body, find_reads, &reads);
 	return reads;
 }
 
+/* The operation reads a multibuffer, or one in its regions does; threads may go round a loop many times. */
+static bool may_read(ir_op *o)
+{
+	bool reads = ir_is_loop(o);
+	find_reads(o, &reads);
+	for (unsigned r = 0; r < o->nregions; r++) ir_walk(o->regions[r], find_reads, &reads);
+	return reads;
+}
+
 /* Lanes may have read a multibuffer, where any does, since all threads met last. */
-static bool follows_reads(const ir_op *o)
+static bool follows_reads(ir_op *o)
 {
 	for (;;) {
 		if (!o->prev) {
@@ -170,9 +180,7 @@ static bool follows_reads(const ir_op *o)
 			continue;
 		}
 		o = o->prev;
-		if (o->kind == IR_MULTIBUFFER_READ || multibuffer_read_by_dot(o, 0) || multibuffer_read_by_dot(o, 1) ||
-			o->nregions)
-			break;
+		if (may_read(o)) break;
 		if (o->kind == IR_CTA_BARRIER || (o->kind == IR_WGMMA && o->shared_bytes)) return false;
 	}
 	return true;

@@ -2,8 +2,8 @@
 # usage: tests/golden/sass.sh BUILD     What ptxas makes of the loops of attention, on sm_90a.
 #
 # sass/*.txt: a line "$ WORDS" is a compile by blkc in a copy of the folder examples; below stand its loops with products, in their
-# order: the MUFU in front of each wait for products, the R2UR between products, BSSY, and votes on whether a sum has to be
-# scaled.  A wait that ptxas moves in front of exponentials, a descriptor that goes through registers, a branch that diverges,
+# order: the waits for blocks in front of the first product, the MUFU in front of each wait for products, the R2UR between
+# products, BSSY, and votes on whether a sum has to be scaled.  A wait that ptxas moves in front of exponentials, a descriptor that goes through registers, a branch that diverges,
 # a sum that is always scaled: a difference.  Where it is meant, UPDATE=1 takes it over.  The counts are those of one version of
 # ptxas, which the file names; with another one, or without nvdisasm, only what no version may do is looked at: spills, and
 # warnings of products that wait.
@@ -40,19 +40,20 @@ for f in "$root"/tests/golden/sass/*.txt; do
 						if (back[i] && match(ins[i], /\.L[A-Za-z0-9_]+/) && (l = substr(ins[i], RSTART, RLENGTH)) in at && at[l] <= i)
 							iteration(at[l], i)
 				}
-				function iteration(from, to,    i, waits, mufu, r2ur, bssy, votes, held, some) {
+				function iteration(from, to,    i, waits, blocks, mufu, r2ur, bssy, votes, held, some) {
 					for (i = from; i <= to; i++) {
 						if (ins[i] ~ /^EXIT/) return
 						if (ins[i] ~ /^MUFU/) mufu++
 						if (ins[i] ~ /^BSSY/) bssy++
 						if (ins[i] ~ /^VOTE\.ALL/) votes++
 						if (ins[i] ~ /^R2UR/) held++
+						if (!some && ins[i] ~ /^SYNCS.*TRYWAIT/) blocks++
 						if (ins[i] ~ /^[HQI]GMMA/) { if (some++) r2ur += held; held = 0 }
 						if (ins[i] ~ /^WARPGROUP\.DEPBAR/) { waits = waits " " mufu + 0; mufu = 0 }
 					}
 					for (i = 0; i < shown; i++) if (begins[i] >= from) return # a loop around it
 					if (some) begins[shown++] = from
-					if (some) printf "  HGMMA %d, MUFU in front of each wait%s, behind the last %d, R2UR between HGMMA %d, BSSY %d, VOTE.ALL %d\n", some, waits, mufu, r2ur, bssy, votes
+					if (some) printf "  HGMMA %d, waits for blocks in front %d, MUFU in front of each wait%s, behind the last %d, R2UR between HGMMA %d, BSSY %d, VOTE.ALL %d\n", some, blocks, waits, mufu, r2ur, bssy, votes
 				}' code
 			;;
 		esac
