@@ -4,7 +4,7 @@
 
 enum { BATCH = 2 };
 
-/* The second: rows of 16 bytes, whose blocks the hardware copies; the third for tiles of 192 rows. */
+/* The second: rows of 16 bytes, whose blocks the hardware copies; the third for tiles of 160 and 192 rows. */
 static const int sizes[][3] = {{77, 51, 70}, {72, 56, 104}, {208, 200, 176}};
 
 typedef struct form {
@@ -12,7 +12,7 @@ typedef struct form {
 	int batch;           /* 0: matrices without a batch */
 	bool ta, tb, shared; /* stored as [K, M], [N, K]; B is one matrix for all */
 	const char *epilogue;
-	const char *options; /* of the call and the kernel: Persistent, Split, 2 products, Row groups */
+	const char *options; /* of the call and the kernel: Persistent, Split, 2 products, Row groups, Odd rows */
 } form;
 
 static const form forms[] = {
@@ -39,6 +39,11 @@ static const form forms[] = {
 	{"rows.nt.f8", "f8e4m3", 0, false, true, false, "bias_gelu", "R"},
 	{"rows.nn.split.add", "f16", 0, false, false, false, "gemm_add", "RS"},
 	{"rows.nt.pair.persistent", "f16", 0, false, true, false, "pair", "R2P"},
+	{"odd.nn", "f16", 0, false, false, false, "gemm_plain", "O"},
+	{"odd.nt.bias.gelu.persistent", "bf16", 0, false, true, false, "bias_gelu", "OP"},
+	{"odd.tn.add", "f16", 0, true, false, false, "gemm_add", "O"},
+	{"odd.tt.gate.batch", "bf16", BATCH, true, true, false, "gated", "O"},
+	{"odd.nt.f8", "f8e4m3", 0, false, true, false, "bias_gelu", "O"},
 };
 
 /* The kernel: c, a, b, d (a bias, what is added, a gate) and, for parts, their places. */
@@ -46,7 +51,7 @@ static void kernel_text(char *out, size_t room, const form *f, int m, int n, int
 {
 	const char *batch = f->batch ? "2, " : "", *b_batch = f->batch && !f->shared ? "2, " : "";
 	bool parts = strchr(f->options, 'S'), pair = strchr(f->options, '2'),
-	     bias = strncmp(f->epilogue, "bias", 4) == 0, rows = strchr(f->options, 'R');
+	     bias = strncmp(f->epilogue, "bias", 4) == 0, rows = strchr(f->options, 'R'), odd = strchr(f->options, 'O');
 	char a_strides[64], b_strides[64], with[32] = "D";
 	int a_row = f->ta ? 1 : k, a_column = f->ta ? m : 1, b_row = f->tb ? 1 : n, b_column = f->tb ? k : 1;
 	snprintf(a_strides, sizeof a_strides, f->batch ? "[%d, %d, %d]" : "[%.0d%d, %d]", f->batch ? m * k : 0, a_row,
@@ -72,12 +77,19 @@ static void kernel_text(char *out, size_t room, const form *f, int m, int n, int
 		"    let D = tensor(d, shape = [%s]);\n"
 		"    %s(C, A, B%s, %s%s, %s, BM = BM, BN = BN, BK = BK%s);\n"
 		"}\n",
-		m, n, k, rows ? 192 : 64,
-		!rows           ? 32
+		m, n, k,
+		rows  ? 192
+		: odd ? 160
+		      : 64,
+		odd             ? 128
+		: !rows         ? 32
 		: parts || pair ? 64
 				: 192,
-		persistent ? "true" : "false", f->batch ? f->batch : 1, parts ? ", 3" : "", rows ? 12 : 4, batch,
-		a_strides, b_batch, b_strides, batch,
+		persistent ? "true" : "false", f->batch ? f->batch : 1, parts ? ", 3" : "",
+		rows  ? 12
+		: odd ? 8
+		      : 4,
+		batch, a_strides, b_batch, b_strides, batch,
 		bias       ? "N"
 		: f->batch ? "2, M, N"
 			   : "M, N",
@@ -164,7 +176,7 @@ int main(int argc, char **argv)
 		for (int k = 0; k < SCALAR_COUNT; k++)
 			if (strcmp(scalar_name((scalar)k), forms[i].type) == 0) t = (scalar)k;
 		if (suite_wants(&s, forms[i].name))
-			for (int k = strchr(forms[i].options, 'R') ? 1 : 0; k < 2 + !!strchr(forms[i].options, 'R');
+			for (int k = strpbrk(forms[i].options, "RO") ? 1 : 0; k < 2 + !!strpbrk(forms[i].options, "RO");
 				k++)
 				run(&s, &forms[i], t, sizes[k][0], sizes[k][1], sizes[k][2]);
 	}
