@@ -21,10 +21,13 @@ static bool computes_beside_products(const ir_block *b)
 	return false;
 }
 
-static bool has_regions(const ir_block *b)
+/* A branch that only computes, as a mask of whole blocks does, is no longer than what it stands for. */
+static bool acts_in_regions(const ir_block *b)
 {
 	for (const ir_op *o = b->first; o; o = o->next)
-		if (o->nregions) return true;
+		for (unsigned r = 0; r < o->nregions; r++)
+			for (const ir_op *i = o->regions[r]->first; i; i = i->next)
+				if (i->nregions || !ir_has(i, IR_PURE | IR_TERMINATOR)) return true;
 	return false;
 }
 
@@ -47,7 +50,7 @@ static void visit(ir_op *o, void *context)
 	ir_func *f = context;
 	if (o->kind != IR_FOR) return;
 	ir_block *b = o->regions[0];
-	if (computes_beside_products(b) && !has_regions(b) && !scratch_meets(f, b)) take_turns(f, b);
+	if (computes_beside_products(b) && !acts_in_regions(b) && !scratch_meets(f, b)) take_turns(f, b);
 }
 
 bool pass_turns(pass_context *c, ir_func *f)

@@ -8,6 +8,7 @@ usage: python3 tests/bench/peers.py BUILD --only=attention,attention_backward [-
   commas between.  --draw: N rows drawn by --seed instead of the table's: lengths 512 .. 32768, batch by heads 8 .. 256, both
   types, all head dims.  --seed draws the lengths of attention_packed too.
 
+Where causal, "blk" is the better of programs of a tile each and of such as take tiles from a counter.
 Each peer has the layout that it prefers: cuDNN and ours [batch, heads, length, dim], FlashAttention-4 [batch, length, heads,
 dim].  A head of each output is compared with double precision, as a whole.  Backward is the whole pass: row statistics, the
 products, the conversion of dq; "blk deterministic" has no atomics.  A spin in front of each run lets the host get ahead, so no
@@ -143,8 +144,17 @@ def sections(p):
 
                 return lambda: run
 
+            def from_counter():
+                counter = torch.zeros(1, dtype=torch.int32, device=p.DEVICE)
+                run, drawn.variant = tuned(FORWARD, "attention_dynamic", [o, lse, q, k, v, scale, heads, 1, n, n, 0, counter], {"T": kind, "DK": d})
+                o.fill_(float("nan"))
+                return run
+
             c = Checked("blk", "attention", ours, lambda: [(o[0, head], want, tolerance)])
             contenders = [c]
+            if causal:
+                drawn = Checked("blk", "attention_dynamic", from_counter, lambda: [(o[0, head], want, tolerance)])
+                contenders.append(drawn)
             if p.DRY:
                 sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
                 contenders.append(Checked("torch", "sdpa", keep("t", sdpa), lambda: [(kept["t"][0, head], want, tolerance)]))
