@@ -86,13 +86,24 @@ typedef struct slots {
 	bool two;
 } slots;
 
+/* Waits for these barriers in an iteration. */
+static unsigned waits_of(const loop *l, const ir_value *barriers)
+{
+	unsigned n = 0;
+	for (const ir_use *u = barriers->uses; u; u = u->next)
+		n += u->user->kind == IR_MBARRIER_WAIT && ir_encloses(l->op, u->user);
+	return n;
+}
+
 static void find_slots(ir_op *o, void *context)
 {
 	slots *s = context;
-	if (waits_for_block(s->l, o)) s->two &= ir_get_count(ir_arg(o, 0)->def) > 1;
+	if (!waits_for_block(s->l, o)) return;
+	s->two &= ir_get_count(ir_arg(o, 0)->def) >= 2 * waits_of(s->l, ir_arg(o, 0));
 }
 
-/* The producer copies blocks in order: each can come while an iteration's own are held, or none may be waited for then. */
+/* The producer copies blocks in order: each can come while an iteration's own are held, or none may be waited for
+ * then. */
 static bool has_slots(const loop *l)
 {
 	slots s = {l, true};
@@ -217,14 +228,35 @@ static unsigned most_registers(const ir_func *f)
 	return most > MOST ? MOST : most;
 }
 
+/* All that the operation takes is known in front of `at`, or moves there with what it is computed of. */
+static void move_in_front(const loop *l, ir_op *o, ir_op *at)
+{
+	for (unsigned i = 0; i < o->nargs; i++) {
+		ir_op *def = ir_arg(o, i)->def;
+		if (def && def->block == l->body && precedes(at, def)) move_in_front(l, def, at);
+	}
+	ir_move_before(o, l->body, at);
+}
+
+static bool needs(const loop *l, const ir_op *o, const ir_value *v)
+{
+	for (unsigned i = 0; i < o->nargs; i++) {
+		const ir_op *def = ir_arg(o, i)->def;
+		if (ir_arg(o, i)->def == v->def ||
+			(def && def->block == l->body && precedes(v->def, def) && needs(l, def, v)))
+			return true;
+	}
+	return false;
+}
+
 /* In front of the wait for a product that stands in front of the read with nothing but arithmetic between. */
 static void read_ahead(const loop *l, ir_op *read)
 {
 	ir_op *wait = read->prev;
 	while (wait && ir_has(wait, IR_PURE)) wait = wait->prev;
-	if (!wait || wait->kind != IR_WGMMA_WAIT) return;
+	if (!wait || wait->kind != IR_WGMMA_WAIT || (wait->nresults && needs(l, read, wait->results[0]))) return;
 	if (taken_at(l, wait) + registers_of(read->results[0]) + OTHERS <= most_registers(l->func))
-		ir_move_before(read, l->body, wait);
+		move_in_front(l, read, wait);
 }
 
 static void try_loop(pass_context *c, ir_func *f, ir_op *o)

@@ -21,13 +21,20 @@ static bool computes_beside_products(const ir_block *b)
 	return false;
 }
 
-/* A branch that only computes, as a mask of whole blocks does, is no longer than what it stands for. */
-static bool acts_in_regions(const ir_block *b)
+/* A branch may only compute, as the mask of a whole block does: nobody may wait in it for other warpgroups.  Outside of the
+ * turn, which ends in front of the first wait for a product, it may wait for blocks (early_waits.c). */
+static bool acts_in_regions(const ir_func *f, const ir_block *b)
 {
-	for (const ir_op *o = b->first; o; o = o->next)
+	bool outside = false;
+	for (const ir_op *o = b->first; o; o = o->next) {
+		outside |= o->kind == IR_WGMMA_WAIT;
 		for (unsigned r = 0; r < o->nregions; r++)
-			for (const ir_op *i = o->regions[r]->first; i; i = i->next)
-				if (i->nregions || !ir_has(i, IR_PURE | IR_TERMINATOR)) return true;
+			for (const ir_op *i = o->regions[r]->first; i; i = i->next) {
+				bool waits = outside && i->kind == IR_MBARRIER_WAIT;
+				if (i->nregions || scratch_bytes(f, i)) return true;
+				if (!waits && !ir_has(i, IR_PURE | IR_TERMINATOR)) return true;
+			}
+	}
 	return false;
 }
 
@@ -50,7 +57,7 @@ static void visit(ir_op *o, void *context)
 	ir_func *f = context;
 	if (o->kind != IR_FOR) return;
 	ir_block *b = o->regions[0];
-	if (computes_beside_products(b) && !acts_in_regions(b) && !scratch_meets(f, b)) take_turns(f, b);
+	if (computes_beside_products(b) && !acts_in_regions(f, b) && !scratch_meets(f, b)) take_turns(f, b);
 }
 
 bool pass_turns(pass_context *c, ir_func *f)

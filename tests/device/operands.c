@@ -63,6 +63,17 @@ static double twice_doubled(const data *d, int i, int j)
 {
 	return 2 * twice(d, i, j);
 }
+/* Each of those products times an element of a. */
+static double twice_weighted(const data *d, int i, int j)
+{
+	double sum = 0;
+	for (int r = 0; r < d->n; r++) {
+		double s = 0;
+		for (int l = 0; l < 64; l++) s += d->a[i * DEPTH + l] * d->a[r * DEPTH + l];
+		sum += s * d->a[i * DEPTH + r] * d->a[r * DEPTH + j];
+	}
+	return sum;
+}
 static double scaled_blocks(const data *d, int i, int j)
 {
 	double sum = 0;
@@ -106,6 +117,10 @@ static const operand_case cases[] = {
 	{"one_block", ROWS("let s = dot(q, trans(x)); acc = dot(s.to(T), x, acc);\n"), SCALAR_I8, 64, twice},
 	{"block_and_doubled", ROWS("let s = dot(q, trans(x)); acc = dot(s.to(T), x + x, acc);\n"), SCALAR_I8, 64,
 		twice_doubled},
+	{"block_and_weights",
+		ROWS("let s = dot(q, trans(x)); let f = A.load([i, r], [BM, 32]);\n"
+		     "acc = dot(s.to(T) * f, x, acc);\n"),
+		SCALAR_I8, 64, twice_weighted},
 	{"scaled_sums",
 		WALK("let f = load(a + (i + arange(0, BM)) * 160 + k / 32, mask = i + arange(0, BM) < n).to(f32);\n"
 		     "acc += dot(x, trans(y.to(T))) * (f + 1.0)[:, None];\n"),
@@ -163,6 +178,7 @@ int main(int argc, char **argv)
 		run(&s, &cases[i], SCALAR_F16, 77, 64, 64, 4);
 		run(&s, &cases[i], SCALAR_F16, 33, 16, 64, 4);
 		run(&s, &cases[i], SCALAR_BF16, 150, 64, 128, 8);
+		if (cases[i].columns == 64) run(&s, &cases[i], SCALAR_F16, 150, 192, 64, 12); /* three groups of rows */
 	}
 	return suite_close(&s);
 }

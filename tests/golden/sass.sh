@@ -3,10 +3,10 @@
 #
 # sass/*.txt: a line "$ WORDS" is a compile by blkc in a copy of the folder examples; below stand its loops with products, in their
 # order: the waits for blocks in front of the first product, the MUFU in front of each wait for products, the R2UR between
-# products, BSSY, and votes on whether a sum has to be scaled.  A wait that ptxas moves in front of exponentials, a descriptor that goes through registers, a branch that diverges,
-# a sum that is always scaled: a difference.  Where it is meant, UPDATE=1 takes it over.  The counts are those of one version of
-# ptxas, which the file names; with another one, or without nvdisasm, only what no version may do is looked at: spills, and
-# warnings of products that wait.
+# products, BSSY, and votes on whether a sum has to be scaled.  A wait that ptxas moves in front of exponentials, a descriptor
+# that goes through registers, a branch that diverges, a sum that is always scaled: a difference.  Where it is meant, UPDATE=1
+# takes it over.  The counts are those of one version of ptxas, which the file names; with another one, or without nvdisasm,
+# only what no version may do is looked at: spills, and warnings of products that wait.
 . "$(dirname "$0")/../lib.sh"
 enter_scratch "$1"
 PATH=$PATH:/usr/local/cuda/bin
