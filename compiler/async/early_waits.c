@@ -15,9 +15,9 @@
  *       dk = wgmma_wait dk                        atomic_rmw ..
  *     }                                           dk = wgmma_wait dk }
  *
- * The one idea: while nobody multiplies, nothing else should be waited for.  A wait takes a few dozen cycles even if the
- * block has come, and more behind atomics: the assembler makes it wait until they have read their registers.  A read of
- * shared memory takes hundreds beside a product that reads its own operands there.
+ * The one idea: while nobody multiplies, nothing else should be waited for.  A wait takes a few dozen cycles even if
+ * the block has come, and more behind atomics: the assembler makes it wait until they have read their registers.  A read
+ * of shared memory takes hundreds beside a product that reads its own operands there.
  *
  * Only blocks with two slots or more can come while an iteration's own are held. */
 #include "passes/passes.h"
@@ -111,7 +111,8 @@ static bool has_slots(const loop *l)
 	return s.two;
 }
 
-/* A number that the loop carries: what it is in the next iteration, if that is known where the last product is begun. */
+/* A number that the loop carries: what it is in the next iteration, if that is known where the last product is
+ * begun. */
 static ir_value *next_of(const loop *l, const ir_value *v)
 {
 	if (v->def || v->block != l->body || v->index == 0) return NULL;

@@ -21,8 +21,8 @@ static bool computes_beside_products(const ir_block *b)
 	return false;
 }
 
-/* A branch may only compute, as the mask of a whole block does: nobody may wait in it for other warpgroups.  Outside of the
- * turn, which ends in front of the first wait for a product, it may wait for blocks (early_waits.c). */
+/* A branch may only compute, as the mask of a whole block does: nobody may wait in it for other warpgroups.  Outside of
+ * the turn, which ends in front of the first wait for a product, it may wait for blocks (early_waits.c). */
 static bool acts_in_regions(const ir_func *f, const ir_block *b)
 {
 	bool outside = false;
