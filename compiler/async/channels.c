@@ -73,20 +73,6 @@ typedef struct channels {
 
 /* ---- who reads a load's tile ---- */
 
-/* The operation itself, or the one around it, that stands in the block; null: it stands elsewhere. */
-static ir_op *in_block(const ir_block *b, ir_op *o)
-{
-	while (o && o->block != b) o = o->block->parent;
-	return o;
-}
-
-static bool precedes(const ir_op *a, const ir_op *b)
-{
-	for (; a; a = a->next)
-		if (a == b) return true;
-	return false;
-}
-
 /* Both factors of a product may not be the tile, and each has to read what the copy writes. */
 static bool can_read(const channels *c, const site *s, const consumer *r)
 {
@@ -105,8 +91,8 @@ static bool can_read(const channels *c, const site *s, const consumer *r)
 /* Somebody takes the tile from registers: o, or what stands around it in the load's block. */
 static void add_read(site *s, ir_op *o)
 {
-	o = in_block(s->load->block, o);
-	if (!s->first_read || precedes(o, s->first_read)) s->first_read = o;
+	o = ir_in_block(s->load->block, o);
+	if (!s->first_read || ir_precedes(o, s->first_read)) s->first_read = o;
 }
 
 /* A conversion of the tile to a factor in registers, which products may as well read from shared memory. */
@@ -161,8 +147,8 @@ static void sink_shapes(ir_op *o)
 		if (user->block != o->block || user->nresults != 1 || !ir_has(user, IR_SHAPE)) continue;
 		sink_shapes(user);
 		for (const ir_use *w = user->results[0]->uses; w; w = w->next) {
-			ir_op *by = in_block(user->block, w->user);
-			if (by && (!first || precedes(by, first))) first = by;
+			ir_op *by = ir_in_block(user->block, w->user);
+			if (by && (!first || ir_precedes(by, first))) first = by;
 		}
 		if (first) ir_move_before(user, user->block, first);
 	}
@@ -207,17 +193,17 @@ static bool find_life(site *s)
 {
 	const ir_block *b = s->load->block;
 	for (unsigned i = 0; i < s->nby; i++) {
-		ir_op *first = in_block(b, s->by[i].op), *wait = wait_that_covers(s->by[i].op);
-		ir_op *last = wait ? in_block(b, wait) : NULL;
+		ir_op *first = ir_in_block(b, s->by[i].op), *wait = wait_that_covers(s->by[i].op);
+		ir_op *last = wait ? ir_in_block(b, wait) : NULL;
 		if (!first || !last) return false;
-		if (!s->first_use || precedes(first, s->first_use)) s->first_use = first;
-		if (!s->last_use || precedes(s->last_use, last)) s->last_use = last;
+		if (!s->first_use || ir_precedes(first, s->first_use)) s->first_use = first;
+		if (!s->last_use || ir_precedes(s->last_use, last)) s->last_use = last;
 	}
 	if (!s->first_read) return s->first_use != NULL;
 	ir_op *blocking = blocking_use(s), *end = blocking ? blocking : s->first_read;
-	if (!s->first_use || precedes(s->first_read, s->first_use)) s->first_use = s->first_read;
-	s->releases_later = blocking || (s->last_use && precedes(end, s->last_use));
-	if (!s->last_use || precedes(s->last_use, end)) s->last_use = end;
+	if (!s->first_use || ir_precedes(s->first_read, s->first_use)) s->first_use = s->first_read;
+	s->releases_later = blocking || (s->last_use && ir_precedes(end, s->last_use));
+	if (!s->last_use || ir_precedes(s->last_use, end)) s->last_use = end;
 	return true;
 }
 
@@ -228,9 +214,9 @@ static unsigned nesting_of(const channels *c, const site *s)
 	for (unsigned i = 0; i < c->nsites; i++) {
 		const site *other = &c->sites[i];
 		if (other == s || ir_arg(other->load, 0) != ir_arg(s->load, 0)) continue;
-		const ir_op *here = in_block(other->load->block, s->load);
-		if (!here || here == other->load || !precedes(other->load, here) || !other->last_use) continue;
-		n += precedes(here, other->last_use);
+		const ir_op *here = ir_in_block(other->load->block, s->load);
+		if (!here || here == other->load || !ir_precedes(other->load, here) || !other->last_use) continue;
+		n += ir_precedes(here, other->last_use);
 	}
 	return n;
 }
@@ -368,10 +354,10 @@ static ir_op *last_of(const channels *c)
 {
 	ir_op *last = NULL;
 	for (unsigned i = 0; i < c->nsites; i++) {
-		ir_op *made = in_block(c->func->body, c->sites[i].load), *o = made;
-		if (c->sites[i].last_use) o = in_block(c->func->body, c->sites[i].last_use);
-		if (precedes(o, made)) o = made;
-		if (!last || precedes(last, o)) last = o;
+		ir_op *made = ir_in_block(c->func->body, c->sites[i].load), *o = made;
+		if (c->sites[i].last_use) o = ir_in_block(c->func->body, c->sites[i].last_use);
+		if (ir_precedes(o, made)) o = made;
+		if (!last || ir_precedes(last, o)) last = o;
 	}
 	return last;
 }
@@ -682,8 +668,8 @@ static ir_op *first_of(const channels *c)
 {
 	ir_op *first = NULL;
 	for (unsigned i = 0; i < c->nsites; i++) {
-		ir_op *o = in_block(c->func->body, c->sites[i].load);
-		if (!first || precedes(o, first)) first = o;
+		ir_op *o = ir_in_block(c->func->body, c->sites[i].load);
+		if (!first || ir_precedes(o, first)) first = o;
 	}
 	return first;
 }

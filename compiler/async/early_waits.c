@@ -27,7 +27,6 @@
 enum { OTHERS = 26 };
 
 typedef struct loop {
-	pass_context *context;
 	ir_func *func;
 	ir_op *op;
 	ir_block *body;
@@ -45,13 +44,6 @@ static bool has_products(const ir_op *o)
 	return false;
 }
 
-static bool precedes(const ir_op *a, const ir_op *b)
-{
-	for (; a; a = a->next)
-		if (a == b) return true;
-	return false;
-}
-
 /* A product is waited for, and then the last one is begun, and nothing runs any more when the iteration ends. */
 static bool find_last(loop *l)
 {
@@ -63,7 +55,7 @@ static bool find_last(loop *l)
 		if (o->kind == IR_WGMMA_WAIT && !seen) seen = o;
 		if (o->kind == IR_WGMMA_WAIT) drained = ir_get_pending(o) == 0;
 	}
-	return l->last && seen && precedes(seen, l->last) && drained;
+	return l->last && seen && ir_precedes(seen, l->last) && drained;
 }
 
 /* ---- waits for blocks ---- */
@@ -117,11 +109,11 @@ static ir_value *next_of(const loop *l, const ir_value *v)
 {
 	if (v->def || v->block != l->body || v->index == 0) return NULL;
 	ir_value *next = ir_arg(l->body->last, v->index - 1u);
-	if (next->def && next->def->block == l->body && !precedes(next->def, l->last)) return NULL;
+	if (next->def && next->def->block == l->body && !ir_precedes(next->def, l->last)) return NULL;
 	return next;
 }
 
-static bool can_go_ahead(const loop *l, const ir_op *o)
+static bool can_hoist(const loop *l, const ir_op *o)
 {
 	return waits_for_block(l, o) && next_of(l, ir_arg(o, 1)) && next_of(l, ir_arg(o, 2));
 }
@@ -153,14 +145,14 @@ static void end_branch(const loop *l, const ir_op *branch)
 
 /* In front of the loop for the first iteration, and in it for the next one; where there is none, nobody may wait: the
  * producer may have filled the slot for another loop by then. */
-static void go_ahead(const loop *l)
+static void hoist_waits(const loop *l)
 {
 	ir_builder in = {.func = l->func, .block = l->body, .before = l->last->next, .at = l->op->at};
 	ir_builder front = {.func = l->func, .block = l->op->block, .before = l->op, .at = l->op->at};
 	ir_op *any = NULL, *more = NULL;
 	for (ir_op *o = l->body->first, *next; o != l->last; o = next) {
 		next = o->next;
-		if (!can_go_ahead(l, o)) continue;
+		if (!can_hoist(l, o)) continue;
 		if (!any) {
 			ir_value *hi = ir_arg(l->op, 1), *i = wide(&in, l->body->args[0]);
 			i = ir_binary(&in, IR_ADD, i, wide(&in, ir_arg(l->op, 2)));
@@ -177,7 +169,7 @@ static void go_ahead(const loop *l)
 	end_branch(l, more);
 }
 
-/* ---- reads ahead ---- */
+/* ---- reads ---- */
 
 static unsigned registers_of(const ir_value *v)
 {
@@ -186,23 +178,16 @@ static unsigned registers_of(const ir_value *v)
 	return (layout_registers(v->layout) * ir_element_bytes(v->type) + 3) / 4;
 }
 
-/* The operation, or the one around it, that stands in the block. */
-static const ir_op *in_body(const loop *l, const ir_op *o)
-{
-	while (o && o->block != l->body) o = o->block->parent;
-	return o;
-}
-
 /* Somebody at `at` or behind it takes the value, under any shape. */
 static bool lives_at(const loop *l, const ir_value *v, const ir_op *at)
 {
 	for (const ir_use *u = v->uses; u; u = u->next) {
-		const ir_op *o = in_body(l, u->user);
+		const ir_op *o = ir_in_block(l->body, u->user);
 		if (!o) continue;
-		if (precedes(at, o)) return true;
+		if (ir_precedes(at, o)) return true;
 		if (o == u->user && ir_has(o, IR_SHAPE) && lives_at(l, o->results[0], at)) return true;
 		const ir_op *wait = o->kind == IR_WGMMA ? ir_only_user(o->results[0]) : NULL; /* a factor until then */
-		if (wait && wait->block == l->body && precedes(at, wait)) return true;
+		if (wait && wait->block == l->body && ir_precedes(at, wait)) return true;
 	}
 	return false;
 }
@@ -221,20 +206,20 @@ static unsigned taken_at(const loop *l, const ir_op *at)
 	return n;
 }
 
-/* Of a thread that computes: a producer's warpgroup keeps 24, and registers are handed over by eights. */
+/* Of a thread that computes, where a producer's warpgroup hands over what it does not need. */
 static unsigned most_registers(const ir_func *f)
 {
-	enum { KEPT = 4 * 24, UNIT = 8, MOST = 240 };
-	unsigned most = (TARGET_SM_REGISTERS / 32 - KEPT) / ir_warps(f) / UNIT * UNIT;
-	return most > MOST ? MOST : most;
+	unsigned left = TARGET_SM_REGISTERS / 32 - 4 * TARGET_PRODUCER_REGISTERS;
+	unsigned most = left / ir_warps(f) / TARGET_REGISTER_UNIT * TARGET_REGISTER_UNIT;
+	return most > TARGET_CONSUMER_REGISTERS ? TARGET_CONSUMER_REGISTERS : most;
 }
 
 /* All that the operation takes is known in front of `at`, or moves there with what it is computed of. */
-static void move_in_front(const loop *l, ir_op *o, ir_op *at)
+static void hoist_before(const loop *l, ir_op *o, ir_op *at)
 {
 	for (unsigned i = 0; i < o->nargs; i++) {
 		ir_op *def = ir_arg(o, i)->def;
-		if (def && def->block == l->body && precedes(at, def)) move_in_front(l, def, at);
+		if (def && def->block == l->body && ir_precedes(at, def)) hoist_before(l, def, at);
 	}
 	ir_move_before(o, l->body, at);
 }
@@ -244,45 +229,44 @@ static bool needs(const loop *l, const ir_op *o, const ir_value *v)
 	for (unsigned i = 0; i < o->nargs; i++) {
 		const ir_op *def = ir_arg(o, i)->def;
 		if (ir_arg(o, i)->def == v->def ||
-			(def && def->block == l->body && precedes(v->def, def) && needs(l, def, v)))
+			(def && def->block == l->body && ir_precedes(v->def, def) && needs(l, def, v)))
 			return true;
 	}
 	return false;
 }
 
 /* In front of the wait for a product that stands in front of the read with nothing but arithmetic between. */
-static void read_ahead(const loop *l, ir_op *read)
+static void hoist_read(const loop *l, ir_op *read)
 {
 	ir_op *wait = read->prev;
 	while (wait && ir_has(wait, IR_PURE)) wait = wait->prev;
 	if (!wait || wait->kind != IR_WGMMA_WAIT || (wait->nresults && needs(l, read, wait->results[0]))) return;
 	if (taken_at(l, wait) + registers_of(read->results[0]) + OTHERS <= most_registers(l->func))
-		move_in_front(l, read, wait);
+		hoist_before(l, read, wait);
 }
 
-static void try_loop(pass_context *c, ir_func *f, ir_op *o)
+static void try_loop(ir_func *f, ir_op *o)
 {
-	loop l = {.context = c, .func = f, .op = o, .body = o->regions[0]};
-	int64_t step;
-	if (ir_arg(o, 0)->type.elem != SCALAR_I32 || !ir_is_const_int(ir_arg(o, 2), &step) || step <= 0) return;
-	if (!find_last(&l)) return;
-	if (has_slots(&l)) go_ahead(&l);
+	loop l = {.func = f, .op = o, .body = o->regions[0]};
+	if (!ir_counts_upwards(o) || !find_last(&l)) return;
+	if (has_slots(&l)) hoist_waits(&l);
 	for (ir_op *i = l.body->first, *next; i; i = next) {
 		next = i->next;
-		if (i->kind == IR_MULTIBUFFER_READ) read_ahead(&l, i);
+		if (i->kind == IR_MULTIBUFFER_READ) hoist_read(&l, i);
 	}
 }
 
-static void find_loops(pass_context *c, ir_func *f, ir_block *b)
+static void find_loops(ir_func *f, ir_block *b)
 {
 	for (ir_op *o = b->first; o; o = o->next) {
-		for (unsigned r = 0; r < o->nregions; r++) find_loops(c, f, o->regions[r]);
-		if (o->kind == IR_FOR) try_loop(c, f, o);
+		for (unsigned r = 0; r < o->nregions; r++) find_loops(f, o->regions[r]);
+		if (o->kind == IR_FOR) try_loop(f, o);
 	}
 }
 
 bool pass_early_waits(pass_context *c, ir_func *f)
 {
-	if (f->producer_warps) find_loops(c, f, f->body);
+	(void)c;
+	if (f->producer_warps) find_loops(f, f->body);
 	return true;
 }

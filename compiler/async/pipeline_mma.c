@@ -372,17 +372,11 @@ static void rebuild(const loop *l)
 	ir_erase(l->op);
 }
 
-static bool counts_upwards(const ir_op *o)
-{
-	int64_t step;
-	return ir_arg(o, 0)->type.elem == SCALAR_I32 && ir_is_const_int(ir_arg(o, 2), &step) && step > 0;
-}
-
 static void try_loop(pass_context *c, ir_func *f, ir_op *o)
 {
 	uint32_t n = f->nvalues;
 	loop l = {.context = c, .func = f, .op = o, .body = o->regions[0], .nvalues = n};
-	if (!counts_upwards(o)) return;
+	if (!ir_counts_upwards(o)) return;
 	l.product = ARENA_ARRAY(c->arena, bool, n);
 	l.second = ARENA_ARRAY(c->arena, bool, n);
 	l.early = ARENA_ARRAY(c->arena, bool, n);

@@ -530,6 +530,26 @@ ir_op *ir_loop_around(const ir_op *o)
 	return loop;
 }
 
+ir_op *ir_in_block(const ir_block *b, ir_op *o)
+{
+	while (o && o->block != b) o = o->block->parent;
+	return o;
+}
+
+bool ir_precedes(const ir_op *a, const ir_op *b)
+{
+	for (; a; a = a->next)
+		if (a == b) return true;
+	return false;
+}
+
+bool ir_counts_upwards(const ir_op *loop)
+{
+	assert(loop->kind == IR_FOR);
+	int64_t step;
+	return ir_arg(loop, 0)->type.elem == SCALAR_I32 && ir_is_const_int(ir_arg(loop, 2), &step) && step > 0;
+}
+
 bool ir_encloses(const ir_op *outer, const ir_op *o)
 {
 	while (o && o != outer) o = o->block->parent;

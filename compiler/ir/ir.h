@@ -352,6 +352,12 @@ bool ir_defined_outside(
 
 /* The innermost for or while around an operation; null: there is none. */
 ir_op *ir_loop_around(const ir_op *);
+/* The operation itself, or the one around it, that stands in the block; null: it stands elsewhere. */
+ir_op *ir_in_block(const ir_block *, ir_op *);
+/* Of one block: b is a or stands behind it. */
+bool ir_precedes(const ir_op *a, const ir_op *b);
+/* Of an IR_FOR: by a constant, in i32. */
+bool ir_counts_upwards(const ir_op *loop);
 /* An operation and what stands in its regions. */
 bool ir_encloses(const ir_op *, const ir_op *inner);
 /* Does a product take what is made, element by element or by shape, from the value, in the block where it is used?

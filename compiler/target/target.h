@@ -20,7 +20,10 @@ typedef enum target_capability {
 
 enum {
 	TARGET_SM_REGISTERS = 64 * 1024, /* of 32 bits, for all threads of an SM */
-	TARGET_THREAD_REGISTERS = 255    /* most of one thread */
+	TARGET_THREAD_REGISTERS = 255,   /* most of one thread */
+	TARGET_PRODUCER_REGISTERS = 24,  /* that setmaxnreg leaves a thread, at least; */
+	TARGET_CONSUMER_REGISTERS = 240, /* gives one, at most; */
+	TARGET_REGISTER_UNIT = 8         /* and multiples of which it takes */
 };
 
 typedef struct blk_target {

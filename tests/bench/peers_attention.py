@@ -56,24 +56,20 @@ def sections(p):
         if p.DRY:
             chosen = [(t, d, n % 97 + 16, 2, c) for t, d, n, h, c in chosen[:4]]
         name = lambda t, d, n, h, c: f"{t}.{d} {n} x {h} {'causal' if c else 'full'}"
-        for r in chosen:
-            if not p.wanted(name(*r)):
+        yield from wanted((name(*r), *r) for r in chosen)
+
+    def wanted(rows):
+        """Of rows, each of which begins with its name, those that --rows names and that there is time for."""
+        for r in rows:
+            if not p.wanted(r[0]):
                 continue
             if time.time() - p.START > p.SECONDS:
-                return p.say(f"left out, out of time: {name(*r)} and what follows")
+                return p.say(f"left out, out of time: {r[0]} and what follows")
             p.write()
-            yield name(*r), *r
-
-    def rest(run):
-        p.synchronize()
-        time.sleep(0 if p.DRY else 0.15)
+            yield r
 
     def heat(run):
-        end = time.time() + (0 if p.DRY else 0.25)
-        while time.time() < end:
-            for _ in range(5):
-                run()
-            p.synchronize()
+        p.heat(run, 5)
 
     def arrays(kind, d, n, heads, count):
         """[1, heads, n, d], and the same numbers as [1, n, heads, d]."""
@@ -262,7 +258,7 @@ def sections(p):
             contenders = [c]
             if flash:
                 contenders.append(Checked("FlashAttention-4", "fwd", fa4, lambda: [(kept["f"][0][0, :, head], want, tolerance)]))
-            p.compare("attention window", f"window 128 {kind}.{d} {n} x {heads}", 4e-3 * heads * n * wide * d, contenders, unit="TFLOP/s", rounds=5, before=rest)
+            p.compare("attention window", f"window 128 {kind}.{d} {n} x {heads}", 4e-3 * heads * n * wide * d, contenders, unit="TFLOP/s", rounds=5, before=p.rest)
 
     def decode():
         """GB/s of keys and values.  8 key heads, a group of 4: 4 heads by 1 query, by 4 queries, 16 rows at most."""
@@ -324,7 +320,7 @@ def sections(p):
             x = torch.empty(2 * k.numel() // 2, dtype=dtype, device=p.DEVICE)  # as many bytes read and written as keys and values have
             y = torch.empty_like(x)
             contenders.append(Checked("copy", "torch", lambda: lambda: y.copy_(x), lambda: []))
-            p.compare("attention decode", f"decode {kind}.{d} {batch} x {n}, {nq} queries", 4 * k.numel(), contenders, rounds=5, before=rest)
+            p.compare("attention decode", f"decode {kind}.{d} {batch} x {n}, {nq} queries", 4 * k.numel(), contenders, rounds=5, before=p.rest)
 
     def packed():
         """Sequences of 512 .. 8192 rows one behind the other, [total, heads, dim] for both."""
@@ -336,13 +332,8 @@ def sections(p):
         starts = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
         total, longest, last, head = starts[-1], max(lengths), starts[-2], heads - 1
         first = torch.tensor(starts, dtype=torch.int32, device=p.DEVICE)
-        for kind, d, causal in [("bf16", d, c) for d in (128, 64) for c in (False, True)]:
-            work = f"{kind}.{d} {total} rows x {heads} {'causal' if causal else 'full'}"
-            if not p.wanted(work):
-                continue
-            if time.time() - p.START > p.SECONDS:
-                return p.say(f"left out, out of time: {work} and what follows")
-            p.write()
+        name = lambda t, d, c: f"{t}.{d} {total} rows x {heads} {'causal' if c else 'full'}"
+        for work, kind, d, causal in wanted((name("bf16", d, c), "bf16", d, c) for d in (128, 64) for c in (False, True)):
             dtype, tolerance = TYPES[kind]
             q, k, v = (p.fresh(total, heads, d, dtype=dtype) for _ in range(3))
             scale = d**-0.5
@@ -369,7 +360,7 @@ def sections(p):
             if flash:
                 contenders.append(Checked("FlashAttention-4", "varlen fwd", fa4, lambda: [(kept["f"][0][last:, head], want, tolerance)]))
             flops = (2 if causal else 4) * heads * sum(n * n for n in lengths) * d
-            p.compare("attention packed", f"packed {work}", flops * 1e-3, contenders, unit="TFLOP/s", rounds=5, before=rest)
+            p.compare("attention packed", f"packed {work}", flops * 1e-3, contenders, unit="TFLOP/s", rounds=5, before=p.rest)
 
     def ahead(section):
         def run():
@@ -382,9 +373,9 @@ def sections(p):
         return run
 
     return {
-        "attention": ahead(lambda: forward("attention", rest, LENGTHS)),
+        "attention": ahead(lambda: forward("attention", p.rest, LENGTHS)),
         "attention_hot": ahead(lambda: forward("attention hot", heat, ())),
-        "attention_backward": ahead(lambda: backward("attention backward", rest, LENGTHS)),
+        "attention_backward": ahead(lambda: backward("attention backward", p.rest, LENGTHS)),
         "attention_backward_hot": ahead(lambda: backward("attention backward hot", heat, ())),
         "attention_window": ahead(window),
         "attention_decode": ahead(decode),

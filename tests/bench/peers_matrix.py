@@ -38,16 +38,8 @@ BATCHED_KERNELS = ["matmul_batched", "matmul_batched_persistent"]
 def sections(p):
     """p: the module peers.py, for its clock, its record and libblk."""
 
-    def rest(run):
-        p.synchronize()
-        time.sleep(0 if p.DRY else 0.15)
-
     def heat(run):
-        end = time.time() + (0 if p.DRY else 0.25)
-        while time.time() < end:
-            for _ in range(20):
-                run()
-            p.synchronize()
+        p.heat(run, 20)
 
     def fits(m, n, k, tile):
         """Tiles worth a trial: neither far larger than the matrix nor so small that a large product takes for ever."""
@@ -187,4 +179,4 @@ def sections(p):
 
         return run
 
-    return {"matrix": over(rest, "matrix"), "matrix_hot": over(heat, "matrix_hot")}
+    return {"matrix": over(p.rest, "matrix"), "matrix_hot": over(heat, "matrix_hot")}

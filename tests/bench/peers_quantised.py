@@ -22,10 +22,6 @@ BLOCK = 128  # of k, and of columns, that share a scale
 def sections(p):
     """p: the module peers.py, for its clock, its record and libblk."""
 
-    def rest(run):
-        p.synchronize()
-        time.sleep(0 if p.DRY else 0.15)
-
     def mine(path, name, args, defines, outputs, who="blk tuned"):
         """The tuner's choice; dry the defaults, as only CUDA's driver knows what lies behind torch's pointers."""
         return p.ours(path, name, args, defines, outputs, who=who) if p.DRY else p.tuned(path, name, args, defines, outputs, who)
@@ -34,7 +30,7 @@ def sections(p):
         return torch.rand(*shape, device=p.DEVICE) + 0.5
 
     def compare(work, operations, rows):
-        p.compare("quantised", work, operations / 1000, rows, unit="TFLOP/s", rounds=4, before=rest)
+        p.compare("quantised", work, operations / 1000, rows, unit="TFLOP/s", rounds=4, before=p.rest)
 
     def weights(work, m, n, k):
         """f16 by i8, [N, K], with a scale for each column."""

@@ -101,7 +101,7 @@ void lower_permute(lower *l, ir_op *o)
 /* The same number, which LLVM does not add to a thread's own part of an address.  So the assembler has it in a uniform
  * register, and an address needs none of its own for each slot: such a one would wait, at the beginning of an iteration,
  * for the atomics of the last one, whose registers it gets. */
-static LLVMValueRef apart(lower *l, LLVMValueRef base)
+static LLVMValueRef opaque(lower *l, LLVMValueRef base)
 {
 	return lower_asm(l, "mov.b32 $0, $1;", "=r,r", l->i32, 1, &base, 0);
 }
@@ -120,7 +120,7 @@ void lower_multibuffer_read(lower *l, ir_op *o)
 		l->late[ir_result(o)->id] = (late_tile){plan, base};
 		return;
 	}
-	if (l->func->producer_warps) base = apart(l, base);
+	if (l->func->producer_warps) base = opaque(l, base);
 	tile out = lower_new_tile(l, ir_result(o));
 	lower_plan_load(l, plan, base, ir_element(ir_result(o)->type), out);
 	lower_set(l, ir_result(o), out);

@@ -14,7 +14,7 @@
 
 #include <assert.h>
 
-enum { KEPT = 24, KEPT_OF_MANY = 40, FEW_SCALARS = 35, UNIT = 8, MOST = 240 };
+enum { KEPT_OF_MANY = 40, FEW_SCALARS = 35, UNIT = TARGET_REGISTER_UNIT, MOST = TARGET_CONSUMER_REGISTERS };
 
 typedef struct split {
 	unsigned kept, taken;
@@ -61,7 +61,7 @@ static split split_registers(lower *l, const ir_block *producer)
 {
 	const ir_func *f = l->func;
 	bool many = f->cluster || most_scalars(l, producer) > FEW_SCALARS;
-	unsigned groups = ir_warps(f) / 4, least = many ? KEPT_OF_MANY : KEPT;
+	unsigned groups = ir_warps(f) / 4, least = many ? KEPT_OF_MANY : TARGET_PRODUCER_REGISTERS;
 	unsigned begin = TARGET_SM_REGISTERS / (128 * (groups + 1)) / UNIT * UNIT; /* a thread, of all warpgroups */
 	if (begin > MOST) begin = MOST;
 	unsigned all = begin * (groups + 1), taken = (all - least + UNIT) / groups / UNIT * UNIT;
