@@ -248,7 +248,7 @@ test-threads:
 	@sh tools/setup.sh test
 	@$(MAKE) -s -j$(JOBS) $(addprefix build-tsan/,$(THREAD_TESTS)) BUILD=build-tsan ASSERTS= CFLAGS="-O1 -g" SAN="-fsanitize=thread -fno-omit-frame-pointer"
 	@sh tests/threads.sh build-tsan
-THREAD_TESTS := $(addprefix tests/,test_threads test_runtime test_cache test_cpu_run test_computed) lib/libblkc.so lib/blk-trial
+THREAD_TESTS := $(addprefix tests/,test_threads test_runtime test_cache test_cpu_run test_computed test_distance) lib/libblkc.so lib/blk-trial
 # libFuzzer on one reader each, from the seeds in the tree and what earlier runs found, for FUZZ_SECONDS.  Each run takes
 # a seed of its own, which it prints: `make fuzz-ptx FUZZ_SEED=N` takes that one again.
 FUZZ_SECONDS ?= 120

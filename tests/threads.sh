@@ -13,7 +13,7 @@ export TSAN_OPTIONS
 BLK_CACHE_DIR=$(mktemp -d)
 export BLK_CACHE_DIR
 trap 'rm -rf "$BLK_CACHE_DIR"' EXIT
-for t in test_threads test_runtime test_cache test_cpu_run test_computed; do
+for t in test_threads test_runtime test_cache test_cpu_run test_computed test_distance; do
 	start=$(date +%s)
 	timeout 1200 "$build/tests/$t" >"$BLK_CACHE_DIR/log" 2>&1
 	got=$?

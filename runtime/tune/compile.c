@@ -88,11 +88,22 @@ static void *compile_some(void *argument)
 	return NULL;
 }
 
-blk_status tune_compile_all(tune_job *j, const bool *wanted)
+void tune_on_cores(uint32_t most, void *(*work)(void *), void *argument)
 {
 	enum { MOST = 64 };
 	pthread_t threads[MOST];
-	uint32_t n = j->kernel->sig->nconfigurations, missing = 0, started = 0;
+	cpu_set_t allowed;
+	int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+	uint32_t helpers = cores < 1 ? 0 : cores > MOST ? MOST : (uint32_t)cores - 1, started = 0;
+	if (helpers + 1 > most) helpers = most ? most - 1 : 0;
+	while (started < helpers && pthread_create(&threads[started], NULL, work, argument) == 0) started++;
+	work(argument);
+	for (uint32_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+}
+
+blk_status tune_compile_all(tune_job *j, const bool *wanted)
+{
+	uint32_t n = j->kernel->sig->nconfigurations, missing = 0;
 	tuner *t = j->kernel->tuner;
 	for (uint32_t i = 0; i < n; i++) {
 		const tune_code *c = find_code(t, j->promises, i);
@@ -101,14 +112,7 @@ blk_status tune_compile_all(tune_job *j, const bool *wanted)
 	}
 	compiling c = {.job = j, .wanted = wanted};
 	pthread_mutex_init(&c.lock, NULL);
-	cpu_set_t allowed;
-	int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-	uint32_t helpers = cores < 1 ? 0 : cores > MOST ? MOST : (uint32_t)cores - 1;
-	if (missing && helpers > missing - 1) helpers = missing - 1;
-	while (missing && started < helpers && pthread_create(&threads[started], NULL, compile_some, &c) == 0)
-		started++;
-	compile_some(&c);
-	for (uint32_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+	tune_on_cores(missing, compile_some, &c);
 	pthread_mutex_destroy(&c.lock);
 	blk_status status = BLK_OK;
 	for (uint32_t i = 0; i < n; i++) {

@@ -259,15 +259,9 @@ static blk_status add_section(trial *t, uint32_t i)
 		.bytes = end - from,
 		.is_whole = j->args[i].type == BLK_TYPE_BUFFER,
 		.reference = malloc(end - from + 1)};
+	if (!s->is_whole) s->before = malloc(s->bytes + 1);
 	if (s->bytes > t->most) t->most = s->bytes;
-	return s->reference ? BLK_OK : give_up(t, error_memory());
-}
-
-static bool has_part(const trial *t)
-{
-	bool part = false;
-	for (uint32_t i = 0; i < t->nsections; i++) part = part || !t->sections[i].is_whole;
-	return part;
+	return s->reference && (s->before || s->is_whole) ? BLK_OK : give_up(t, error_memory());
 }
 
 static blk_status add_sections(trial *t)
@@ -277,8 +271,7 @@ static blk_status add_sections(trial *t)
 		if (is_pointer(t->job->kernel, i)) status = add_section(t, i);
 	if (status) return status;
 	t->got = malloc(t->most + 1);
-	t->before = has_part(t) ? malloc(t->most + 1) : NULL;
-	return t->got && (t->before || !has_part(t)) ? BLK_OK : give_up(t, error_memory());
+	return t->got ? BLK_OK : give_up(t, error_memory());
 }
 
 /* ---- All of it ---- */
@@ -325,10 +318,12 @@ void trial_memory_free(trial *t)
 		if (t->copies[i].kept) t->device->backend->release(t->device, t->copies[i].kept);
 		t->device->backend->release(t->device, t->copies[i].room);
 	}
-	for (uint32_t i = 0; i < t->nsections; i++) free(t->sections[i].reference);
+	for (uint32_t i = 0; i < t->nsections; i++) {
+		free(t->sections[i].reference);
+		free(t->sections[i].before);
+	}
 	free(t->copies);
 	free(t->sections);
 	free(t->got);
-	free(t->before);
 	free(atomic_exchange(&t->failure, NULL));
 }

@@ -144,7 +144,9 @@ typedef struct trial_section { /* a written parameter's part of a copy */
 	uint64_t from, bytes; /* within the copy */
 	bool is_whole;        /* the parameter's own buffer, all of it */
 	void *reference;      /* the first configuration's results */
-	double square_sum;    /* of those; 0: not asked for yet */
+	void *before;         /* what trials find there, once it was asked for; null: is_whole */
+	bool has_before;
+	double square_sum; /* of those; 0: not asked for yet */
 } trial_section;
 
 typedef struct trial {
@@ -157,7 +159,7 @@ typedef struct trial {
 	memory_span touched[SIGNATURE_PARAMETERS]; /* what lies behind them */
 	bool all_known;                            /* which is all of it */
 	uint64_t most;                             /* bytes of a section */
-	void *got, *before;                        /* room for a section's results; before: null where all are whole */
+	void *got;                                 /* room for a section's results */
 	bool has_reference;
 	failed_assert failure; /* of its own launches, where the device has ended them when they return */
 } trial;
@@ -175,6 +177,9 @@ blk_status trial_addresses_known(tune_job *);
 
 /* tune/results.c */
 blk_status trial_judge(trial *, tune_result *);
+
+/* tune/compile.c: `work` on this thread and on others, as many as there are cores, `most` in all. */
+void tune_on_cores(uint32_t most, void *(*work)(void *), void *argument);
 
 /* What the launches of trials are made on.  Beside them others' asserts may fail: a configuration answers for its own,
  * and what is found of theirs is left to them. */
