@@ -13,8 +13,8 @@
  * Placement: by falling size, first fit at the lowest aligned offset.
  *
  * A multibuffer lives from its operation to the end in the same block, or in that of the warps that compute.
- * Multibuffers have the lowest bytes, one after the other; what runs while one lives stands behind them, everything
- * else may lie where they do: to the barrier pass a multibuffer is a write, and what was read of it is pending when it
+ * Multibuffers have the lowest bytes, one after the other; those of a loop behind another one's lie where its did.
+ * What runs while one lives stands behind all of them, everything else may lie where they do: to the barrier pass a multibuffer is a write, and what was read of it is pending when it
  * ends.  The barriers of bulk copies are given up at their end only where other operations take their bytes. */
 #include "passes/passes.h"
 #include "scratch.h"
@@ -76,11 +76,9 @@ static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
 	for (ir_op *o = b->first; o; o = o->next) {
 		uint32_t bytes = scratch_bytes(f, o);
 		o->shared_bytes = round_up(bytes, SCRATCH_ALIGN);
-		o->shared_offset = 0;
-		if (scratch_lasts(o)) {
-			o->shared_offset = scratch_place_lasting(o, bytes, &a->multibuffers);
+		if (scratch_lasts(o))
 			own = true;
-		} else if (o->kind == IR_MULTIBUFFER_END) {
+		else if (o->kind == IR_MULTIBUFFER_END) {
 			own = false;
 			if (is_whole(f, b)) around = false;
 		} else if (bytes) {
@@ -254,6 +252,7 @@ bool pass_allocate_shared(pass_context *c, ir_func *f)
 {
 	allocator a = {.arena = c->arena};
 	recent nothing = {0};
+	a.multibuffers = scratch_place_lasting(f);
 	find(f, &a, f->body, false);
 	walk(&a, f->body, &nothing);
 	assert(a.next == a.all.n);

@@ -43,10 +43,10 @@ static uint32_t resident(const blk_target *t, const ir_func *f, uint32_t bytes)
 	return target_fill_sm(t, ir_warps(f), 1, bytes).ctas;
 }
 
-static bool has_room(const pass_context *c, const ir_func *f, const ir_op *product)
+static bool has_room(const pass_context *c, ir_func *f, const ir_op *product)
 {
 	uint32_t align = scratch_align(product), bytes = scratch_bytes(f, product);
-	uint32_t one = (scratch_lasting(f) + align - 1) / align * align + bytes, two = one + bytes;
+	uint32_t one = (scratch_place_lasting(f) + align - 1) / align * align + bytes, two = one + bytes;
 	return two <= c->target->shared_bytes && two <= f->max_shared &&
 	       resident(c->target, f, one) == resident(c->target, f, two);
 }
@@ -54,7 +54,7 @@ static bool has_room(const pass_context *c, const ir_func *f, const ir_op *produ
 static void visit(ir_op *o, void *context)
 {
 	const pass_context *c = ((void **)context)[0];
-	const ir_func *f = ((void **)context)[1];
+	ir_func *f = ((void **)context)[1];
 	if (o->kind != IR_FOR || !counts_by_power_of_two(o)) return;
 	found in = {.func = f};
 	ir_walk(o->regions[0], look, &in);

@@ -284,6 +284,12 @@ static void add_scratch(ir_op *o, void *context)
 	p->several += bytes > 0;
 }
 
+/* Of other loops: what lives beside multibuffers that last as long as the program, or this loop. */
+static uint32_t of_others(const pipeline *p, const ir_block *around)
+{
+	return p->used + (around == p->func->body ? p->most : p->inside);
+}
+
 /* As many as stand beside the scratch of what `around` holds. */
 static void fill_shared(pipeline *p, ir_block *around)
 {
@@ -301,7 +307,8 @@ static void fill_shared(pipeline *p, ir_block *around)
 	if (p->nbulk) p->beside += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
 	p->beside += p->sent.n * SENT_BYTES;
 	p->stages = wanted;
-	while (p->stages > 1 && (uint64_t)p->stages * bytes + p->used + p->beside > most) p->stages--;
+	uint64_t others = of_others(p, around) + p->beside;
+	while (p->stages > 1 && (uint64_t)p->stages * bytes + others > most) p->stages--;
 	assert(p->stages >= 1);
 	p->multibuffers = p->stages * bytes;
 }
@@ -317,7 +324,7 @@ static void check_stages(pipeline *p)
 	fill_shared(p, p->body);
 	if (p->stages >= wanted || !(ir_get_num_stages(p->loop) || p->func->stages_given)) return;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
-	uint32_t others = p->used + p->beside;
+	uint32_t others = of_others(p, p->body) + p->beside;
 	diag *d = diag_error(p->context->diags, 722, p->loop->at,
 		"num_stages = %u: an iteration of this loop copies %u bytes to shared memory, of which target '%s' has "
 		"%u "
@@ -342,7 +349,10 @@ static bool choose_stages(pipeline *p)
 	if (!p->partitions && p->func->row_groups > 1) return false;
 	if (!p->partitions) fill_shared(p, p->body);
 	if (p->stages < 2) return false;
-	p->used += p->multibuffers + (p->partitions ? p->beside : 0);
+	if (p->partitions)
+		p->used += p->multibuffers + p->beside;
+	else
+		p->inside += p->multibuffers;
 	return true;
 }
 

@@ -164,34 +164,50 @@ static void rewrite(pipeline *p)
 	ir_build(&after, IR_MULTIBUFFER_END, 0, NULL, 0, NULL, 0);
 }
 
-static void try_loop(pipeline *p, ir_op *loop)
+/* Multibuffers that live at a time: `inside` the loop, and then of the loop as a whole. */
+static uint32_t try_loop(pipeline *p, ir_op *loop, uint32_t inside)
 {
 	const pipeline b = *p;
-	*p = (pipeline){.context = b.context, .func = b.func, .loop = loop, .body = loop->regions[0], .used = b.used};
+	*p = (pipeline){.context = b.context,
+		.func = b.func,
+		.loop = loop,
+		.body = loop->regions[0],
+		.used = b.used,
+		.inside = inside,
+		.most = b.most};
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
-	if (!pipeline_fits(p)) return;
+	if (!pipeline_fits(p)) return inside;
 	pipeline_init_accumulators(p);
 	if (p->partitions)
 		pipeline_partition(p);
 	else
 		rewrite(p);
+	return p->inside;
 }
 
-/* Inner loops first: what they leave behind does not fit any more. */
-static void find_loops(pipeline *p, ir_block *b)
+/* Inner loops first: what they leave behind does not fit any more.  Loops one behind the other take the same bytes. */
+static uint32_t find_loops(pipeline *p, ir_block *b)
 {
+	uint32_t most = 0;
 	for (ir_op *o = b->first, *next; o; o = next) {
+		uint32_t inside = 0;
 		next = o->next;
-		for (unsigned r = 0; r < o->nregions; r++) find_loops(p, o->regions[r]);
-		if (o->kind == IR_FOR) try_loop(p, o);
+		for (unsigned r = 0; r < o->nregions; r++) {
+			uint32_t there = find_loops(p, o->regions[r]);
+			if (there > inside) inside = there;
+		}
+		if (o->kind == IR_FOR) inside = try_loop(p, o, inside);
+		if (inside > most) most = inside;
+		if (most > p->most) p->most = most;
 	}
+	return most;
 }
 
 bool pass_pipeline(pass_context *c, ir_func *f)
 {
 	if (!pass_axis(c, f)) return false;
-	pipeline p = {.context = c, .func = f};
+	pipeline p = {.context = c, .func = f, .used = scratch_place_lasting(f)};
 	find_loops(&p, f->body);
 	return true;
 }

@@ -478,30 +478,27 @@ bool scratch_meets(const ir_func *f, const ir_block *b)
 	return false;
 }
 
-uint32_t scratch_place_lasting(const ir_op *o, uint32_t bytes, uint32_t *end)
+/* From `end` on; behind a block's end of multibuffers there is room again for what that block needs next. */
+static void place_lasting(const ir_func *f, ir_block *b, uint32_t end, uint32_t *most)
 {
-	assert(scratch_lasts(o));
-	uint32_t align = scratch_align(o), at = (*end + align - 1) / align * align;
-	*end = at + (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
-	return at;
+	uint32_t start = end;
+	for (ir_op *o = b->first; o; o = o->next) {
+		if (scratch_lasts(o)) {
+			uint32_t align = scratch_align(o), bytes = scratch_bytes(f, o);
+			o->shared_offset = (end + align - 1) / align * align;
+			end = o->shared_offset + (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+			if (end > *most) *most = end;
+		} else if (o->kind == IR_MULTIBUFFER_END)
+			end = start;
+		for (unsigned r = 0; r < o->nregions; r++) place_lasting(f, o->regions[r], end, most);
+	}
 }
 
-typedef struct lasting {
-	const ir_func *func;
-	uint32_t end;
-} lasting;
-
-static void add_lasting(ir_op *o, void *context)
+uint32_t scratch_place_lasting(ir_func *f)
 {
-	lasting *l = context;
-	if (scratch_lasts(o)) scratch_place_lasting(o, scratch_bytes(l->func, o), &l->end);
-}
-
-uint32_t scratch_lasting(const ir_func *f)
-{
-	lasting l = {.func = f};
-	ir_walk(f->body, add_lasting, &l);
-	return l.end;
+	uint32_t most = 0;
+	place_lasting(f, f->body, 0, &most);
+	return most;
 }
 
 uint32_t scratch_align(const ir_op *o)

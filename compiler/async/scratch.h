@@ -115,11 +115,9 @@ bool scratch_meets(const ir_func *, const ir_block *);
 uint32_t scratch_align(const ir_op *);
 /* Its bytes are its own until the end of what they are for. */
 bool scratch_lasts(const ir_op *);
-/* Such bytes lie one behind the other, in the order of the program: where those of the operation begin, if others have
- * taken all up to *end, which moves on. */
-uint32_t scratch_place_lasting(const ir_op *, uint32_t bytes, uint32_t *end);
-/* Where all of them end. */
-uint32_t scratch_lasting(const ir_func *);
+/* Gives such bytes their places, in the order of the program from 0 on; behind a multibuffer_end is room again for what
+ * its block needs next.  Where all of them end. */
+uint32_t scratch_place_lasting(ir_func *);
 /* "this sort": what needs them, in a message; of an operation that may. */
 const char *scratch_purpose(const ir_op *);
 

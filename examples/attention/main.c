@@ -195,7 +195,7 @@ static size_t packed_place(int heads, int n, int d, int first, size_t i)
 
 static void packed(example *e, attention like, const char *tile)
 {
-	static const int nq[BATCH] = {1, 63, 0, 130, 20}, nk[BATCH] = {100, 63, 30, 70, 0};
+	static const int nq[BATCH] = {1, 63, 0, 130, 20}, nk[BATCH] = {100, 63, 30, 300, 0};
 	int32_t first_q[BATCH + 1] = {0}, first_k[BATCH + 1] = {0};
 	for (int z = 0; z < BATCH; z++) {
 		first_q[z + 1] = first_q[z] + nq[z];
@@ -334,6 +334,9 @@ int main(int argc, char **argv)
 	packed(&e, (attention){BLK_TYPE_BF16, .heads = 3, .group = 1, .dk = 96, .dv = 40, .causal = true}, TILE);
 	packed(&e, (attention){BLK_TYPE_F16, .heads = 2, .group = 2, .dk = 64, .dv = 64, .causal = true, .window = 40},
 		"BM=128 BN=32 num_warps=8 num_stages=2");
+	for (int causal = 0; causal < 2; causal++) /* blocks of 128 keys, the last ones of 64 */
+		packed(&e, (attention){BLK_TYPE_BF16, .heads = 2, .group = 1, .dk = 64, .dv = 64, .causal = causal},
+			"BM=192 BN=128 num_warps=12 num_stages=2");
 	scores(&e);
 	return example_close(&e);
 }
