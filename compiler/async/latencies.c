@@ -290,14 +290,18 @@ static uint32_t of_others(const pipeline *p, const ir_block *around)
 	return p->used + (around == p->func->body ? p->most : p->inside);
 }
 
+uint32_t pipeline_wanted_stages(const pipeline *p)
+{
+	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages;
+	return wanted < MOST_STAGES ? wanted : MOST_STAGES;
+}
+
 /* As many as stand beside the scratch of what `around` holds. */
 static void fill_shared(pipeline *p, ir_block *around)
 {
 	assert(p->nloads);
-	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages, bytes = 0;
-	uint32_t most = p->context->target->shared_bytes;
+	uint32_t wanted = pipeline_wanted_stages(p), bytes = 0, most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
-	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
 	p->scratch = p->several = 0;
 	p->separate = 0;
@@ -317,10 +321,8 @@ static void fill_shared(pipeline *p, ir_block *around)
 static void check_stages(pipeline *p)
 {
 	assert(p->nloads);
-	uint32_t wanted = ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages, bytes = 0;
-	uint32_t most = p->context->target->shared_bytes;
+	uint32_t wanted = pipeline_wanted_stages(p), bytes = 0, most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
-	if (wanted > MOST_STAGES) wanted = MOST_STAGES;
 	fill_shared(p, p->body);
 	if (p->stages >= wanted || !(ir_get_num_stages(p->loop) || p->func->stages_given)) return;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
@@ -339,10 +341,16 @@ static void check_stages(pipeline *p)
 /* A producer's multibuffers last as long as the program. */
 static bool choose_stages(pipeline *p)
 {
+	unsigned least = p->nwaits ? PARTITION_STAGES : 2;
+	if (!p->alone && pipeline_may_go_on(p) && p->before->stages >= least) {
+		p->goes_on = p->partitions = true;
+		p->stages = p->before->stages;
+		return true;
+	}
 	check_stages(p);
 	if (!p->alone) {
 		fill_shared(p, p->func->body);
-		p->partitions = p->stages >= (p->nwaits ? PARTITION_STAGES : 2);
+		p->partitions = p->stages >= least;
 		p->alone = p->partitions ? NULL
 					 : "shared memory has no room for three stages beside the rest of the program";
 	}
@@ -360,7 +368,7 @@ bool pipeline_fits(pipeline *p)
 {
 	assert(p->loop->kind == IR_FOR);
 	const char *why = NULL;
-	if ((ir_get_num_stages(p->loop) ? ir_get_num_stages(p->loop) : p->func->num_stages) < 2)
+	if (pipeline_wanted_stages(p) < 2)
 		why = "the loop has one stage";
 	else if (!counts_upwards(p))
 		why = "the loop does not count upwards in i32 by a constant";

@@ -22,8 +22,12 @@
  *
  * Without products in flight an iteration releases its own slot, at its end.  Then there need not be a loop around; in
  * a cluster neither, and behind all loops the producer waits until each slot has come back.  The last slot is released
- * where somebody takes it: a loop around, or those waits. */
+ * where somebody takes it: a loop around, or those waits.
+ *
+ * A loop that stands behind such a one and loads the same goes on with its multibuffers: as if both were one. */
 #include "pipeline.h"
+
+#include <string.h>
 
 static ir_value *previous_slot(pipeline *p, ir_builder *b, ir_value *slot)
 {
@@ -31,6 +35,40 @@ static ir_value *previous_slot(pipeline *p, ir_builder *b, ir_value *slot)
 	ir_value *args[] = {ir_binary(b, IR_EQ, slot, zero), ir_constant_int(b, SCALAR_I32, p->stages - 1),
 		ir_binary(b, IR_SUB, slot, one)};
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
+}
+
+static bool fills(const staged *s, const staged *before)
+{
+	return ir_type_equal(s->load->results[0]->type, before->multibuffer->type) && s->swizzle == before->swizzle &&
+	       s->fast == before->fast && s->parts == before->parts;
+}
+
+static bool has_sent(const pipeline_set *s, const ir_op *atomic)
+{
+	for (uint32_t i = 0; i < s->sent.n; i++)
+		if (s->sent.at[i] == atomic) return true;
+	return false;
+}
+
+/* In a cluster the last slots are waited for behind all loops: once. */
+bool pipeline_may_go_on(const pipeline *p)
+{
+	const pipeline_set *s = p->before;
+	bool may = s && s->loop->block == p->loop->block && p->func->num_ctas == 1;
+	may = may && s->nloads == p->nloads && s->wanted == pipeline_wanted_stages(p);
+	for (unsigned i = 0; may && i < p->nloads; i++) may = fills(&p->loads[i], &s->loads[i]);
+	for (uint32_t i = 0; may && i < p->sent.n; i++) may = has_sent(s, p->sent.at[i]);
+	return may;
+}
+
+/* Behind the loop that the multibuffers come from; what the loops around carry is what it is behind this one. */
+static ir_value *carry_from(pipeline *p, ir_value *left)
+{
+	ir_value *inside = pipeline_carry(p, left, NULL), *behind = p->loop->results[p->loop->nresults - 1];
+	ir_op *end = p->loop->block->last;
+	for (unsigned i = 0; i < end->nargs; i++)
+		if (ir_arg(end, i) == left) ir_set_arg(end, i, behind);
+	return inside;
 }
 
 /* A value that the loop carries goes on through the loops around it; `start` stands in front of all of them, *behind
@@ -68,6 +106,22 @@ static void wait_for_neighbours(pipeline *p, ir_value *slot, ir_value *parity)
 	}
 }
 
+static void leave_set(pipeline *p, ir_value *slot, ir_value *parity)
+{
+	pipeline_set *s = ARENA_NEW(p->context->arena, pipeline_set);
+	*s = (pipeline_set){.loop = p->loop,
+		.nloads = p->nloads,
+		.stages = p->stages,
+		.wanted = pipeline_wanted_stages(p),
+		.sent = p->sent,
+		.full = p->barriers,
+		.empty = p->empty,
+		.slot = slot,
+		.parity = parity};
+	memcpy(s->loads, p->loads, sizeof s->loads);
+	p->before = s;
+}
+
 void pipeline_partition(pipeline *p)
 {
 	assert(p->partitions && p->nbulk == p->nloads && p->stages >= 2);
@@ -91,9 +145,10 @@ void pipeline_partition(pipeline *p)
 	ir_op *products = pipeline_behind_products(p);
 	ir_builder behind = {.func = p->func, .block = p->body, .before = products, .at = at};
 	ir_value *slot_behind, *parity_behind;
-	ir_value *slot = carry_on(p, zero, &slot_behind);
+	ir_value *slot = p->goes_on ? carry_from(p, p->before->slot) : carry_on(p, zero, &slot_behind);
 	ir_value *last = p->loop->results[p->loop->nresults - 1];
-	p->parity = carry_on(p, zero, &parity_behind);
+	p->parity = p->goes_on ? carry_from(p, p->before->parity) : carry_on(p, zero, &parity_behind);
+	ir_value *parity_last = p->loop->results[p->loop->nresults - 1];
 
 	ir_value *other = ir_binary(&top, IR_XOR, p->parity, ir_constant_int(&top, SCALAR_I32, 1));
 	ir_value *free[] = {empty, slot, other}, *come[] = {full, slot, p->parity};
@@ -117,6 +172,7 @@ void pipeline_partition(pipeline *p)
 	ir_add_arg(p->func, end, pipeline_next_slot(&bottom, slot, p->stages));
 	ir_add_arg(p->func, end, pipeline_next_parity(&bottom, slot, p->parity, p->stages));
 	assert(end->nargs == p->loop->nresults);
+	leave_set(p, last, parity_last);
 	pipeline_read_multibuffers(p, slot);
 	if (p->cluster) wait_for_neighbours(p, slot_behind, parity_behind);
 }

@@ -174,7 +174,8 @@ static uint32_t try_loop(pipeline *p, ir_op *loop, uint32_t inside)
 		.body = loop->regions[0],
 		.used = b.used,
 		.inside = inside,
-		.most = b.most};
+		.most = b.most,
+		.before = b.before};
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
 	if (!pipeline_fits(p)) return inside;

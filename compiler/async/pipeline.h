@@ -43,6 +43,16 @@ typedef struct staged {
 	ir_value *multicast;  /* this holds, all bring it together */
 } staged;
 
+/* What a loop with a producer leaves to the next one of its block: multibuffers, barriers, and where their cursor stands
+ * behind it. */
+typedef struct pipeline_set {
+	const ir_op *loop;
+	unsigned nloads, stages, wanted;
+	staged loads[MOST_LOADS];
+	atomics sent;
+	ir_value *full, *empty, *slot, *parity;
+} pipeline_set;
+
 typedef struct pipeline {
 	pass_context *context;
 	ir_func *func;
@@ -71,9 +81,11 @@ typedef struct pipeline {
 	ir_op *waits[MOST_PRODUCTS];
 	unsigned nwaits;
 	bool overlaps;
-	bool partitions;   /* the copies are for a producer, see specialise_warps.c; */
-	const char *alone; /* or, half a sentence, why not */
-	atomics sent;      /* then */
+	bool partitions;      /* the copies are for a producer, see specialise_warps.c; */
+	bool goes_on;         /* with the multibuffers of `before`; */
+	pipeline_set *before; /* null: there is none */
+	const char *alone;    /* or, half a sentence, why not */
+	atomics sent;         /* then */
 	/* Programs of a cluster whose iterations go together where `in_step` holds; 0: each by itself.  Where they do,
 	 * slots are released to all of them. */
 	uint32_t cluster;
@@ -83,6 +95,7 @@ typedef struct pipeline {
 /* ---- latencies.c ---- */
 /* False: the loop stays as it is.  Fills everything but multibuffers and hi. */
 bool pipeline_fits(pipeline *);
+uint32_t pipeline_wanted_stages(const pipeline *); /* the user's number */
 
 /* ---- slice.c ---- */
 /* Adds what a value is made of to the slice; false where something else than the loop's own business is needed. */
@@ -148,6 +161,8 @@ void partition_find_sent(const pass_context *, const ir_func *, atomics *sent);
 ir_value *carry_round_loops(arena *, ir_func *, ir_op *o, ir_value *start, ir_value *hole, ir_value *behind);
 
 /* ---- partitions.c ---- */
+/* The loop stands behind that of `before`, and loads as many blocks of the same kinds in as many stages. */
+bool pipeline_may_go_on(const pipeline *);
 void pipeline_partition(pipeline *);
 
 #endif

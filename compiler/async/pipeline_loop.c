@@ -83,9 +83,20 @@ void pipeline_hand_on_note(pass_context *c, const ir_op *load, const ir_op *mult
 		if (c->not_raised.at[i].op == load) c->not_raised.at[i].op = multibuffer;
 }
 
+static void take_over(pipeline *p)
+{
+	for (unsigned i = 0; i < p->nloads; i++) p->loads[i].multibuffer = p->before->loads[i].multibuffer;
+	p->barriers = p->before->full;
+	p->empty = p->before->empty;
+}
+
 void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 {
 	assert(p->stages > 1 && p->nloads);
+	if (p->goes_on) {
+		take_over(p);
+		return;
+	}
 	for (unsigned i = 0; i < p->nloads; i++) {
 		staged *s = &p->loads[i];
 		b->at = s->load->at;
