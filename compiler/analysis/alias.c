@@ -12,7 +12,9 @@
  *   3. through one and the same pointer tile whose addresses are all different;
  *   4. that are aligned blocks, N consecutive elements from a multiple of N, of one origin or of memory as a whole:
  *      each thread meets its own elements only;
- *   5. they are patches of one matrix that lie apart (alias_matrix.c).
+ *   5. they are patches of one matrix that lie apart (alias_matrix.c);
+ *   6. the same one in another run: parts of rows that are the same or lie apart (alias_matrix.c);
+ *   7. one is a stored block, and the other is kept in order with it when it runs (check_aliases.c).
  * An origin or a pointer that is made anew in a loop is another one behind that loop's back edge. */
 #include "alias.h"
 #include "int_range.h"
@@ -26,15 +28,6 @@ typedef struct origin {
 	uint64_t modulus; /* offsets are one of low..high, and a multiple of this */
 	int64_t low, high;
 } origin;
-
-static uint64_t divisor(const pass_context *c, const ir_value *v)
-{
-	const axis_info *info = axis_get(c, v);
-	uint64_t d = 1;
-	for (unsigned i = 0; info->known && i < (v->type.rank ? v->type.rank : 1u); i++)
-		if (info->contiguity[i] == 1 && info->divisibility[i] > d) d = info->divisibility[i];
-	return d;
-}
 
 /* The operand's elements, elsewhere or in another integer type. */
 static bool passes_on(const ir_op *o)
@@ -54,7 +47,7 @@ static void add_range(const pass_context *c, const ir_value *v, origin *o)
 		v = ir_arg(v->def, v->def->kind == IR_ADD);
 	}
 	int_bounds b = int_range_of(v);
-	uint64_t width = (uint64_t)b.high - (uint64_t)b.low, d = divisor(c, v);
+	uint64_t width = (uint64_t)b.high - (uint64_t)b.low, d = axis_divisor(c, v);
 	if (width == 0 || (width < MOST_MODULUS && d == 1)) {
 		o->low += b.low;
 		o->high += b.high;
@@ -116,12 +109,18 @@ static bool is_aligned_block(const pass_context *c, const ir_value *p)
 	       info->divisibility[0] >= (uint64_t)p->type.dim[0] * scalar_bytes(p->type.elem);
 }
 
+static bool is_checked(const ir_op *o)
+{
+	return ir_has_attribute(o, IR_ATTR_checked) && ir_get_checked(o);
+}
+
 bool may_alias(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *now, const ir_op *around)
 {
 	ir_value *a = ir_arg(earlier, 0), *b = ir_arg(now, 0);
 	assert(ir_touches(earlier, IR_WRITES_GLOBAL) || ir_touches(now, IR_WRITES_GLOBAL));
-	if (earlier->kind == IR_BULK_STORE || now->kind == IR_BULK_STORE)
-		return earlier->kind != now->kind || may_alias_copies(earlier, now, around);
+	if (earlier->kind == IR_BULK_STORE && now->kind == IR_BULK_STORE) return may_alias_copies(earlier, now, around);
+	if (earlier->kind == IR_BULK_STORE) return !is_checked(now);
+	if (now->kind == IR_BULK_STORE) return !is_checked(earlier);
 	bool scalars = ir_is_scalar(a) && ir_is_scalar(b);
 	if (scalars) return false;
 	bool own = !ir_is_scalar(a) && !ir_is_scalar(b) && ir_same_shape(a->type, b->type) &&
@@ -129,6 +128,7 @@ bool may_alias(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *n
 		   (layout_injective(a->layout) ||
 			   (!ir_touches(earlier, IR_READS_GLOBAL) && !ir_touches(now, IR_READS_GLOBAL)));
 	if (own && a == b && ir_defined_outside(a, around) && !may_alias_itself(c, f, a)) return false;
+	if (own && earlier == now && !may_alias_other_rows(c, f, now, around)) return false;
 	if (own && a->type.elem == b->type.elem && is_aligned_block(c, a) && is_aligned_block(c, b)) return false;
 	origin x[MOST_ORIGINS], y[MOST_ORIGINS];
 	unsigned nx = origins(c, a, x), ny = origins(c, b, y);

@@ -16,6 +16,11 @@ bool may_alias(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now
 /* The proofs of alias_matrix.c, which may_alias() asks. */
 bool may_alias_patches(pass_context *, ir_func *, const ir_op *earlier, const ir_op *now, const ir_op *around);
 bool may_alias_copies(const ir_op *earlier, const ir_op *now, const ir_op *around);
+/* Of one access behind a loop's back edge: elements that were another thread's. */
+bool may_alias_other_rows(pass_context *, ir_func *, const ir_op *, const ir_op *around);
+
+/* In two runs of one store of a block the blocks may have elements in common without being the same. */
+bool may_alias_partly(const pass_context *, const ir_op *store);
 
 /* Two elements of the tile may point to one place. */
 bool may_alias_itself(pass_context *, ir_func *, ir_value *pointers);

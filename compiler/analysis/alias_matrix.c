@@ -9,7 +9,10 @@
  * keep the columns in 0..N - 1, without which the end of a row and the beginning of the next would be the same
  * elements.
  *
- * Values in common are compared by name: behind a loop's back edge those that the loop makes are other ones. */
+ * Values in common are compared by name: behind a loop's back edge those that the loop makes are other ones.
+ *
+ * Where a patch begins at multiples of its extents, another run of the same access has the same patch, or one that is
+ * apart: then each thread, or warp, meets its own elements only. */
 #include "ir/tensor_map.h"
 #include "alias.h"
 #include "mask.h"
@@ -142,6 +145,69 @@ bool may_alias_patches(pass_context *c, ir_func *f, const ir_op *earlier, const 
 	return !in_strides(&columns, &one, &distance) || !is_far(distance, a.columns, b.columns);
 }
 
+/* ---- in another run ---- */
+
+/* The sum of scalars is a multiple of n, a power of two. */
+static bool is_multiple(const pass_context *c, const affine *s, uint32_t n)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const affine_term *t = &s->term[i];
+		uint64_t d = (uint64_t)t->factor & (0 - (uint64_t)t->factor);
+		if (t->place >= 0) continue;
+		for (unsigned k = 0; k < t->natoms && d < n; k++) d *= axis_divisor(c, t->atom[k]);
+		if (d < n) return false;
+	}
+	return true;
+}
+
+/* A row's part whose column is below the stride: `all` is a row number times that, and the column. */
+static bool is_part_of_row(patch *p, const affine *all, ir_value *mask)
+{
+	p->column.n = 0;
+	mask_bounds(&p->range.context, mask, read_column, p);
+	p->rest = *all;
+	if (!p->column.n || p->range.context.nproducts || !affine_add(&p->rest, &p->column, -1)) return false;
+	for (unsigned i = 0; i < p->rest.n; i++) {
+		bool times = false;
+		for (unsigned k = 0; k < p->rest.term[i].natoms; k++)
+			times |= p->rest.term[i].atom[k] == p->stride.atom[0];
+		if (!times || p->rest.term[i].place >= 0) return false;
+	}
+	return true;
+}
+
+/* c + row * N + i, with a mask i < N, i beginning at a multiple of the tile's extent. */
+bool may_alias_other_rows(pass_context *c, ir_func *f, const ir_op *o, const ir_op *around)
+{
+	const ir_value *pointer = ir_arg(o, 0);
+	ir_value *mask = ir_mask(o);
+	affine all;
+	patch p = {.range = {.context = {.pass = c, .func = f, .open_offsets = true}, .at = o}, .inner = 0};
+	if (ir_is_atomic(o) || pointer->type.rank != 1 || !mask) return true;
+	if (!affine_of(&p.range.context, ir_arg(o, 0), &all) || !all.root || all.narrow) return true;
+	if (!ir_defined_outside(all.root, around)) return true;
+	for (unsigned i = 0; i < all.n; i++)
+		for (unsigned k = 0; k < all.term[i].natoms; k++) {
+			p.stride = (affine_term){.factor = 1, .place = -1, .natoms = 1, .atom = {all.term[i].atom[k]}};
+			if (ir_defined_outside(p.stride.atom[0], around) && is_part_of_row(&p, &all, mask) &&
+				is_multiple(c, &p.column, pointer->type.dim[0]))
+				return false;
+		}
+	return true;
+}
+
+bool may_alias_partly(const pass_context *c, const ir_op *store)
+{
+	assert(store->kind == IR_BULK_STORE);
+	const ir_tensor_map *m = ir_arg(store, 0)->def->map;
+	ir_type t = ir_arg(store, 1)->type;
+	unsigned rank = store->nargs - 2u, front = rank - t.rank;
+	if (!ir_tensor_map_is_dense(m)) return true;
+	for (unsigned d = 0; d < rank; d++)
+		if (d >= front && axis_divisor(c, ir_arg(store, 2 + d)) < t.dim[d - front]) return true;
+	return false;
+}
+
 /* ---- by maps ---- */
 
 /* A coordinate as a value, or null, and what is added to it. */
@@ -163,7 +229,7 @@ bool may_alias_copies(const ir_op *earlier, const ir_op *now, const ir_op *aroun
 	ir_type x = ir_arg(earlier, 1)->type, y = ir_arg(now, 1)->type;
 	assert(earlier->kind == IR_BULK_STORE && now->kind == IR_BULK_STORE && a->map && b->map);
 	if (earlier->nargs != 4 || now->nargs != 4 || x.rank != 2 || y.rank != 2 || x.elem != y.elem) return true;
-	if (!ir_tensor_map_same_array(a->map, b->map) || !ir_tensor_map_is_dense_matrix(a->map)) return true;
+	if (!ir_tensor_map_same_array(a->map, b->map) || !ir_tensor_map_is_dense(a->map)) return true;
 	for (unsigned d = 0; d < 2; d++) {
 		int64_t p, q;
 		const ir_value *v = split(ir_arg(earlier, 2 + d), &p), *w = split(ir_arg(now, 2 + d), &q);

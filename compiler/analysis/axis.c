@@ -544,3 +544,12 @@ unsigned axis_access_width(const pass_context *p, const ir_op *access, unsigned 
 	if (why) *why = reason;
 	return (unsigned)width;
 }
+
+uint64_t axis_divisor(const pass_context *c, const ir_value *v)
+{
+	const axis_info *info = axis_get(c, v);
+	uint64_t d = 1;
+	for (unsigned i = 0; info->known && i < (v->type.rank ? v->type.rank : 1u); i++)
+		if (info->contiguity[i] == 1 && info->divisibility[i] > d) d = info->divisibility[i];
+	return d;
+}

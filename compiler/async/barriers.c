@@ -218,6 +218,12 @@ static bool has_barrier(const ir_op *o, bool in_warps)
 	return o->kind == IR_BULK_STORE && !in_warps;
 }
 
+/* The same store's copies of an iteration before: the block is another one, or each warp has copied the same part. */
+static bool by_same_warps(const placer *p, const ir_op *copy, const ir_op *now, bool in_warps)
+{
+	return copy == now && copy->kind == IR_BULK_STORE && in_warps && !may_alias_partly(p->context, now);
+}
+
 /* A copy that thread 0 began, and an access that it makes itself. */
 static bool both_by_thread_0(const ir_op *copy, const ir_op *now)
 {
@@ -250,7 +256,8 @@ static unsigned conflicts(const placer *p, const pending *set, const ir_op *o, b
 	for (unsigned i = 0; global && i < set->n; i++) {
 		const access *e = &set->at[i];
 		if (e->is_shared || !meet(p, e, o)) continue;
-		bool ordered = has_barrier(o, in_warps) || both_by_thread_0(e->op, o);
+		bool ordered =
+			has_barrier(o, in_warps) || both_by_thread_0(e->op, o) || by_same_warps(p, e->op, o, in_warps);
 		found |= (e->copying ? MEETS_COPY : 0u) | (ordered ? 0u : MEETS);
 	}
 	return found;

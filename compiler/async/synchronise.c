@@ -88,7 +88,8 @@ static bool is_committed_later(const ir_op *o)
 static void find_accesses(ir_op *o, void *context)
 {
 	bool *found = context;
-	*found |= ir_accesses(o) && ir_arg(o, 0)->type.pointer == IR_POINTER;
+	bool checked = ir_has_attribute(o, IR_ATTR_checked) && ir_get_checked(o);
+	*found |= !checked && ir_accesses(o) && ir_arg(o, 0)->type.pointer == IR_POINTER;
 }
 
 /* Where threads themselves access memory that changes, a copy is fenced from that too, which takes the time of a fence

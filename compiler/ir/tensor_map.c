@@ -93,12 +93,19 @@ bool ir_tensor_map_equal(const ir_tensor_map *a, const ir_tensor_map *b)
 	       memcmp(a->box, b->box, sizeof a->box) == 0;
 }
 
-bool ir_tensor_map_is_dense_matrix(const ir_tensor_map *m)
+/* "1 p4 *", then "1 p4 * p3 *": each the one before times an extent. */
+static bool is_times(const char *stride, const char *before, const char *extent)
 {
-	if (m->rank != 2) return false;
-	const char *stride = m->stride[0], factor[] = "1 ";
-	if (strncmp(stride, factor, 2) == 0) stride += 2; /* of the last dimension's own stride: "1 p4 *" */
-	size_t n = strlen(m->extent[0]);
-	return strncmp(stride, m->extent[0], n) == 0 &&
-	       (strcmp(stride + n, "") == 0 || (stride != m->stride[0] && strcmp(stride + n, " *") == 0));
+	size_t n = strlen(before), m = strlen(extent);
+	return strncmp(stride, before, n) == 0 && stride[n] == ' ' && strncmp(stride + n + 1, extent, m) == 0 &&
+	       strcmp(stride + n + 1 + m, " *") == 0;
+}
+
+bool ir_tensor_map_is_dense(const ir_tensor_map *m)
+{
+	bool dense = true;
+	for (unsigned d = 0; dense && d + 1 < m->rank; d++)
+		dense = is_times(m->stride[d], d ? m->stride[d - 1] : "1", m->extent[d]) ||
+			(d == 0 && strcmp(m->stride[0], m->extent[0]) == 0);
+	return dense;
 }

@@ -26,7 +26,7 @@ bool ir_tensor_map_read(arena *, const char *, ir_tensor_map *);
 bool ir_tensor_map_equal(const ir_tensor_map *, const ir_tensor_map *);
 /* The same elements in the same order, whatever boxes they are copied in. */
 bool ir_tensor_map_same_array(const ir_tensor_map *, const ir_tensor_map *);
-/* Two dimensions, and each element has one pair of coordinates: rows lie one behind the other. */
-bool ir_tensor_map_is_dense_matrix(const ir_tensor_map *);
+/* Each element has coordinates of its own: rows lie one behind the other, and so do matrices. */
+bool ir_tensor_map_is_dense(const ir_tensor_map *);
 
 #endif

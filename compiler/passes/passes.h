@@ -65,6 +65,8 @@ typedef struct axis_info {
 	uint32_t constancy[IR_MAX_RANK];    /* aligned groups of this many neighbours are equal */
 } axis_info;                                /* scalars use index 0: contiguity 1, constancy 1 */
 const axis_info *axis_get(const pass_context *, const ir_value *); /* never null */
+/* A power of two of which all elements are multiples; of pointers, bytes. */
+uint64_t axis_divisor(const pass_context *, const ir_value *);
 /* What keeps an access from being wider. */
 typedef enum axis_limit { AXIS_WIDEST, AXIS_ATOMIC, AXIS_SCALAR, AXIS_SPREAD, AXIS_UNALIGNED, AXIS_MASK } axis_limit;
 extern const char *const axis_limit_text[]; /* ORDER axis_limit */

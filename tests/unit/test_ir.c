@@ -202,7 +202,7 @@ static void tensor_maps_have_a_text(void **state)
 	}
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (ir_tensor_map_read(&memory, bad[i], &m)) fail_msg("accepted: %s", bad[i]);
-	/* which arrays are dense matrices, and which maps are of one array */
+	/* which arrays are dense, and which maps are of one array */
 	static const struct {
 		const char *text;
 		bool dense, same;
@@ -215,12 +215,16 @@ static void tensor_maps_have_a_text(void **state)
 		{"f16 0 8 32 ; p1 ; p4 ; p3 ; p4 1 + 2 *", false, false},
 		{"f16 0 8 32 ; p2 ; p4 ; p3 ; p4 2 *", true, false},
 		{"bf16 0 8 32 ; p1 ; p4 ; p3 ; p4 2 *", true, false},
-		{"f16 0 8 ; p1 ; p4", false, false},
+		{"f16 0 8 ; p1 ; p4", true, false},
+		{"f16 0 8 32 1 ; p1 ; 64 ; p8 ; p6 ; 64 2 * ; 64 p8 * 2 *", true, false},
+		{"f16 0 8 32 1 ; p1 ; 64 ; p8 ; p6 ; 1 64 * 2 * ; 1 64 * p8 * 2 *", true, false},
+		{"f16 0 8 32 1 ; p1 ; 64 ; p8 ; p6 ; 64 2 * ; 64 p7 * 2 *", false, false},
+		{"f16 0 8 32 1 ; p1 ; 64 ; p8 ; p6 ; p8 64 * 2 * ; 64 2 *", false, false},
 	};
 	assert_true(ir_tensor_map_read(&memory, rows[0].text, &m));
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_true(ir_tensor_map_read(&memory, rows[i].text, &n));
-		assert_int_equal(ir_tensor_map_is_dense_matrix(&n), rows[i].dense);
+		assert_int_equal(ir_tensor_map_is_dense(&n), rows[i].dense);
 		assert_int_equal(ir_tensor_map_same_array(&m, &n), rows[i].same);
 		assert_int_equal(ir_tensor_map_equal(&m, &n), i == 0);
 	}

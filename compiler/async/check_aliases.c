@@ -1,0 +1,251 @@
+/* Accesses that share memory with blocks that are stored only by chance: whether they do is looked at when they run.
+ *
+ * In: a mapped function.  Out: loads, stores and atomics of memory that changes, of which nobody knows whether it is that
+ * of an array whose blocks are stored by copies, have `checked` set:
+ *
+ *     for t {                                   for t {
+ *       ..                                        %meet = the store's bytes overlap those of the array
+ *       store lse ..                              if %meet { bulk_wait; cta_barrier }
+ *       bulk_store o ..             ->            store lse .. {checked=1}
+ *     }                                           if %meet { proxy_fence all; cta_barrier }
+ *                                                 bulk_store o ..
+ *                                               }
+ *
+ * The one idea: buffers of a kernel's arguments may overlap, and almost never do.  A copy goes on by itself, on another
+ * way to memory: if an access may meet it, the copy has to be over, all threads meet, and each fences what it has written from
+ * all of memory, which takes as long as a block of attention's loop.  An address is a sum of scalars and of places in the
+ * tile (affine.h), so the bytes between the lowest and the highest are two scalars that every thread knows, and so
+ * are the array's.  Where they overlap, everything that has to be in order is, around the access.
+ *
+ * Only accesses whose loop, if they are in one, holds the stores of blocks too: not those of inner loops, which run often.
+ * All accesses of a function get checks or none does, since one that has none takes the fence anyway. */
+#include "analysis/affine.h"
+#include "analysis/alias.h"
+#include "ir/tensor_map.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ACCESSES = 4, MOST_STORES = 4, MOST_DEPTH = 16 };
+
+typedef struct bytes { /* [low, high), i64 */
+	ir_value *low, *high;
+} bytes;
+
+typedef struct checker {
+	pass_context *context;
+	ir_func *func;
+	ir_op *accesses[MOST_ACCESSES], *stores[MOST_STORES];
+	affine sums[MOST_ACCESSES]; /* of their addresses */
+	bytes arrays[MOST_STORES];
+	unsigned naccesses, nstores;
+	bool many;
+} checker;
+
+/* ---- which ---- */
+
+static void find(ir_op *o, void *context)
+{
+	checker *c = context;
+	bool store = o->kind == IR_BULK_STORE;
+	if (!store && (!ir_accesses(o) || ir_arg(o, ir_pointer_at(o))->type.pointer != IR_POINTER)) return;
+	c->many |= store ? c->nstores == MOST_STORES : c->naccesses == MOST_ACCESSES;
+	if (c->many) return;
+	if (store)
+		c->stores[c->nstores++] = o;
+	else
+		c->accesses[c->naccesses++] = o;
+}
+
+/* The value is there in front of the operation. */
+static bool is_there(const ir_value *v, ir_op *o)
+{
+	ir_op *here = ir_in_block(v->def ? v->def->block : v->block, o);
+	return here && (!v->def || (v->def != here && ir_precedes(v->def, here)));
+}
+
+static const ir_value *array_of(const ir_op *store)
+{
+	return ir_arg(ir_arg(store, 0)->def, 0);
+}
+
+/* The access has a sum for its address, of another buffer than those of the blocks, and orders nothing else. */
+static bool fits(checker *c, unsigned i)
+{
+	ir_op *o = c->accesses[i], *loop = ir_loop_around(o);
+	affine_context context = {.pass = c->context, .func = c->func};
+	affine *s = &c->sums[i];
+	if (!affine_of(&context, ir_arg(o, ir_pointer_at(o)), s) || !s->root || !is_there(s->root, o)) return false;
+	for (unsigned k = 0; k < s->n; k++)
+		for (unsigned a = 0; a < s->term[k].natoms; a++)
+			if (!is_there(s->term[k].atom[a], o)) return false;
+	for (unsigned k = 0; k < c->nstores; k++) {
+		if (loop && !ir_encloses(loop, c->stores[k])) return false;
+		if (array_of(c->stores[k]) == s->root) return false;
+	}
+	return ir_has_attribute(o, IR_ATTR_checked) && (!ir_is_atomic(o) || ir_get_sem(o) == IR_RELAXED);
+}
+
+/* ---- bytes ---- */
+
+static ir_value *number(ir_builder *b, int64_t n)
+{
+	return ir_constant_int(b, SCALAR_I64, n);
+}
+
+static ir_value *in_i64(ir_builder *b, ir_value *v)
+{
+	if (v->type.elem == SCALAR_I64 && !v->type.pointer) return v;
+	return ir_build1(b, v->type.pointer ? IR_BITCAST : IR_CONVERT, ir_scalar_type(SCALAR_I64), 1, &v);
+}
+
+static bool sign_of(const char *word, ir_kind *kind)
+{
+	static const struct {
+		const char *word;
+		ir_kind kind;
+	} signs[] = {{"+", IR_ADD}, {"-", IR_SUB}, {"*", IR_MUL}, {"min", IR_MIN}, {"max", IR_MAX}, {"&", IR_AND},
+		{"<<", IR_SHL}, {">>", IR_SHR}};
+	for (unsigned i = 0; i < sizeof signs / sizeof *signs; i++)
+		if (strcmp(word, signs[i].word) == 0) {
+			*kind = signs[i].kind;
+			return true;
+		}
+	return false;
+}
+
+/* What the host makes a map of, as the device computes it; null: it would divide. */
+static ir_value *expression(const checker *c, ir_builder *b, const char *postfix)
+{
+	ir_value *stack[MOST_DEPTH];
+	unsigned n = 0;
+	char word[32];
+	for (int taken; sscanf(postfix, " %31s%n", word, &taken) == 1; postfix += taken) {
+		ir_kind kind;
+		if (sign_of(word, &kind)) {
+			if (n < 2) return NULL;
+			n--;
+			stack[n - 1] = ir_binary(b, kind, stack[n - 1], stack[n]);
+			continue;
+		}
+		char *end;
+		bool parameter = word[0] == 'p';
+		long long v = strtoll(word + parameter, &end, 10);
+		if (*end || end == word + parameter || n == MOST_DEPTH) return NULL;
+		if (parameter && (v < 0 || v >= c->func->body->nargs)) return NULL;
+		stack[n++] = parameter ? in_i64(b, c->func->body->args[v]) : number(b, v);
+	}
+	return n == 1 ? stack[0] : NULL;
+}
+
+/* From the array's first element to its last one; false: the map's expressions are not for the device. */
+static bool array_bytes(const checker *c, ir_builder *b, const ir_op *store, bytes *out)
+{
+	const ir_tensor_map *m = ir_arg(store, 0)->def->map;
+	ir_value *far = number(b, 1);
+	out->low = expression(c, b, m->address);
+	for (unsigned d = 0; d < m->rank; d++) {
+		ir_value *extent = expression(c, b, m->extent[d]);
+		ir_value *stride = d ? expression(c, b, m->stride[d - 1]) : number(b, 1);
+		if (!extent || !stride) return false;
+		ir_value *steps = ir_binary(b, IR_SUB, extent, number(b, 1));
+		far = ir_binary(b, IR_ADD, far, ir_binary(b, IR_MUL, steps, stride));
+	}
+	if (!out->low) return false;
+	far = ir_binary(b, IR_MUL, far, number(b, scalar_bytes(m->elem)));
+	out->high = ir_binary(b, IR_ADD, out->low, far);
+	return true;
+}
+
+/* A term along the tile goes from 0 to this, or from this to 0. */
+static ir_value *extreme(ir_builder *b, const affine_term *t, uint32_t extent)
+{
+	affine end = {.n = 1, .term = {*t}};
+	end.term[0].place = -1;
+	end.term[0].factor = t->factor * (extent - 1);
+	return affine_build(b, &end, SCALAR_I64);
+}
+
+static bytes access_bytes(ir_builder *b, const ir_op *o, const affine *s)
+{
+	ir_type t = ir_arg(o, ir_pointer_at(o))->type;
+	affine start = {0};
+	ir_value *zero = number(b, 0), *size = number(b, scalar_bytes(t.elem)), *low = NULL, *high = NULL;
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->term[i].place < 0) affine_add_term(&start, &s->term[i], 1);
+	low = high = affine_build(b, &start, SCALAR_I64);
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->term[i].place < 0) continue;
+		ir_value *end = extreme(b, &s->term[i], t.dim[s->term[i].place]);
+		low = ir_binary(b, IR_ADD, low, ir_binary(b, IR_MIN, end, zero));
+		high = ir_binary(b, IR_ADD, high, ir_binary(b, IR_MAX, end, zero));
+	}
+	ir_value *base = in_i64(b, s->root);
+	low = ir_binary(b, IR_ADD, base, ir_binary(b, IR_MUL, low, size));
+	high = ir_binary(b, IR_ADD, base, ir_binary(b, IR_MUL, high, size));
+	return (bytes){low, ir_binary(b, IR_ADD, high, size)};
+}
+
+/* ---- checks ---- */
+
+static ir_value *overlaps(const checker *c, ir_builder *b, unsigned access)
+{
+	bytes mine = access_bytes(b, c->accesses[access], &c->sums[access]);
+	ir_value *any = NULL;
+	for (unsigned i = 0; i < c->nstores; i++) {
+		ir_value *x = ir_binary(b, IR_LT, mine.low, c->arrays[i].high);
+		ir_value *y = ir_binary(b, IR_LT, c->arrays[i].low, mine.high);
+		ir_value *both = ir_binary(b, IR_AND, x, y);
+		any = any ? ir_binary(b, IR_OR, any, both) : both;
+	}
+	return any;
+}
+
+/* if meet { `kind`; cta_barrier } */
+static void order(ir_builder *b, ir_value *meet, ir_kind kind)
+{
+	ir_op *check = ir_build(b, IR_IF, 1, &meet, 0, NULL, 2);
+	ir_builder inside = {.func = b->func, .block = check->regions[0], .at = b->at};
+	ir_op *first = ir_build(&inside, kind, 0, NULL, 0, NULL, 0);
+	if (kind == IR_PROXY_FENCE) ir_set_proxy(first, IR_PROXY_ALL);
+	ir_build(&inside, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+	ir_yield(&inside, 0, NULL);
+	inside.block = check->regions[1];
+	ir_yield(&inside, 0, NULL);
+}
+
+static void check(checker *c, unsigned access)
+{
+	ir_op *o = c->accesses[access];
+	ir_builder before = {.func = c->func, .block = o->block, .before = o, .at = o->at};
+	ir_builder behind = {.func = c->func, .block = o->block, .before = o->next, .at = o->at};
+	ir_value *meet = overlaps(c, &before, access);
+	order(&before, meet, IR_BULK_WAIT);
+	order(&behind, meet, IR_PROXY_FENCE);
+	ir_set_checked(o, true);
+}
+
+static ir_block *of_consumers(ir_func *f)
+{
+	for (ir_op *o = f->body->first; o; o = o->next)
+		if (o->kind == IR_PARTITIONS) return o->regions[0];
+	return f->body;
+}
+
+bool pass_check_aliases(pass_context *context, ir_func *f)
+{
+	checker *c = ARENA_NEW(context->arena, checker);
+	*c = (checker){.context = context, .func = f};
+	ir_block *b = of_consumers(f);
+	ir_walk(b, find, c);
+	if (c->many || !c->naccesses || !c->nstores) return true;
+	for (unsigned i = 0; i < c->naccesses; i++)
+		if (!fits(c, i)) return true;
+	ir_builder head = {.func = f, .block = b, .before = b->first, .at = f->at};
+	while (head.before->kind == IR_TENSOR_MAP) head.before = head.before->next;
+	for (unsigned i = 0; i < c->nstores; i++)
+		if (!array_bytes(c, &head, c->stores[i], &c->arrays[i])) return true;
+	for (unsigned i = 0; i < c->naccesses; i++) check(c, i);
+	return true;
+}
