@@ -228,8 +228,10 @@ bool may_alias_copies(const ir_op *earlier, const ir_op *now, const ir_op *aroun
 	const ir_op *a = ir_arg(earlier, 0)->def, *b = ir_arg(now, 0)->def;
 	ir_type x = ir_arg(earlier, 1)->type, y = ir_arg(now, 1)->type;
 	assert(earlier->kind == IR_BULK_STORE && now->kind == IR_BULK_STORE && a->map && b->map);
+	bool same = ir_tensor_map_same_array(a->map, b->map);
+	if (!same && ir_get_checked(earlier) && ir_get_checked(now)) return false; /* check_aliases.c */
 	if (earlier->nargs != 4 || now->nargs != 4 || x.rank != 2 || y.rank != 2 || x.elem != y.elem) return true;
-	if (!ir_tensor_map_same_array(a->map, b->map) || !ir_tensor_map_is_dense(a->map)) return true;
+	if (!same || !ir_tensor_map_is_dense(a->map)) return true;
 	for (unsigned d = 0; d < 2; d++) {
 		int64_t p, q;
 		const ir_value *v = split(ir_arg(earlier, 2 + d), &p), *w = split(ir_arg(now, 2 + d), &q);

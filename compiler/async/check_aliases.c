@@ -18,11 +18,13 @@
  * are the array's.  Where they overlap, everything that has to be in order is, around the access.
  *
  * Only accesses whose loop, if they are in one, holds the stores of blocks too: not those of inner loops, which run often.
- * All accesses of a function get checks or none does, since one that has none takes the fence anyway. */
+ * All accesses of a function get checks or none does, since one that has none takes the fence anyway.  Stores of blocks
+ * of several arrays are kept in order the same way, each where it stands. */
 #include "analysis/affine.h"
 #include "analysis/alias.h"
 #include "ir/tensor_map.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +40,8 @@ typedef struct checker {
 	ir_func *func;
 	ir_op *accesses[MOST_ACCESSES], *stores[MOST_STORES];
 	affine sums[MOST_ACCESSES]; /* of their addresses */
-	bytes arrays[MOST_STORES];
 	unsigned naccesses, nstores;
-	bool many;
+	bool many_accesses, many_stores; /* more than that */
 } checker;
 
 /* ---- which ---- */
@@ -50,10 +51,12 @@ static void find(ir_op *o, void *context)
 	checker *c = context;
 	bool store = o->kind == IR_BULK_STORE;
 	if (!store && (!ir_accesses(o) || ir_arg(o, ir_pointer_at(o))->type.pointer != IR_POINTER)) return;
-	c->many |= store ? c->nstores == MOST_STORES : c->naccesses == MOST_ACCESSES;
-	if (c->many) return;
-	if (store)
+	if (store && c->nstores == MOST_STORES)
+		c->many_stores = true;
+	else if (store)
 		c->stores[c->nstores++] = o;
+	else if (c->naccesses == MOST_ACCESSES)
+		c->many_accesses = true;
 	else
 		c->accesses[c->naccesses++] = o;
 }
@@ -63,6 +66,11 @@ static bool is_there(const ir_value *v, ir_op *o)
 {
 	ir_op *here = ir_in_block(v->def ? v->def->block : v->block, o);
 	return here && (!v->def || (v->def != here && ir_precedes(v->def, here)));
+}
+
+static const ir_tensor_map *map_of(const ir_op *store)
+{
+	return ir_arg(store, 0)->def->map;
 }
 
 static const ir_value *array_of(const ir_op *store)
@@ -105,8 +113,8 @@ static bool sign_of(const char *word, ir_kind *kind)
 	static const struct {
 		const char *word;
 		ir_kind kind;
-	} signs[] = {{"+", IR_ADD}, {"-", IR_SUB}, {"*", IR_MUL}, {"min", IR_MIN}, {"max", IR_MAX}, {"&", IR_AND},
-		{"<<", IR_SHL}, {">>", IR_SHR}};
+	} signs[] = {{"+", IR_ADD}, {"-", IR_SUB}, {"*", IR_MUL}, {"/", IR_DIV}, {"%", IR_REM}, {"min", IR_MIN},
+		{"max", IR_MAX}, {"&", IR_AND}, {"<<", IR_SHL}, {">>", IR_SHR}};
 	for (unsigned i = 0; i < sizeof signs / sizeof *signs; i++)
 		if (strcmp(word, signs[i].word) == 0) {
 			*kind = signs[i].kind;
@@ -115,47 +123,75 @@ static bool sign_of(const char *word, ir_kind *kind)
 	return false;
 }
 
-/* What the host makes a map of, as the device computes it; null: it would divide. */
+/* The next word of a postfix expression: a sign, a parameter's number, or a number; false: there is none. */
+typedef struct word {
+	bool is_sign, is_parameter;
+	ir_kind sign;
+	int64_t number;
+} word;
+
+static bool next_word(const char **postfix, word *w)
+{
+	char next[32], *end;
+	int taken;
+	if (sscanf(*postfix, " %31s%n", next, &taken) != 1) return false;
+	*postfix += taken;
+	*w = (word){.is_sign = sign_of(next, &w->sign), .is_parameter = next[0] == 'p', .sign = w->sign};
+	w->number = strtoll(next + w->is_parameter, &end, 10);
+	return w->is_sign || (*end == 0 && end != next + w->is_parameter);
+}
+
+/* What the host makes a map of, as the device computes it. */
 static ir_value *expression(const checker *c, ir_builder *b, const char *postfix)
 {
 	ir_value *stack[MOST_DEPTH];
 	unsigned n = 0;
-	char word[32];
-	for (int taken; sscanf(postfix, " %31s%n", word, &taken) == 1; postfix += taken) {
-		ir_kind kind;
-		if (sign_of(word, &kind)) {
-			if (n < 2) return NULL;
+	for (word w; next_word(&postfix, &w);) {
+		if (w.is_sign) {
+			assert(n >= 2);
 			n--;
-			stack[n - 1] = ir_binary(b, kind, stack[n - 1], stack[n]);
-			continue;
-		}
-		char *end;
-		bool parameter = word[0] == 'p';
-		long long v = strtoll(word + parameter, &end, 10);
-		if (*end || end == word + parameter || n == MOST_DEPTH) return NULL;
-		if (parameter && (v < 0 || v >= c->func->body->nargs)) return NULL;
-		stack[n++] = parameter ? in_i64(b, c->func->body->args[v]) : number(b, v);
+			stack[n - 1] = ir_binary(b, w.sign, stack[n - 1], stack[n]);
+		} else
+			stack[n++] = w.is_parameter ? in_i64(b, c->func->body->args[w.number]) : number(b, w.number);
 	}
-	return n == 1 ? stack[0] : NULL;
+	assert(n == 1);
+	return stack[0];
 }
 
-/* From the array's first element to its last one; false: the map's expressions are not for the device. */
-static bool array_bytes(const checker *c, ir_builder *b, const ir_op *store, bytes *out)
+/* All of its words are known, and the stack holds them. */
+static bool is_short(const char *postfix)
 {
-	const ir_tensor_map *m = ir_arg(store, 0)->def->map;
-	ir_value *far = number(b, 1);
-	out->low = expression(c, b, m->address);
-	for (unsigned d = 0; d < m->rank; d++) {
-		ir_value *extent = expression(c, b, m->extent[d]);
-		ir_value *stride = d ? expression(c, b, m->stride[d - 1]) : number(b, 1);
-		if (!extent || !stride) return false;
-		ir_value *steps = ir_binary(b, IR_SUB, extent, number(b, 1));
-		far = ir_binary(b, IR_ADD, far, ir_binary(b, IR_MUL, steps, stride));
+	unsigned n = 0;
+	word w;
+	while (next_word(&postfix, &w)) {
+		n += w.is_sign ? -1u : 1u;
+		if (n == 0 || n >= MOST_DEPTH) return false;
 	}
-	if (!out->low) return false;
+	return n == 1 && postfix[strspn(postfix, " ")] == 0;
+}
+
+static bool is_for_device(const ir_tensor_map *m)
+{
+	bool fits = is_short(m->address);
+	for (unsigned d = 0; d < m->rank; d++)
+		fits = fits && is_short(m->extent[d]) && (!d || is_short(m->stride[d - 1]));
+	return fits;
+}
+
+/* From the array's first element to its last one.  Made anew where they are asked for: parameters are near, and
+ * registers are not to be had in between. */
+static bytes array_bytes(const checker *c, ir_builder *b, const ir_op *store)
+{
+	const ir_tensor_map *m = map_of(store);
+	ir_value *far = number(b, 1), *low = expression(c, b, m->address);
+	for (unsigned d = 0; d < m->rank; d++) {
+		ir_value *one = number(b, 1), *extent = expression(c, b, m->extent[d]);
+		ir_value *steps = ir_binary(b, IR_SUB, extent, one);
+		if (d) steps = ir_binary(b, IR_MUL, steps, expression(c, b, m->stride[d - 1]));
+		far = ir_binary(b, IR_ADD, far, steps);
+	}
 	far = ir_binary(b, IR_MUL, far, number(b, scalar_bytes(m->elem)));
-	out->high = ir_binary(b, IR_ADD, out->low, far);
-	return true;
+	return (bytes){low, ir_binary(b, IR_ADD, low, far)};
 }
 
 /* A term along the tile goes from 0 to this, or from this to 0. */
@@ -189,23 +225,43 @@ static bytes access_bytes(ir_builder *b, const ir_op *o, const affine *s)
 
 /* ---- checks ---- */
 
-static ir_value *overlaps(const checker *c, ir_builder *b, unsigned access)
+static ir_value *meet(ir_builder *b, bytes x, bytes y)
+{
+	ir_value *begins = ir_binary(b, IR_LT, x.low, y.high);
+	ir_value *ends = ir_binary(b, IR_LT, y.low, x.high);
+	return ir_binary(b, IR_AND, begins, ends);
+}
+
+static ir_value *either(ir_builder *b, ir_value *any, ir_value *one)
+{
+	return any ? ir_binary(b, IR_OR, any, one) : one;
+}
+
+/* The access meets an array of which blocks are stored. */
+static ir_value *access_meets(const checker *c, ir_builder *b, unsigned access)
 {
 	bytes mine = access_bytes(b, c->accesses[access], &c->sums[access]);
 	ir_value *any = NULL;
+	for (unsigned i = 0; i < c->nstores; i++) any = either(b, any, meet(b, mine, array_bytes(c, b, c->stores[i])));
+	return any;
+}
+
+/* Blocks of another array are stored, which meets the one of this store; null: there is one array. */
+static ir_value *store_meets(const checker *c, ir_builder *b, const ir_op *store)
+{
+	ir_value *any = NULL;
 	for (unsigned i = 0; i < c->nstores; i++) {
-		ir_value *x = ir_binary(b, IR_LT, mine.low, c->arrays[i].high);
-		ir_value *y = ir_binary(b, IR_LT, c->arrays[i].low, mine.high);
-		ir_value *both = ir_binary(b, IR_AND, x, y);
-		any = any ? ir_binary(b, IR_OR, any, both) : both;
+		if (ir_tensor_map_same_array(map_of(c->stores[i]), map_of(store))) continue;
+		bytes mine = array_bytes(c, b, store), other = array_bytes(c, b, c->stores[i]);
+		any = either(b, any, meet(b, mine, other));
 	}
 	return any;
 }
 
 /* if meet { `kind`; cta_barrier } */
-static void order(ir_builder *b, ir_value *meet, ir_kind kind)
+static void order(ir_builder *b, ir_value *condition, ir_kind kind)
 {
-	ir_op *check = ir_build(b, IR_IF, 1, &meet, 0, NULL, 2);
+	ir_op *check = ir_build(b, IR_IF, 1, &condition, 0, NULL, 2);
 	ir_builder inside = {.func = b->func, .block = check->regions[0], .at = b->at};
 	ir_op *first = ir_build(&inside, kind, 0, NULL, 0, NULL, 0);
 	if (kind == IR_PROXY_FENCE) ir_set_proxy(first, IR_PROXY_ALL);
@@ -215,14 +271,14 @@ static void order(ir_builder *b, ir_value *meet, ir_kind kind)
 	ir_yield(&inside, 0, NULL);
 }
 
-static void check(checker *c, unsigned access)
+static void check_access(checker *c, unsigned access)
 {
 	ir_op *o = c->accesses[access];
 	ir_builder before = {.func = c->func, .block = o->block, .before = o, .at = o->at};
 	ir_builder behind = {.func = c->func, .block = o->block, .before = o->next, .at = o->at};
-	ir_value *meet = overlaps(c, &before, access);
-	order(&before, meet, IR_BULK_WAIT);
-	order(&behind, meet, IR_PROXY_FENCE);
+	ir_value *meets = access_meets(c, &before, access);
+	order(&before, meets, IR_BULK_WAIT);
+	order(&behind, meets, IR_PROXY_FENCE);
 	ir_set_checked(o, true);
 }
 
@@ -233,19 +289,33 @@ static ir_block *of_consumers(ir_func *f)
 	return f->body;
 }
 
+static void check_store(const checker *c, ir_op *o)
+{
+	ir_builder before = {.func = c->func, .block = o->block, .before = o, .at = o->at};
+	ir_value *meets = store_meets(c, &before, o);
+	if (!meets) return;
+	order(&before, meets, IR_BULK_WAIT);
+	ir_set_checked(o, true);
+}
+
+static bool all_fit(checker *c)
+{
+	for (unsigned i = 0; i < c->naccesses; i++)
+		if (!fits(c, i)) return false;
+	return c->naccesses > 0;
+}
+
 bool pass_check_aliases(pass_context *context, ir_func *f)
 {
 	checker *c = ARENA_NEW(context->arena, checker);
 	*c = (checker){.context = context, .func = f};
 	ir_block *b = of_consumers(f);
 	ir_walk(b, find, c);
-	if (c->many || !c->naccesses || !c->nstores) return true;
-	for (unsigned i = 0; i < c->naccesses; i++)
-		if (!fits(c, i)) return true;
-	ir_builder head = {.func = f, .block = b, .before = b->first, .at = f->at};
-	while (head.before->kind == IR_TENSOR_MAP) head.before = head.before->next;
+	bool accesses = !c->many_accesses && all_fit(c);
+	if (c->many_stores || !c->nstores || (c->nstores == 1 && !accesses)) return true;
 	for (unsigned i = 0; i < c->nstores; i++)
-		if (!array_bytes(c, &head, c->stores[i], &c->arrays[i])) return true;
-	for (unsigned i = 0; i < c->naccesses; i++) check(c, i);
+		if (!is_for_device(map_of(c->stores[i]))) return true;
+	for (unsigned i = 0; i < c->nstores; i++) check_store(c, c->stores[i]);
+	for (unsigned i = 0; accesses && i < c->naccesses; i++) check_access(c, i);
 	return true;
 }

@@ -89,16 +89,25 @@ static void find_accesses(ir_op *o, void *context)
 {
 	bool *found = context;
 	bool checked = ir_has_attribute(o, IR_ATTR_checked) && ir_get_checked(o);
-	*found |= !checked && ir_accesses(o) && ir_arg(o, 0)->type.pointer == IR_POINTER;
+	bool others = ir_has_attribute(o, IR_ATTR_partition) && ir_get_partition(o) == IR_PARTITION_PRODUCER;
+	*found |= !checked && !others && ir_accesses(o) && ir_arg(o, 0)->type.pointer == IR_POINTER;
 }
 
-/* Where threads themselves access memory that changes, a copy is fenced from that too, which takes the time of a fence
- * of the whole GPU. */
-static ir_proxy proxy_of_stores(ir_func *f)
+/* Where threads that compute access memory that changes, a copy is fenced from that too, which takes the time of a fence
+ * of the whole GPU: the first one behind an access. */
+static ir_proxy proxy_of_store(ir_func *f, const ir_op *o)
 {
 	bool found = false;
 	ir_walk(f->body, find_accesses, &found);
-	return found ? IR_PROXY_ALL : IR_PROXY_SHARED;
+	if (!found) return IR_PROXY_SHARED;
+	for (ir_op *p = o->prev; p; p = p->prev) {
+		if (p->kind == IR_BULK_STORE && ir_get_proxy(p) == IR_PROXY_ALL) return IR_PROXY_SHARED;
+		found = false;
+		find_accesses(p, &found);
+		for (unsigned r = 0; r < p->nregions; r++) ir_walk(p->regions[r], find_accesses, &found);
+		if (found) break;
+	}
+	return IR_PROXY_ALL;
 }
 
 /* ---- barriers in memory ---- */
@@ -194,9 +203,8 @@ static bool follows_receive(const ir_op *o)
 }
 
 typedef struct synchroniser {
-	const ir_func *func;
-	ir_proxy stores; /* what copies of stores have to see */
-	bool reads;      /* some thread reads a multibuffer by itself */
+	ir_func *func;
+	bool reads; /* some thread reads a multibuffer by itself */
 } synchroniser;
 
 static void synchronise(ir_op *o, void *context)
@@ -210,7 +218,7 @@ static void synchronise(ir_op *o, void *context)
 	case IR_BULK_STORE:
 		ir_set_reuses(o, reuses_scratch(o));
 		ir_set_commit(o, !is_committed_later(o));
-		ir_set_proxy(o, s->stores);
+		ir_set_proxy(o, proxy_of_store(s->func, o));
 		break;
 	case IR_MBARRIERS: see_barriers(f, o); break;
 	case IR_MBARRIER_ARRIVE: ir_set_syncwarp(o, follows_receive(o) || (s->reads && follows_reads(o))); break;
@@ -221,7 +229,7 @@ static void synchronise(ir_op *o, void *context)
 bool pass_synchronise(pass_context *c, ir_func *f)
 {
 	(void)c;
-	synchroniser s = {.func = f, .stores = proxy_of_stores(f), .reads = has_reads(f)};
+	synchroniser s = {.func = f, .reads = has_reads(f)};
 	ir_walk(f->body, synchronise, &s);
 	return true;
 }

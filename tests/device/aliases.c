@@ -2,7 +2,7 @@
  * One program goes over tiles; the second buffer lies inside the first one, in front of it or behind it. */
 #include "device_test.h"
 
-enum { BM = 64, BN = 64, TILES = 5, ROWS = TILES * BM - 8, AROUND = 4096, ALL = AROUND + ROWS * BN + AROUND };
+enum { BM = 64, BN = 64, TILES = 5, ROWS = TILES * BM - 8, AROUND = 4096, ALL = AROUND + 2 * ROWS * BN };
 
 typedef struct aliases_case {
 	const char *name, *body; /* of the loop over tiles t */
@@ -51,6 +51,12 @@ static void added(float *c, float *d, int t)
 	put_block(c, t, 1 + (float)t);
 	for (int i = 0; i < 256; i++) d[t * 1000 + i] += 8;
 }
+/* Blocks of a second array, of the same rows. */
+static void two_arrays(float *c, float *d, int t)
+{
+	put_block(c, t, 1 + (float)t);
+	put_block(d, t, -1 - (float)t);
+}
 /* Each block meets half of the one before. */
 static void moved(float *c, float *d, int t)
 {
@@ -61,6 +67,7 @@ static void moved(float *c, float *d, int t)
 
 #define BLOCK "C.store([t * 64, 0], full([64, 64], (t + 1).to(f32)));\n"
 #define PART(v) "store(d + t * 1000 + arange(0, 256), full([256], (" v " - t).to(f32)));\n"
+#define SECOND "tensor(d, shape = [n, 64]).store([t * 64, 0], full([64, 64], (-1 - t).to(f32)));\n"
 #define SUM                                                                                                            \
 	"let s = sum(load(d + t * 1000 + arange(0, 256)), 0); "                                                        \
 	"store(d + t * 1000, s);\n"
@@ -76,6 +83,9 @@ static const aliases_case cases[] = {
 	{"loaded.inside", BLOCK SUM, 64, loaded},
 	{"loaded.apart", BLOCK SUM, -4096, loaded},
 	{"added.inside", BLOCK "atomic_add(d + t * 1000 + arange(0, 256), 8.0, sem = \"relaxed\");\n", 500, added},
+	{"blocks.inside", BLOCK SECOND, 32 * BN, two_arrays},
+	{"blocks.behind", BLOCK SECOND, (ROWS - 4) * BN, two_arrays},
+	{"blocks.same", BLOCK SECOND, 0, two_arrays},
 	{"moved", "C.store([t * 32, 0], full([64, 64], (t + 1).to(f32)));\n", 0, moved},
 };
 

@@ -226,7 +226,8 @@ static void store_by_warps(lower *l, ir_op *o)
 		LLVMValueRef buffer =
 			LLVMBuildAdd(l->builder, base, lower_i32(l, (int64_t)(n % p.buffers) * p.copy_bytes), "");
 		lower_put(l, &p.piece, &shared, ir_element(box), buffer, in);
-		lower_fence_of(l, ir_get_proxy(o));
+		lower_fence_of(
+			l, n ? IR_PROXY_SHARED : ir_get_proxy(o)); /* of all memory once, in front of the first */
 		lower_warp_barrier(l);
 		LLVMBasicBlockRef after = lower_begin_if(l, first);
 		LLVMValueRef at[IR_MAP_RANK];
