@@ -351,6 +351,15 @@ static bool of_wait(const ir_op *o)
 	return before && before->kind == IR_ASYNC_WAIT;
 }
 
+/* One of check_aliases.c's, which stands under a branch that is hardly ever taken; null: it is another one. */
+static const char *of_check(const ir_op *o)
+{
+	const ir_op *before = o->prev, *parent = o->block->parent;
+	if (o->kind != IR_CTA_BARRIER || !parent || parent->kind != IR_IF || !before || before->prev) return NULL;
+	if (before->kind == IR_BULK_WAIT) return "access or block, where it shares memory with stored blocks";
+	return before->kind == IR_PROXY_FENCE ? "next stored block, in that case" : NULL;
+}
+
 /* What the column explain of ops.def names: explain_NAME, below. */
 typedef struct rule {
 	explain_kind kind;
@@ -368,7 +377,9 @@ static explain_kind kind_of(const ir_op *o)
 static void record_barrier(recorder *r, const ir_op *o, explain_row *row)
 {
 	(void)r;
-	row->barriers = 1;
+	row->how = of_check(o);
+	row->barriers = !row->how;
+	if (row->how) return;
 	if (o->kind == IR_PARTITIONS) row->how = explain_kind_names[EXPLAIN_BULK];
 	if (o->kind == IR_CTA_BARRIER && !of_wait(o) && o->next &&
 		(kind_of(o->next) != EXPLAIN_EXCHANGE || o->next->shared_bytes))

@@ -37,6 +37,13 @@ says_text "kernel softmax_rows"
 cmp -s plain.ptx same.ptx && ok || bad "--explain changes the output"
 status 2 "no GPU code, no record" "$blkc" $softmax --target=cpu --emit=explain
 
+# Sums of rows beside stored blocks: what stands under the check is told, and not counted as barriers.
+status 0 "checked accesses" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_90a --emit=explain -o - \
+	--specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=128 -D BM=128 -D BN=128 -D num_warps=8
+says_text "barrier [loop depth 1]: of the CTA, before the access or block, where it shares memory with stored blocks"
+says_text "barrier [loop depth 1]: of the CTA, before the next stored block, in that case"
+says_text ", barriers 1"
+
 # A loop that loads ahead.
 status 0 "copies" "$blkc" examples/matmul/matmul.blk --kernel=matmul --emit=explain -o - --specialize=a%16,b%16,c%16,M%16,N%16,K%16
 says_text "copy ahead a f16[128,32]: a multibuffer of 3 stages, 2 accesses of 16 bytes a thread, masked, matrix loads, 24576 bytes"
