@@ -129,13 +129,17 @@ bool may_alias(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *n
 			   (!ir_touches(earlier, IR_READS_GLOBAL) && !ir_touches(now, IR_READS_GLOBAL)));
 	if (own && a == b && ir_defined_outside(a, around) && !may_alias_itself(c, f, a)) return false;
 	if (own && earlier == now && !may_alias_other_rows(c, f, now, around)) return false;
-	if (own && a->type.elem == b->type.elem && is_aligned_block(c, a) && is_aligned_block(c, b)) return false;
+	/* With groups of rows a tile is a group's own, and the next run's block may be another group's. */
+	if (own && f->row_groups == 1 && a->type.elem == b->type.elem && is_aligned_block(c, a) &&
+		is_aligned_block(c, b))
+		return false;
 	origin x[MOST_ORIGINS], y[MOST_ORIGINS];
 	unsigned nx = origins(c, a, x), ny = origins(c, b, y);
 	for (unsigned i = 0; i < nx; i++)
 		for (unsigned k = 0; k < ny; k++) {
 			if (x[i].base != y[k].base || !ir_defined_outside(x[i].base, around)) continue;
-			if (ranges_apart(&x[i], &y[k]) || (own && x[i].aligned && y[k].aligned)) return false;
+			if (ranges_apart(&x[i], &y[k]) || (own && f->row_groups == 1 && x[i].aligned && y[k].aligned))
+				return false;
 		}
 	return may_alias_patches(c, f, earlier, now, around);
 }

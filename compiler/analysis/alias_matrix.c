@@ -183,7 +183,7 @@ bool may_alias_other_rows(pass_context *c, ir_func *f, const ir_op *o, const ir_
 	ir_value *mask = ir_mask(o);
 	affine all;
 	patch p = {.range = {.context = {.pass = c, .func = f, .open_offsets = true}, .at = o}, .inner = 0};
-	if (ir_is_atomic(o) || pointer->type.rank != 1 || !mask) return true;
+	if (ir_is_atomic(o) || pointer->type.rank != 1 || !mask || f->row_groups > 1) return true;
 	if (!affine_of(&p.range.context, ir_arg(o, 0), &all) || !all.root || all.narrow) return true;
 	if (!ir_defined_outside(all.root, around)) return true;
 	for (unsigned i = 0; i < all.n; i++)
@@ -202,7 +202,8 @@ bool may_alias_partly(const pass_context *c, const ir_op *store)
 	const ir_tensor_map *m = ir_arg(store, 0)->def->map;
 	ir_type t = ir_arg(store, 1)->type;
 	unsigned rank = store->nargs - 2u, front = rank - t.rank;
-	if (!ir_tensor_map_is_dense(m)) return true;
+	if (!ir_tensor_map_is_dense(m) || store->block->func->row_groups > 1)
+		return true; /* the block is a group's own */
 	for (unsigned d = 0; d < rank; d++)
 		if (d >= front && axis_divisor(c, ir_arg(store, 2 + d)) < t.dim[d - front]) return true;
 	return false;

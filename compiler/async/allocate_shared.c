@@ -14,7 +14,7 @@
  *
  * A multibuffer lives from its operation to the end in the same block, or in that of the warps that compute.
  * Multibuffers have the lowest bytes, one after the other; those of a loop behind another one's lie where its did.
- * What runs while one lives stands behind all of them, everything else may lie where they do: to the barrier pass a multibuffer is a write, and what was read of it is pending when it
+ * What runs while some live stands behind those, everything else may lie where they do: to the barrier pass a multibuffer is a write, and what was read of it is pending when it
  * ends.  The barriers of bulk copies are given up at their end only where other operations take their bytes. */
 #include "passes/passes.h"
 #include "scratch.h"
@@ -30,6 +30,7 @@ typedef struct scratch {
 	uint32_t index; /* program order */
 	VEC(uint32_t) neighbours;
 	bool placed, beside_multibuffer;
+	uint32_t from; /* where the multibuffers end that live around it */
 } scratch;
 
 /* Operations whose scratch may have been used last when control is here; more than fit are forgotten, which costs a
@@ -70,25 +71,30 @@ static bool is_whole(const ir_func *f, const ir_block *b)
 	return b == f->body || (b->parent->kind == IR_PARTITIONS && b->parent->regions[0] == b);
 }
 
-static void find(const ir_func *f, allocator *a, ir_block *b, bool around)
+/* around: a multibuffer of a block around it lives; all that live there end at `from`. */
+static void find(const ir_func *f, allocator *a, ir_block *b, bool around, uint32_t from)
 {
-	bool own = false; /* a multibuffer of this block lives; around: one of a block around it */
+	bool own = false; /* a multibuffer of this block lives */
+	uint32_t end = from;
 	for (ir_op *o = b->first; o; o = o->next) {
 		uint32_t bytes = scratch_bytes(f, o);
 		o->shared_bytes = round_up(bytes, SCRATCH_ALIGN);
-		if (scratch_lasts(o))
+		if (scratch_lasts(o)) {
 			own = true;
-		else if (o->kind == IR_MULTIBUFFER_END) {
+			if (o->shared_offset + o->shared_bytes > end) end = o->shared_offset + o->shared_bytes;
+		} else if (o->kind == IR_MULTIBUFFER_END) {
+			if (!own && is_whole(f, b)) around = false; /* those in front of the partitions */
 			own = false;
-			if (is_whole(f, b)) around = false;
+			end = from;
 		} else if (bytes) {
 			scratch *s = ARENA_NEW(a->arena, scratch);
 			s->op = o;
 			s->index = a->all.n;
 			s->beside_multibuffer = own || around;
+			s->from = end;
 			vec_push(a->arena, &a->all, s);
 		}
-		for (unsigned r = 0; r < o->nregions; r++) find(f, a, o->regions[r], own || around);
+		for (unsigned r = 0; r < o->nregions; r++) find(f, a, o->regions[r], own || around, end);
 	}
 }
 
@@ -189,7 +195,9 @@ static void place(const pass_context *c, const ir_func *f, const allocator *a, s
 {
 	assert(!s->placed);
 	uint32_t first = 0, most = f->max_shared < c->target->shared_bytes ? f->max_shared : c->target->shared_bytes;
-	if (s->beside_multibuffer || better_beside(c, f, a, s->op))
+	if (s->beside_multibuffer)
+		first = round_up(s->from, scratch_align(s->op));
+	else if (better_beside(c, f, a, s->op))
 		first = round_up(a->multibuffers, scratch_align(s->op));
 	uint32_t lowest = free_place(a, s, first, false), apart = free_place(a, s, first, true);
 	uint32_t end = lowest + s->op->shared_bytes, grown = apart + s->op->shared_bytes;
@@ -253,7 +261,7 @@ bool pass_allocate_shared(pass_context *c, ir_func *f)
 	allocator a = {.arena = c->arena};
 	recent nothing = {0};
 	a.multibuffers = scratch_place_lasting(f);
-	find(f, &a, f->body, false);
+	find(f, &a, f->body, false, 0);
 	walk(&a, f->body, &nothing);
 	assert(a.next == a.all.n);
 	f->shared_bytes = a.multibuffers;

@@ -15,7 +15,7 @@
  * way to memory: if an access may meet it, the copy has to be over, all threads meet, and each fences what it has written from
  * all of memory, which takes as long as a block of attention's loop.  An address is a sum of scalars and of places in the
  * tile (affine.h), so the bytes between the lowest and the highest are two scalars that every thread knows, and so
- * are the array's.  Where they overlap, everything that has to be in order is, around the access.
+ * are the array's (i32 arithmetic is taken not to wrap around, as in affine.h).  Where they overlap, everything that has to be in order is, around the access.
  *
  * Only accesses whose loop, if they are in one, holds the stores of blocks too: not those of inner loops, which run often.
  * All accesses of a function get checks or none does, since one that has none takes the fence anyway.  Stores of blocks
@@ -46,11 +46,30 @@ typedef struct checker {
 
 /* ---- which ---- */
 
+static bool is_relaxed(const ir_op *o)
+{
+	return !ir_is_atomic(o) || ir_get_sem(o) == IR_RELAXED;
+}
+
+/* A parameter to a number that a relaxed atomic changes and returns: no other parameter leads there (docs/language.md). */
+static bool has_own_buffer(const ir_value *pointer)
+{
+	if (pointer->def || !ir_is_scalar(pointer)) return false;
+	for (const ir_use *u = pointer->uses; u; u = u->next)
+		if (ir_is_atomic(u->user) && u->user->args[0] == u && is_relaxed(u->user) && u->user->results[0]->uses)
+			return true;
+	return false;
+}
+
 static void find(ir_op *o, void *context)
 {
 	checker *c = context;
 	bool store = o->kind == IR_BULK_STORE;
 	if (!store && (!ir_accesses(o) || ir_arg(o, ir_pointer_at(o))->type.pointer != IR_POINTER)) return;
+	if (!store && is_relaxed(o) && has_own_buffer(ir_arg(o, ir_pointer_at(o)))) {
+		ir_set_checked(o, true);
+		return;
+	}
 	if (store && c->nstores == MOST_STORES)
 		c->many_stores = true;
 	else if (store)
@@ -78,13 +97,28 @@ static const ir_value *array_of(const ir_op *store)
 	return ir_arg(ir_arg(store, 0)->def, 0);
 }
 
+/* In program order, or in an earlier iteration of a loop around both. */
+static bool may_come_before(ir_op *a, ir_op *b)
+{
+	for (const ir_op *loop = ir_loop_around(b); loop; loop = ir_loop_around(loop))
+		if (ir_encloses(loop, a)) return true;
+	for (const ir_block *k = b->block; k; k = k->parent ? k->parent->block : NULL) {
+		ir_op *x = ir_in_block(k, a);
+		if (x) return x == ir_in_block(k, b) || ir_precedes(x, ir_in_block(k, b));
+	}
+	return false;
+}
+
 /* The access has a sum for its address, of another buffer than those of the blocks, and orders nothing else. */
 static bool fits(checker *c, unsigned i)
 {
 	ir_op *o = c->accesses[i], *loop = ir_loop_around(o);
 	affine_context context = {.pass = c->context, .func = c->func};
 	affine *s = &c->sums[i];
+	if (c->func->row_groups > 1)
+		return false; /* groups would come to different answers, and all meet at a barrier */
 	if (!affine_of(&context, ir_arg(o, ir_pointer_at(o)), s) || !s->root || !is_there(s->root, o)) return false;
+	if (s->narrow) return false;
 	for (unsigned k = 0; k < s->n; k++)
 		for (unsigned a = 0; a < s->term[k].natoms; a++)
 			if (!is_there(s->term[k].atom[a], o)) return false;
@@ -92,7 +126,7 @@ static bool fits(checker *c, unsigned i)
 		if (loop && !ir_encloses(loop, c->stores[k])) return false;
 		if (array_of(c->stores[k]) == s->root) return false;
 	}
-	return ir_has_attribute(o, IR_ATTR_checked) && (!ir_is_atomic(o) || ir_get_sem(o) == IR_RELAXED);
+	return is_relaxed(o);
 }
 
 /* ---- bytes ---- */
@@ -246,12 +280,13 @@ static ir_value *access_meets(const checker *c, ir_builder *b, unsigned access)
 	return any;
 }
 
-/* Blocks of another array are stored, which meets the one of this store; null: there is one array. */
-static ir_value *store_meets(const checker *c, ir_builder *b, const ir_op *store)
+/* Blocks of another array, which meets the one of this store, were stored before; null: there are none. */
+static ir_value *store_meets(const checker *c, ir_builder *b, ir_op *store)
 {
 	ir_value *any = NULL;
 	for (unsigned i = 0; i < c->nstores; i++) {
 		if (ir_tensor_map_same_array(map_of(c->stores[i]), map_of(store))) continue;
+		if (!may_come_before(c->stores[i], store)) continue;
 		bytes mine = array_bytes(c, b, store), other = array_bytes(c, b, c->stores[i]);
 		any = either(b, any, meet(b, mine, other));
 	}
@@ -277,25 +312,29 @@ static void check_access(checker *c, unsigned access)
 	ir_builder before = {.func = c->func, .block = o->block, .before = o, .at = o->at};
 	ir_builder behind = {.func = c->func, .block = o->block, .before = o->next, .at = o->at};
 	ir_value *meets = access_meets(c, &before, access);
-	order(&before, meets, IR_BULK_WAIT);
-	order(&behind, meets, IR_PROXY_FENCE);
+	bool follows = false, precedes = false;
+	for (unsigned i = 0; i < c->nstores; i++) {
+		follows |= may_come_before(c->stores[i], o);
+		precedes |= may_come_before(o, c->stores[i]);
+	}
+	if (follows) order(&before, meets, IR_BULK_WAIT);
+	if (precedes) order(&behind, meets, IR_PROXY_FENCE);
 	ir_set_checked(o, true);
-}
-
-static ir_block *of_consumers(ir_func *f)
-{
-	for (ir_op *o = f->body->first; o; o = o->next)
-		if (o->kind == IR_PARTITIONS) return o->regions[0];
-	return f->body;
 }
 
 static void check_store(const checker *c, ir_op *o)
 {
 	ir_builder before = {.func = c->func, .block = o->block, .before = o, .at = o->at};
 	ir_value *meets = store_meets(c, &before, o);
-	if (!meets) return;
-	order(&before, meets, IR_BULK_WAIT);
+	if (meets) order(&before, meets, IR_BULK_WAIT);
 	ir_set_checked(o, true);
+}
+
+static bool several_arrays(const checker *c)
+{
+	for (unsigned i = 1; i < c->nstores; i++)
+		if (!ir_tensor_map_same_array(map_of(c->stores[i]), map_of(c->stores[0]))) return true;
+	return false;
 }
 
 static bool all_fit(checker *c)
@@ -303,6 +342,13 @@ static bool all_fit(checker *c)
 	for (unsigned i = 0; i < c->naccesses; i++)
 		if (!fits(c, i)) return false;
 	return c->naccesses > 0;
+}
+
+static ir_block *of_consumers(ir_func *f)
+{
+	for (ir_op *o = f->body->first; o; o = o->next)
+		if (o->kind == IR_PARTITIONS) return o->regions[0];
+	return f->body;
 }
 
 bool pass_check_aliases(pass_context *context, ir_func *f)
@@ -315,7 +361,7 @@ bool pass_check_aliases(pass_context *context, ir_func *f)
 	if (c->many_stores || !c->nstores || (c->nstores == 1 && !accesses)) return true;
 	for (unsigned i = 0; i < c->nstores; i++)
 		if (!is_for_device(map_of(c->stores[i]))) return true;
-	for (unsigned i = 0; i < c->nstores; i++) check_store(c, c->stores[i]);
+	for (unsigned i = 0; several_arrays(c) && i < c->nstores; i++) check_store(c, c->stores[i]);
 	for (unsigned i = 0; accesses && i < c->naccesses; i++) check_access(c, i);
 	return true;
 }

@@ -296,6 +296,12 @@ uint32_t pipeline_wanted_stages(const pipeline *p)
 	return wanted < MOST_STAGES ? wanted : MOST_STAGES;
 }
 
+/* Scratch. */
+static uint32_t beside(const pipeline *p)
+{
+	return p->beside > p->kept ? p->beside : p->kept;
+}
+
 /* As many as stand beside the scratch of what `around` holds. */
 static void fill_shared(pipeline *p, ir_block *around)
 {
@@ -311,7 +317,7 @@ static void fill_shared(pipeline *p, ir_block *around)
 	if (p->nbulk) p->beside += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
 	p->beside += p->sent.n * SENT_BYTES;
 	p->stages = wanted;
-	uint64_t others = of_others(p, around) + p->beside;
+	uint64_t others = of_others(p, around) + beside(p);
 	while (p->stages > 1 && (uint64_t)p->stages * bytes + others > most) p->stages--;
 	assert(p->stages >= 1);
 	p->multibuffers = p->stages * bytes;
@@ -326,7 +332,7 @@ static void check_stages(pipeline *p)
 	fill_shared(p, p->body);
 	if (p->stages >= wanted || !(ir_get_num_stages(p->loop) || p->func->stages_given)) return;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
-	uint32_t others = of_others(p, p->body) + p->beside;
+	uint32_t others = of_others(p, p->body) + beside(p);
 	diag *d = diag_error(p->context->diags, 722, p->loop->at,
 		"num_stages = %u: an iteration of this loop copies %u bytes to shared memory, of which target '%s' has "
 		"%u "
@@ -357,9 +363,10 @@ static bool choose_stages(pipeline *p)
 	if (!p->partitions && p->func->row_groups > 1) return false;
 	if (!p->partitions) fill_shared(p, p->body);
 	if (p->stages < 2) return false;
-	if (p->partitions)
-		p->used += p->multibuffers + p->beside;
-	else
+	if (p->partitions) {
+		p->used += p->multibuffers;
+		p->kept = beside(p);
+	} else
 		p->inside += p->multibuffers;
 	return true;
 }

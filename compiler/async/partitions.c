@@ -24,7 +24,8 @@
  * a cluster neither, and behind all loops the producer waits until each slot has come back.  The last slot is released
  * where somebody takes it: a loop around, or those waits.
  *
- * A loop that stands behind such a one and loads the same goes on with its multibuffers: as if both were one. */
+ * A loop that stands behind such a one and loads the same goes on with its multibuffers: as if both were one.  But for
+ * one whose last slot nobody releases, as no loop is around it (groups of rows). */
 #include "pipeline.h"
 
 #include <string.h>
@@ -54,7 +55,7 @@ static bool has_sent(const pipeline_set *s, const ir_op *atomic)
 bool pipeline_may_go_on(const pipeline *p)
 {
 	const pipeline_set *s = p->before;
-	bool may = s && s->loop->block == p->loop->block && p->func->num_ctas == 1;
+	bool may = s && s->released && s->loop->block == p->loop->block && p->func->num_ctas == 1;
 	may = may && s->nloads == p->nloads && s->wanted == pipeline_wanted_stages(p);
 	for (unsigned i = 0; may && i < p->nloads; i++) may = fills(&p->loads[i], &s->loads[i]);
 	for (uint32_t i = 0; may && i < p->sent.n; i++) may = has_sent(s, p->sent.at[i]);
@@ -114,6 +115,7 @@ static void leave_set(pipeline *p, ir_value *slot, ir_value *parity)
 		.stages = p->stages,
 		.wanted = pipeline_wanted_stages(p),
 		.sent = p->sent,
+		.released = !p->nwaits || ir_loop_around(p->loop),
 		.full = p->barriers,
 		.empty = p->empty,
 		.slot = slot,

@@ -175,6 +175,7 @@ static uint32_t try_loop(pipeline *p, ir_op *loop, uint32_t inside)
 		.used = b.used,
 		.inside = inside,
 		.most = b.most,
+		.kept = b.kept,
 		.before = b.before};
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);

@@ -50,6 +50,7 @@ typedef struct pipeline_set {
 	unsigned nloads, stages, wanted;
 	staged loads[MOST_LOADS];
 	atomics sent;
+	bool released; /* behind the loop, the last slot too */
 	ir_value *full, *empty, *slot, *parity;
 } pipeline_set;
 
@@ -66,11 +67,12 @@ typedef struct pipeline {
 	ir_value *barriers, *parity; /* and what they arrive at */
 	unsigned distance;           /* iterations that copies run ahead */
 	int64_t step;
-	bool *sliced;    /* by value id: results of operations, and carried values, that the copies need */
-	ir_value *hi;    /* i64 */
-	uint32_t used;   /* bytes of multibuffers that live as long as the program, and what has to stand beside them */
-	uint32_t inside; /* of others: the most that live at a time in loops inside this one, */
-	uint32_t most;   /* and anywhere, so far */
+	bool *sliced;      /* by value id: results of operations, and carried values, that the copies need */
+	ir_value *hi;      /* i64 */
+	uint32_t used;     /* bytes of multibuffers that live as long as the program, */
+	uint32_t kept;     /* and the most that has to stand beside them */
+	uint32_t inside;   /* of others: the most that live at a time in loops inside this one, */
+	uint32_t most;     /* and anywhere, so far */
 	uint32_t scratch;  /* the most that another operation needs while the multibuffers live, of */
 	uint32_t several;  /* so many, */
 	uint64_t separate; /* what they need if none shares bytes with another, */

@@ -63,11 +63,11 @@ static bool is_waited_for(const ir_op *o)
 /* ---- stores of blocks ---- */
 
 /* In an iteration before this one its copies have begun, and nothing in this iteration waits for them all
- * (barriers.c). */
+ * (barriers.c).  A wait right in front is the thread's that has begun them. */
 static bool reuses_scratch(const ir_op *o)
 {
 	assert(o->kind == IR_BULK_STORE);
-	if (!ir_loop_around(o)) return false;
+	if (!ir_loop_around(o) || (o->prev && o->prev->kind == IR_BULK_WAIT)) return false;
 	for (const ir_op *barrier = o->prev; barrier; barrier = barrier->prev)
 		if (barrier->kind == IR_CTA_BARRIER && barrier->prev && barrier->prev->kind == IR_BULK_WAIT)
 			return false;
@@ -128,7 +128,10 @@ static void find_use(ir_op *o, void *context)
 {
 	use_before *b = context;
 	b->ended |= o == b->end;
-	b->used |= !b->ended && o->shared_bytes && !scratch_lasts(o);
+	/* an end: of multibuffers whose bytes these may have */
+	bool uses =
+		o->kind == IR_MULTIBUFFER_END || o->kind == IR_MBARRIERS_END || (o->shared_bytes && !scratch_lasts(o));
+	b->used |= !b->ended && uses;
 }
 
 /* Threads may have kept something of their own in the bytes of the multibuffers that copies fill from here on. */

@@ -7,6 +7,7 @@ enum { BM = 64, BN = 64, TILES = 5, ROWS = TILES * BM - 8, AROUND = 4096, ALL = 
 typedef struct aliases_case {
 	const char *name, *body; /* of the loop over tiles t */
 	int far;                 /* elements from c to d */
+	int warps;               /* 12: three groups of rows */
 	/* What the body does to memory: m is where c begins; values are t + 1. */
 	void (*does)(float *m, float *d, int t);
 } aliases_case;
@@ -73,20 +74,22 @@ static void moved(float *c, float *d, int t)
 	"store(d + t * 1000, s);\n"
 
 static const aliases_case cases[] = {
-	{"before.inside", PART("-1") BLOCK, 100, stored_before},
-	{"before.first", PART("-1") BLOCK, 0, stored_before},
-	{"before.end", PART("-1") BLOCK, -4096 + 64, stored_before},
-	{"before.behind", PART("-1") BLOCK, ROWS *BN - 4 * 1000 - 128, stored_before},
-	{"behind.inside", BLOCK PART("-1"), 100, stored_behind},
-	{"behind.last", BLOCK PART("-1"), ROWS *BN - 4 * 1000 - 256, stored_behind},
-	{"around.inside", PART("-1") BLOCK PART("-100"), 1000, stored_around},
-	{"loaded.inside", BLOCK SUM, 64, loaded},
-	{"loaded.apart", BLOCK SUM, -4096, loaded},
-	{"added.inside", BLOCK "atomic_add(d + t * 1000 + arange(0, 256), 8.0, sem = \"relaxed\");\n", 500, added},
-	{"blocks.inside", BLOCK SECOND, 32 * BN, two_arrays},
-	{"blocks.behind", BLOCK SECOND, (ROWS - 4) * BN, two_arrays},
-	{"blocks.same", BLOCK SECOND, 0, two_arrays},
-	{"moved", "C.store([t * 32, 0], full([64, 64], (t + 1).to(f32)));\n", 0, moved},
+	{"before.inside", PART("-1") BLOCK, 100, 8, stored_before},
+	{"before.first", PART("-1") BLOCK, 0, 8, stored_before},
+	{"before.end", PART("-1") BLOCK, -4096 + 64, 8, stored_before},
+	{"before.behind", PART("-1") BLOCK, ROWS *BN - 4 * 1000 - 128, 8, stored_before},
+	{"behind.inside", BLOCK PART("-1"), 100, 8, stored_behind},
+	{"behind.last", BLOCK PART("-1"), ROWS *BN - 4 * 1000 - 256, 8, stored_behind},
+	{"around.inside", PART("-1") BLOCK PART("-100"), 1000, 8, stored_around},
+	{"loaded.inside", BLOCK SUM, 64, 8, loaded},
+	{"loaded.apart", BLOCK SUM, -4096, 8, loaded},
+	{"added.inside", BLOCK "atomic_add(d + t * 1000 + arange(0, 256), 8.0, sem = \"relaxed\");\n", 500, 8, added},
+	{"groups.before", PART("-1") BLOCK, 100, 12, stored_before},
+	{"groups.around", PART("-1") BLOCK PART("-100"), -64, 12, stored_around},
+	{"blocks.inside", BLOCK SECOND, 32 * BN, 8, two_arrays},
+	{"blocks.behind", BLOCK SECOND, (ROWS - 4) * BN, 8, two_arrays},
+	{"blocks.same", BLOCK SECOND, 0, 8, two_arrays},
+	{"moved", "C.store([t * 32, 0], full([64, 64], (t + 1).to(f32)));\n", 0, 8, moved},
 };
 
 static bool launched(const suite *s, const aliases_case *c, const char *text, blk_buffer *memory)
@@ -110,10 +113,10 @@ static void run(suite *s, const aliases_case *c)
 	blk_buffer *memory = NULL;
 	char text[1024];
 	snprintf(text, sizeof text,
-		"kernel k(c: *f32, d: *f32, n: i32) grid(1) options(num_warps = 8) {\n"
+		"kernel k(c: *f32, d: *f32, n: i32) grid(1) options(num_warps = %d) {\n"
 		"    let C = tensor(c, shape = [n, 64]);\n"
 		"    for t in range(program_id(0), cdiv(n, 64), num_programs(0)) {\n%s    }\n}\n",
-		c->body);
+		c->warps, c->body);
 	for (int i = 0; i < ALL; i++) want[i] = (float)(i % 97);
 	bool good = blk_buffer_create(s->device, ALL * sizeof *want, &memory) == BLK_OK &&
 		    blk_buffer_write(memory, 0, want, ALL * sizeof *want) == BLK_OK && launched(s, c, text, memory) &&

@@ -6,7 +6,7 @@ enum { ROWS = 300, COLUMNS = 128, DEPTH = 328 };
 
 typedef struct loops_case {
 	const char *name;
-	const char *tile;    /* BM, BK, warps and stages */
+	const char *tile;    /* BM, BK, warps, stages and programs of a cluster */
 	const char *between; /* the loops: the sum */
 	const char *second;  /* what the second one takes for B */
 	bool walks;          /* a program goes over tiles */
@@ -15,8 +15,10 @@ typedef struct loops_case {
 	double weight;       /* of the second loop's products */
 } loops_case;
 
-#define SMALL "64, 32, 4, 4"
-#define LARGE "128, 64, 8, 4" /* 131072 bytes: one loop's alone fit */
+#define SMALL "64, 32, 4, 4, 1"
+#define LARGE "128, 64, 8, 4, 1" /* 131072 bytes: one loop's alone fit */
+#define GROUPS "192, 64, 12, 2, 1"
+#define CLUSTER "64, 32, 4, 3, 2"
 #define SAME "B.load([k, 0], [BK, 128])"
 
 static const loops_case cases[] = {
@@ -28,17 +30,22 @@ static const loops_case cases[] = {
 	{"none.second", LARGE, "acc * 2.0", SAME, true, 192, 192, 2, 1},
 	{"none", SMALL, "acc * 2.0", SAME, true, 0, 0, 2, 1},
 	{"one.each", SMALL, "acc * 2.0", SAME, true, 32, 64, 2, 1},
+	{"groups", GROUPS, "acc * 2.0", SAME, false, 192, DEPTH, 2, 1},
+	{"groups.tiles", GROUPS, "acc * 2.0", SAME, true, 192, DEPTH, 2, 1},
+	{"cluster", CLUSTER, "acc * 2.0", SAME, false, 96, DEPTH, 2, 1},
+	{"cluster.computed", CLUSTER, "acc * 2.0", "(" SAME " * 2.0)", false, 96, DEPTH, 2, 2},
+	{"cluster.tiles", CLUSTER, "acc * 2.0", SAME, true, 96, DEPTH, 2, 1},
 	{"computed", SMALL, "acc * 2.0", "(" SAME " * 2.0)", true, 96, DEPTH, 2, 2},
 	{"computed.one", SMALL, "acc * 2.0", "(" SAME " * 2.0)", false, 96, DEPTH, 2, 2},
 };
 
 static void kernel_text(char *out, size_t room, const loops_case *c)
 {
-	int bm, bk, warps, stages;
-	if (sscanf(c->tile, "%d, %d, %d, %d", &bm, &bk, &warps, &stages) != 4) exit(1);
+	int bm, bk, warps, stages, ctas;
+	if (sscanf(c->tile, "%d, %d, %d, %d, %d", &bm, &bk, &warps, &stages, &ctas) != 5) exit(1);
 	snprintf(out, room,
 		"kernel k(c: *f32, a: *const f16, b: *const f16, n: i32, const BM: i32 = %d, const BK: i32 = %d)\n"
-		"    grid(%s) options(num_warps = %d, num_stages = %d)\n{\n"
+		"    grid(%s) options(num_warps = %d, num_stages = %d, num_ctas = %d)\n{\n"
 		"    let first = n %% 1024;\n"
 		"    let last = n / 1024;\n"
 		"    let A = tensor(a, shape = [300, 328]);\n"
@@ -50,8 +57,8 @@ static void kernel_text(char *out, size_t room, const loops_case *c)
 		"        acc = %s;\n"
 		"        for k in range(first, last, BK) { acc = dot(A.load([t * BM, k], [BM, BK]), %s, acc); }\n"
 		"        C.store([t * BM, 0], acc);\n    }\n}\n",
-		bm, bk, c->walks ? "2" : "cdiv(300, BM)", warps, stages, c->walks ? "num_programs(0)" : "1 << 20", SAME,
-		c->between, c->second);
+		bm, bk, c->walks ? "2" : "cdiv(cdiv(300, BM), 2) * 2", warps, stages, ctas,
+		c->walks ? "num_programs(0)" : "1 << 20", SAME, c->between, c->second);
 }
 
 static double *whole_numbers(uint16_t *to, size_t n, uint64_t seed)
