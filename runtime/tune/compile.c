@@ -4,7 +4,6 @@
  * before, for a launch or another tuning, is not made again. */
 #include "tune.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 static tune_code *find_code(const tuner *t, uint64_t promises, uint32_t configuration)
@@ -86,19 +85,6 @@ static void *compile_some(void *argument)
 	}
 	pthread_mutex_unlock(&c->lock);
 	return NULL;
-}
-
-void tune_on_cores(uint32_t most, void *(*work)(void *), void *argument)
-{
-	enum { MOST = 64 };
-	pthread_t threads[MOST];
-	cpu_set_t allowed;
-	int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-	uint32_t helpers = cores < 1 ? 0 : cores > MOST ? MOST : (uint32_t)cores - 1, started = 0;
-	if (helpers + 1 > most) helpers = most ? most - 1 : 0;
-	while (started < helpers && pthread_create(&threads[started], NULL, work, argument) == 0) started++;
-	work(argument);
-	for (uint32_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
 
 blk_status tune_compile_all(tune_job *j, const bool *wanted)

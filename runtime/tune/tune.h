@@ -178,7 +178,7 @@ blk_status trial_addresses_known(tune_job *);
 /* tune/results.c */
 blk_status trial_judge(trial *, tune_result *);
 
-/* tune/compile.c: `work` on this thread and on others, as many as there are cores, `most` in all. */
+/* tune/cores.c: `work` on this thread and on others, as many as there are cores, `most` in all. */
 void tune_on_cores(uint32_t most, void *(*work)(void *), void *argument);
 
 /* What the launches of trials are made on.  Beside them others' asserts may fail: a configuration answers for its own,
