@@ -167,7 +167,7 @@ static void test_stores(void **state)
 		     "for t in range(0, m, 64) { C.store([t, 0], dot(A.load([t, 0], [64, 64]), trans(A.load([t, 64], "
 		     "[64, 64]))).to(f16)); }");
 	CHECK(ptx, {1, "cp.async.bulk.wait_group 0;", "an iteration waits until the last one's copies have happened"},
-		{2, "cp.async.bulk.wait_group.read 0;", "each warp waits for its own buffer, and the end for all"},
+		{1, "cp.async.bulk.wait_group.read 0;", "the end waits until they have read"},
 		{1, "bar.sync", "threads meet for A's blocks alone: no warp waits for another one's copies"});
 	compile_copy("let A = tensor(a, [m, n]); let C = tensor(c, [m, n]);\n"
 		     "C.store([0, 0], A.load([0, 0], [64, 64])); C.store([64, 0], C.load([0, 0], [64, 64]));\n"
