@@ -109,7 +109,7 @@ static bool is_aligned_block(const pass_context *c, const ir_value *p)
 	       info->divisibility[0] >= (uint64_t)p->type.dim[0] * scalar_bytes(p->type.elem);
 }
 
-static bool is_checked(const ir_op *o)
+bool alias_is_checked(const ir_op *o)
 {
 	return ir_has_attribute(o, IR_ATTR_checked) && ir_get_checked(o);
 }
@@ -119,8 +119,8 @@ bool may_alias(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *n
 	ir_value *a = ir_arg(earlier, 0), *b = ir_arg(now, 0);
 	assert(ir_touches(earlier, IR_WRITES_GLOBAL) || ir_touches(now, IR_WRITES_GLOBAL));
 	if (earlier->kind == IR_BULK_STORE && now->kind == IR_BULK_STORE) return may_alias_copies(earlier, now, around);
-	if (earlier->kind == IR_BULK_STORE) return !is_checked(now);
-	if (now->kind == IR_BULK_STORE) return !is_checked(earlier);
+	if (earlier->kind == IR_BULK_STORE) return !alias_is_checked(now);
+	if (now->kind == IR_BULK_STORE) return !alias_is_checked(earlier);
 	bool scalars = ir_is_scalar(a) && ir_is_scalar(b);
 	if (scalars) return false;
 	bool own = !ir_is_scalar(a) && !ir_is_scalar(b) && ir_same_shape(a->type, b->type) &&

@@ -19,6 +19,9 @@ bool may_alias_copies(const ir_op *earlier, const ir_op *now, const ir_op *aroun
 /* Of one access behind a loop's back edge: elements that were another thread's. */
 bool may_alias_other_rows(pass_context *, ir_func *, const ir_op *, const ir_op *around);
 
+/* What it shares with stored blocks is looked at when it runs (async/check_aliases.c). */
+bool alias_is_checked(const ir_op *);
+
 /* In two runs of one store of a block the blocks may have elements in common without being the same. */
 bool may_alias_partly(const pass_context *, const ir_op *store);
 

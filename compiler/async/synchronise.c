@@ -13,6 +13,7 @@
  *
  * The one idea: each is needed unless what stands in front of the operation, in program order, makes it needless.  The
  * questions go backwards from the operation, past nothing but arithmetic. */
+#include "analysis/alias.h"
 #include "passes/passes.h"
 #include "bulk.h"
 #include "scratch.h"
@@ -88,9 +89,8 @@ static bool is_committed_later(const ir_op *o)
 static void find_accesses(ir_op *o, void *context)
 {
 	bool *found = context;
-	bool checked = ir_has_attribute(o, IR_ATTR_checked) && ir_get_checked(o);
 	bool others = ir_has_attribute(o, IR_ATTR_partition) && ir_get_partition(o) == IR_PARTITION_PRODUCER;
-	*found |= !checked && !others && ir_accesses(o) && ir_arg(o, 0)->type.pointer == IR_POINTER;
+	*found |= !alias_is_checked(o) && !others && ir_accesses(o) && ir_arg(o, 0)->type.pointer == IR_POINTER;
 }
 
 /* Where threads that compute access memory that changes, a copy is fenced from that too, which takes the time of a fence
