@@ -145,6 +145,7 @@ typedef struct variant {
 	bool from_cache;
 	uint32_t threads, shared;
 	void *module, *function; /* the backend's */
+	void *library;           /* whose the module is; null: its own */
 	tensor_map_cache *maps;  /* null: the code takes none */
 } variant;
 

@@ -17,8 +17,9 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUlinkState_st *CUlinkState;
+typedef struct CUlib_st *CUlibrary;
 typedef int CUdevice_attribute, CUfunction_attribute, CUjit_option, CUjitInputType;
-typedef int CUpointer_attribute, CUlaunchAttributeID;
+typedef int CUpointer_attribute, CUlaunchAttributeID, CUlibraryOption;
 typedef struct CUlaunchAttribute_st {
 	CUlaunchAttributeID id;
 	uint32_t unused;
@@ -99,7 +100,12 @@ typedef struct CUtensorMap_st {
 			const uint64_t *strides, const unsigned *box, const unsigned *steps,                           \
 			CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,                                  \
 			CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill))                               \
-	X(cuLaunchKernelEx, (const CUlaunchConfig *launch, CUfunction function, void **parameters, void **extra))
+	X(cuLaunchKernelEx, (const CUlaunchConfig *launch, CUfunction function, void **parameters, void **extra))      \
+	X(cuLibraryLoadData,                                                                                           \
+		(CUlibrary * library, const void *code, CUjit_option *options, void **values, unsigned noptions,       \
+			CUlibraryOption *library_options, void **library_values, unsigned nlibrary_options))           \
+	X(cuLibraryGetModule, (CUmodule * module, CUlibrary library))                                                  \
+	X(cuLibraryUnload, (CUlibrary library))
 
 /*      ours  value  cuda.h's */
 #define CUDA_NUMBERS(X)                                                                                                \

@@ -19,8 +19,9 @@
 typedef struct fake_driver {
 	int calls, fail_at, fail_with; /* fail_at 0: never */
 	const char *failed_call;
-	int pushed, primary, buffers, streams, events, links, modules;
-	int launches, syncs, links_made;
+	int pushed, primary, buffers, streams, events, links, modules, libraries;
+	int launches, syncs, links_made, libraries_made;
+	char *library_log; /* where the last one says what was wrong; null: nothing was */
 	int capability, devices, shared_limit;
 	unsigned grid[3], threads, shared, cluster; /* cluster: of the last launch, 0: without the attribute */
 	bool no_clusters;                           /* the driver refuses them */
@@ -376,6 +377,36 @@ static CUresult fake_cuModuleUnload(CUmodule m)
 	fake.modules--;
 	return 0;
 }
+/* As the driver does, it says what was wrong when the module is asked for. */
+static CUresult fake_cuLibraryLoadData(CUlibrary *l, const void *image, CUjit_option *o, void **v, unsigned n,
+	CUlibraryOption *lo, void **lv, unsigned nl)
+{
+	INSIDE_STEP();
+	if (lo || lv || nl) return 1;
+	fake.library_log = NULL;
+	for (unsigned i = 0; i < n; i++)
+		if (o[i] == CUDA_JIT_ERROR_LOG && strstr(image, "bad ptx")) fake.library_log = v[i];
+	fake.libraries_made++;
+	*l = (CUlibrary)(uintptr_t)(0x600 + fake.libraries++);
+	return 0;
+}
+static CUresult fake_cuLibraryGetModule(CUmodule *m, CUlibrary l)
+{
+	(void)l;
+	INSIDE_STEP();
+	if (fake.library_log) {
+		strcpy(fake.library_log, "ptxas fatal: line 3");
+		return CUDA_INVALID_PTX;
+	}
+	*m = (CUmodule)(uintptr_t)0x400;
+	return 0;
+}
+static CUresult fake_cuLibraryUnload(CUlibrary l)
+{
+	(void)l;
+	fake.libraries--;
+	return 0;
+}
 static CUresult fake_cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name)
 {
 	INSIDE_STEP();
@@ -483,14 +514,15 @@ static void fake_reset(void)
 /* Nothing is left of what was made. */
 static inline const char *fake_leak(void)
 {
-	return fake.pushed    ? "a context is still pushed"
-	       : fake.primary ? "the primary context is still retained"
-	       : fake.buffers ? "memory"
-	       : fake.streams ? "a stream"
-	       : fake.events  ? "an event"
-	       : fake.links   ? "a link state"
-	       : fake.modules ? "a module"
-			      : NULL;
+	return fake.pushed      ? "a context is still pushed"
+	       : fake.primary   ? "the primary context is still retained"
+	       : fake.buffers   ? "memory"
+	       : fake.streams   ? "a stream"
+	       : fake.events    ? "an event"
+	       : fake.links     ? "a link state"
+	       : fake.modules   ? "a module"
+	       : fake.libraries ? "a library"
+				: NULL;
 }
 
 /* ---- The compiler ---- */

@@ -697,38 +697,82 @@ static void test_loader_after_linker(void **state)
 	assert_int_equal(links, 3);
 }
 
-/* The linker's compiler ignores setmaxnreg: such PTX is the loader's, whose log is told. */
-static void test_registers_handed_over(void **state)
+/* The linker's compiler ignores setmaxnreg: such PTX is the loader's, as a library where the driver has them, and its
+ * log is told. */
+static blk_status launch_handing_over(const device_seams *seams, const char *code)
 {
-	(void)state;
 	static const char head[] =
 		"// blk: kernel k\n// blk: symbol k\n// blk: target sm_90a\n"
 		"// blk: param a i32\n// blk: param b i32\n// blk: param c i32\n// blk: param d i32\n"
 		"// blk: grid 0 1\n// blk: threads 384\n// blk: shared 0\n.version 8.0\n";
+	blk_device *d = NULL;
+	blk_module *m;
+	blk_kernel *k;
+	char text[512];
+	snprintf(text, sizeof text, "%s%s", head, code);
+	blk_status st = device_open_with("cuda", seams, &d);
+	if (!st) st = blk_module_source(d, "k.ptx", text, NULL, 0, &m);
+	if (!st) st = blk_kernel_find(m, "k", &k);
+	if (!st) st = blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(1), blk_i32(2), blk_i32(3), blk_i32(0)));
+	char *why = st ? error_take() : NULL;
+	blk_device_close(d);
+	if (why) error_give(why);
+	if (fake_leak()) fail_msg("left behind: %s", fake_leak());
+	return st;
+}
+
+#define HANDS_OVER "setmaxnreg.inc.sync.aligned.u32 240;\n"
+
+static void test_registers_handed_over(void **state)
+{
+	(void)state;
 	static const struct {
 		const char *code;
-		int linked;
-		blk_status status;
-	} row[] = {{"ret;\n", 1, BLK_OK}, {"setmaxnreg.inc.sync.aligned.u32 240;\n", 0, BLK_OK},
-		{"setmaxnreg.inc.sync.aligned.u32 240; // bad ptx\n", 0, BLK_ERROR_DRIVER}};
+		int lacks; /* which of a library's calls the driver has not; 0: it has all */
+		int links, libraries;
+		const char *fails;
+	} row[] = {{"ret;\n", 0, 1, 0, NULL}, {HANDS_OVER, 0, 0, 1, NULL}, {HANDS_OVER, 1, 0, 0, NULL},
+		{HANDS_OVER, 2, 0, 0, NULL}, {HANDS_OVER, 3, 0, 0, NULL},
+		{HANDS_OVER "// bad ptx\n", 0, 0, 1, "ptxas fatal: line 3"},
+		{HANDS_OVER "// bad ptx\n", 1, 0, 0, "ptxas fatal: line 2"}};
 	for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+		cuda_api api = fake_api;
+		if (row[i].lacks == 1) api.cuLibraryLoadData = NULL;
+		if (row[i].lacks == 2) api.cuLibraryGetModule = NULL;
+		if (row[i].lacks == 3) api.cuLibraryUnload = NULL;
+		const device_seams seams = {.cuda = &api, .compiler = &fake_compiler};
 		fake_reset();
 		fake.loads_ptx = true;
-		blk_device *d = open_fake();
-		blk_module *m;
-		blk_kernel *k;
-		char text[512];
-		snprintf(text, sizeof text, "%s%s", head, row[i].code);
-		OK(blk_module_source(d, "k.ptx", text, NULL, 0, &m));
-		OK(blk_kernel_find(m, "k", &k));
-		if (row[i].status)
-			FAILS(row[i].status, "ptxas fatal: line 2",
-				blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(1), blk_i32(2), blk_i32(3), blk_i32(0))));
+		if (row[i].fails)
+			FAILS(BLK_ERROR_DRIVER, row[i].fails, launch_handing_over(&seams, row[i].code));
 		else
-			OK(blk_launch(k, NULL, NULL, BLK_ARGS(blk_i32(1), blk_i32(2), blk_i32(3), blk_i32(0))));
-		assert_int_equal(fake.links_made, row[i].linked);
-		close_fake(d);
+			OK(launch_handing_over(&seams, row[i].code));
+		assert_int_equal(fake.links_made, row[i].links);
+		assert_int_equal(fake.libraries_made, row[i].libraries);
 	}
+}
+
+/* Each call of a library's fails once: named, and nothing is left of it. */
+static void test_libraries_that_fail(void **state)
+{
+	(void)state;
+	int named = 0;
+	for (int at = 1;; at++) {
+		fake_reset();
+		fake.fail_at = at;
+		fake.fail_with = 1;
+		blk_status st = launch_handing_over(&fake_seams, HANDS_OVER);
+		if (!fake.failed_call) {
+			OK(st);
+			break;
+		}
+		const char *call = fake.failed_call + strlen("fake_");
+		if (strncmp(call, "cuLibrary", 9) != 0) continue;
+		assert_int_equal(st, BLK_ERROR_DRIVER);
+		assert_non_null(strstr(blk_error(), call));
+		named++;
+	}
+	assert_int_equal(named, 2);
 }
 
 /* Every driver call fails once, with each kind of error: a status, a sentence, no leak, and the device goes on. */
@@ -897,6 +941,7 @@ int main(void)
 		T(test_streams_and_events),
 		T(test_loader_after_linker),
 		T(test_registers_handed_over),
+		T(test_libraries_that_fail),
 		T(test_driver_faults),
 		T(test_threads),
 		T(test_errors_are_per_thread),
