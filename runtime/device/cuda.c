@@ -138,6 +138,22 @@ static void cuda_release(blk_device *d, uint64_t address)
 	leave(d, entered);
 }
 
+static blk_status cuda_lock(blk_device *d, size_t bytes, void **memory)
+{
+	int entered = enter(d);
+	if (entered < 0) return BLK_ERROR_DRIVER;
+	blk_status status = CALL(d, cuMemAllocHost_v2, memory, bytes ? bytes : 1);
+	leave(d, entered);
+	return status;
+}
+
+static void cuda_unlock(blk_device *d, void *memory)
+{
+	int entered = enter(d);
+	d->cuda->cuMemFreeHost(memory);
+	leave(d, entered);
+}
+
 /* An allocation of the driver's, or one that the program has mapped itself (cuMemMap). */
 static bool mapping_at(const blk_device *d, CUdeviceptr address, memory_span *out)
 {
@@ -642,7 +658,7 @@ static blk_status find_device(blk_device *d, int ordinal, void *context, CUdevic
 static const backend cuda_backend = {cuda_close, cuda_sync, cuda_allocate, cuda_release, cuda_write, cuda_read,
 	cuda_fill, cuda_copy, cuda_load, cuda_unload, cuda_launch, cuda_describe, cuda_stream_create, cuda_stream_sync,
 	cuda_stream_free, cuda_event_create, cuda_event_record, cuda_event_elapsed, cuda_event_free, cuda_encode, NULL,
-	cuda_range};
+	cuda_range, cuda_lock, cuda_unlock};
 
 blk_status cuda_open(blk_device *d, int ordinal, void *context, const cuda_api *given)
 {

@@ -63,6 +63,8 @@ typedef struct CUtensorMap_st {
 	X(cuCtxSynchronize, (void))                                                                                    \
 	X(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                                                        \
 	X(cuMemFree_v2, (CUdeviceptr address))                                                                         \
+	X(cuMemAllocHost_v2, (void **memory, size_t bytes))                                                            \
+	X(cuMemFreeHost, (void *memory))                                                                               \
 	X(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t * bytes, CUdeviceptr address))                          \
 	X(cuPointerGetAttribute, (void *value, CUpointer_attribute attribute, CUdeviceptr address))                    \
 	X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes))                                           \

@@ -297,7 +297,7 @@ static uint64_t cache_size(void)
 static const backend host_backend = {host_close, host_sync, host_allocate, host_release, host_write, host_read,
 	host_fill, host_copy, host_load, host_unload, host_launch, host_describe, host_stream_create, host_stream_sync,
 	host_stream_free, host_event_create, host_event_record, host_event_elapsed, host_event_free, NULL, host_evict,
-	NULL};
+	NULL, NULL, NULL};
 
 static const char *const modes[] = {"fast", "guarded", "checked"}; /* ORDER cpu_mode */
 

@@ -246,7 +246,7 @@ static blk_status sim_encode(blk_device *d, const tensor_map_request *request, t
 static const backend sim_backend = {sim_close, host_sync, sim_allocate, sim_release, sim_write, sim_read, sim_fill,
 	sim_copy, sim_load, sim_unload, sim_launch_kernel, sim_describe, host_stream_create, host_stream_sync,
 	host_stream_free, host_event_create, host_event_record, host_event_elapsed, host_event_free, sim_encode, NULL,
-	NULL};
+	NULL, NULL, NULL};
 
 blk_status sim_open(blk_device *d, const char *target)
 {

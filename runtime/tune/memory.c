@@ -260,8 +260,33 @@ static blk_status add_section(trial *t, uint32_t i)
 		.is_whole = j->args[i].type == BLK_TYPE_BUFFER,
 		.reference = malloc(end - from + 1)};
 	if (!s->is_whole) s->before = malloc(s->bytes + 1);
-	if (s->bytes > t->most) t->most = s->bytes;
 	return s->reference && (s->before || s->is_whole) ? BLK_OK : give_up(t, error_memory());
+}
+
+/* For pieces of all sections. */
+static blk_status add_room(trial *t)
+{
+	const backend *b = t->device->backend;
+	uint64_t bytes = 1;
+	for (uint32_t i = 0; i < t->nsections; i++)
+		if (t->sections[i].bytes > bytes) bytes = t->sections[i].bytes;
+	if (bytes > TRIAL_PIECE) bytes = TRIAL_PIECE;
+	blk_status status = BLK_OK;
+	if (b->lock)
+		status = b->lock(t->device, bytes, &t->got);
+	else if (!(t->got = malloc(bytes)))
+		status = error_memory();
+	return status ? give_up(t, status) : BLK_OK;
+}
+
+static void free_room(trial *t)
+{
+	const backend *b = t->device->backend;
+	if (!t->got) return;
+	if (b->lock)
+		b->unlock(t->device, t->got);
+	else
+		free(t->got);
 }
 
 static blk_status add_sections(trial *t)
@@ -269,9 +294,7 @@ static blk_status add_sections(trial *t)
 	blk_status status = BLK_OK;
 	for (uint32_t i = 0; !status && i < t->job->kernel->nparameters; i++)
 		if (is_pointer(t->job->kernel, i)) status = add_section(t, i);
-	if (status) return status;
-	t->got = malloc(t->most + 1);
-	return t->got ? BLK_OK : give_up(t, error_memory());
+	return status ? status : add_room(t);
 }
 
 /* ---- All of it ---- */
@@ -324,6 +347,6 @@ void trial_memory_free(trial *t)
 	}
 	free(t->copies);
 	free(t->sections);
-	free(t->got);
+	free_room(t);
 	free(atomic_exchange(&t->failure, NULL));
 }

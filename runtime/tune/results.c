@@ -32,22 +32,61 @@ static blk_status read_before(const trial *t, trial_section *s)
 	return status;
 }
 
-/* Relative Frobenius distance of what is in t->got from the first configuration's results. */
+/* ---- In pieces ---- */
+
+typedef struct piece {
+	trial_section *of;
+	scalar type;
+	uint64_t from, bytes; /* within the section; what was computed there is in t->got */
+} piece;
+
+static double keep_piece(const trial *t, const piece *p)
+{
+	memcpy((char *)p->of->reference + p->from, t->got, p->bytes);
+	return 0;
+}
+
+static double difference_of_piece(const trial *t, const piece *p)
+{
+	return sum_of_differences(p->type, (char *)p->of->reference + p->from, t->got, p->bytes);
+}
+
+static double change_of_piece(const trial *t, const piece *p)
+{
+	return sum_of_changed_squares(
+		p->type, (char *)p->of->before + p->from, (char *)p->of->reference + p->from, t->got, p->bytes);
+}
+
+/* Reads all of a section, piece by piece, and adds up what `sum` makes of each. */
+static blk_status sum_pieces(
+	const trial *t, trial_section *s, scalar type, double (*sum)(const trial *, const piece *), double *total)
+{
+	*total = 0;
+	for (uint64_t from = 0; from < s->bytes; from += TRIAL_PIECE) {
+		piece p = {s, type, from, s->bytes - from < TRIAL_PIECE ? s->bytes - from : TRIAL_PIECE};
+		blk_status status = trial_read(t, t->got, s->copy->at + s->from + from, p.bytes);
+		if (status) return status;
+		*total += sum(t, &p);
+	}
+	return BLK_OK;
+}
+
+/* Relative Frobenius distance of what is in a section from the first configuration's results. */
 static blk_status distance(const trial *t, trial_section *at, scalar s, double *far)
 {
-	double difference = sum_of_differences(s, at->reference, t->got, at->bytes), norm = 0;
+	double difference, norm = 0;
 	*far = 0;
-	if (difference == 0) return BLK_OK;
+	blk_status status = sum_pieces(t, at, s, difference_of_piece, &difference);
+	if (status || difference == 0) return status;
 	if (at->is_whole) {
 		if (at->square_sum == 0) at->square_sum = sum_of_squares(s, at->reference, at->bytes);
 		norm = at->square_sum;
 	} else {
-		blk_status status = read_before(t, at);
-		if (status) return status;
-		norm = sum_of_changed_squares(s, at->before, at->reference, t->got, at->bytes);
+		status = read_before(t, at);
+		if (!status) status = sum_pieces(t, at, s, change_of_piece, &norm);
 	}
 	*far = norm > 0 ? sqrt(difference / norm) : (double)INFINITY;
-	return BLK_OK;
+	return status;
 }
 
 static char *sentence(const char *format, const char *name, double a, double b)
@@ -64,12 +103,11 @@ blk_status trial_judge(trial *t, tune_result *r)
 	for (uint32_t i = 0; i < t->nsections; i++) {
 		trial_section *s = &t->sections[i];
 		const signature_parameter *p = &k->sig->parameters[s->parameter];
-		void *to = t->has_reference ? t->got : s->reference;
-		blk_status status = trial_read(t, to, s->copy->at + s->from, s->bytes);
+		const scalar type = (scalar)p->element;
+		double limit = allowed(k->tuner, type), far = 0;
+		blk_status status =
+			t->has_reference ? distance(t, s, type, &far) : sum_pieces(t, s, type, keep_piece, &far);
 		if (status) return status;
-		if (!t->has_reference) continue;
-		double limit = allowed(k->tuner, (scalar)p->element), far;
-		if ((status = distance(t, s, (scalar)p->element, &far))) return status;
 		if (!(far <= limit)) {
 			r->verdict = BLK_TUNE_WRONG;
 			free(r->reason);

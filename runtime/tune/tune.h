@@ -149,6 +149,9 @@ typedef struct trial_section { /* a written parameter's part of a copy */
 	double square_sum; /* of those; 0: not asked for yet */
 } trial_section;
 
+/* Results come to the host in pieces of so many bytes, through memory that the bus is fast with. */
+enum { TRIAL_PIECE = 32 << 20 };
+
 typedef struct trial {
 	tune_job *job;
 	blk_device *device;
@@ -158,8 +161,7 @@ typedef struct trial {
 	uint64_t bits[SIGNATURE_PARAMETERS];       /* the arguments of trials */
 	memory_span touched[SIGNATURE_PARAMETERS]; /* what lies behind them */
 	bool all_known;                            /* which is all of it */
-	uint64_t most;                             /* bytes of a section */
-	void *got;                                 /* room for a section's results */
+	void *got;                                 /* room for results on their way, TRIAL_PIECE bytes */
 	bool has_reference;
 	failed_assert failure; /* of its own launches, where the device has ended them when they return */
 } trial;
