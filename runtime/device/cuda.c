@@ -138,16 +138,12 @@ static void cuda_release(blk_device *d, uint64_t address)
 	leave(d, entered);
 }
 
-static blk_status cuda_lock(blk_device *d, size_t bytes, void **memory)
+static blk_status cuda_allocate_pinned(blk_device *d, size_t bytes, void **memory)
 {
-	int entered = enter(d);
-	if (entered < 0) return BLK_ERROR_DRIVER;
-	blk_status status = CALL(d, cuMemAllocHost_v2, memory, bytes ? bytes : 1);
-	leave(d, entered);
-	return status;
+	INSIDE(d, CALL(d, cuMemAllocHost_v2, memory, bytes ? bytes : 1));
 }
 
-static void cuda_unlock(blk_device *d, void *memory)
+static void cuda_release_pinned(blk_device *d, void *memory)
 {
 	int entered = enter(d);
 	d->cuda->cuMemFreeHost(memory);
@@ -668,7 +664,7 @@ static blk_status find_device(blk_device *d, int ordinal, void *context, CUdevic
 static const backend cuda_backend = {cuda_close, cuda_sync, cuda_allocate, cuda_release, cuda_write, cuda_read,
 	cuda_fill, cuda_copy, cuda_load, cuda_unload, cuda_launch, cuda_describe, cuda_stream_create, cuda_stream_sync,
 	cuda_stream_free, cuda_event_create, cuda_event_record, cuda_event_elapsed, cuda_event_free, cuda_encode, NULL,
-	cuda_range, cuda_lock, cuda_unlock};
+	cuda_range, cuda_allocate_pinned, cuda_release_pinned};
 
 blk_status cuda_open(blk_device *d, int ordinal, void *context, const cuda_api *given)
 {

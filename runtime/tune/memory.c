@@ -272,8 +272,8 @@ static blk_status add_room(trial *t)
 		if (t->sections[i].bytes > bytes) bytes = t->sections[i].bytes;
 	if (bytes > TRIAL_PIECE) bytes = TRIAL_PIECE;
 	blk_status status = BLK_OK;
-	if (b->lock)
-		status = b->lock(t->device, bytes, &t->got);
+	if (b->allocate_pinned)
+		status = b->allocate_pinned(t->device, bytes, &t->got);
 	else if (!(t->got = malloc(bytes)))
 		status = error_memory();
 	return status ? give_up(t, status) : BLK_OK;
@@ -283,8 +283,8 @@ static void free_room(trial *t)
 {
 	const backend *b = t->device->backend;
 	if (!t->got) return;
-	if (b->lock)
-		b->unlock(t->device, t->got);
+	if (b->allocate_pinned)
+		b->release_pinned(t->device, t->got);
 	else
 		free(t->got);
 }

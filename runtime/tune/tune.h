@@ -149,7 +149,7 @@ typedef struct trial_section { /* a written parameter's part of a copy */
 	double square_sum; /* of those; 0: not asked for yet */
 } trial_section;
 
-/* Results come to the host in pieces of so many bytes, through memory that the bus is fast with. */
+/* Results come to the host in pieces of so many bytes, through pinned memory. */
 enum { TRIAL_PIECE = 32 << 20 };
 
 typedef struct trial {
@@ -161,7 +161,7 @@ typedef struct trial {
 	uint64_t bits[SIGNATURE_PARAMETERS];       /* the arguments of trials */
 	memory_span touched[SIGNATURE_PARAMETERS]; /* what lies behind them */
 	bool all_known;                            /* which is all of it */
-	void *got;                                 /* room for results on their way, TRIAL_PIECE bytes */
+	void *got;                                 /* room for one piece of results */
 	bool has_reference;
 	failed_assert failure; /* of its own launches, where the device has ended them when they return */
 } trial;

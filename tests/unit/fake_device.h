@@ -19,7 +19,7 @@
 typedef struct fake_driver {
 	int calls, fail_at, fail_with; /* fail_at 0: never */
 	const char *failed_call;
-	int pushed, primary, buffers, streams, events, links, modules, libraries, locked;
+	int pushed, primary, buffers, streams, events, links, modules, libraries, pinned;
 	int launches, syncs, links_made, libraries_made;
 	char *library_log; /* where the last one says what was wrong; null: nothing was */
 	int capability, devices, shared_limit;
@@ -213,13 +213,13 @@ static CUresult fake_cuMemAllocHost_v2(void **memory, size_t bytes)
 	INSIDE_STEP();
 	*memory = malloc(bytes);
 	if (!*memory) return 2;
-	fake.locked++;
+	fake.pinned++;
 	return 0;
 }
 static CUresult fake_cuMemFreeHost(void *memory)
 {
 	free(memory);
-	fake.locked--;
+	fake.pinned--;
 	return 0;
 }
 static CUresult fake_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *n, CUdeviceptr address)
@@ -535,7 +535,7 @@ static inline const char *fake_leak(void)
 	       : fake.events    ? "an event"
 	       : fake.links     ? "a link state"
 	       : fake.modules   ? "a module"
-	       : fake.locked    ? "locked memory"
+	       : fake.pinned    ? "pinned memory"
 	       : fake.libraries ? "a library"
 				: NULL;
 }
