@@ -15,7 +15,8 @@
  * A multibuffer lives from its operation to the end in the same block, or in that of the warps that compute.
  * Multibuffers have the lowest bytes, one after the other; those of a loop behind another one's lie where its did.
  * What runs while some live stands behind those, everything else may lie where they do: to the barrier pass a
- * multibuffer is a write, and what was read of it is pending when it ends.  The barriers of bulk copies are given up at their end only where other operations take their bytes. */
+ * multibuffer is a write, and what was read of it is pending when it ends.  The barriers of bulk copies are given up at
+ * their end only where other operations take their bytes. */
 #include "passes/passes.h"
 #include "scratch.h"
 
