@@ -1,6 +1,9 @@
 /* What the host can compute before a launch.  See host_value.h. */
 #include "host_value.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { MOST_DEPTH = 40 };
 
 static bool value(const host_values *h, const ir_value *v, unsigned depth, text *out);
@@ -107,6 +110,49 @@ const char *host_value_text(const host_values *h, const ir_value *v)
 {
 	text out = {.arena = h->arena};
 	return value(h, v, 0, &out) ? out.at : NULL;
+}
+
+bool host_value_next(const char **words, host_token *out)
+{
+	const char *at = *words + strspn(*words, " ");
+	char *end = (char *)at;
+	*out = (host_token){.kind = *at};
+	if (*at == 'p' && at[1] >= '0' && at[1] <= '9') {
+		out->param = (uint32_t)strtoul(at + 1, &end, 10);
+	} else if (*at >= '0' && *at <= '9') {
+		out->kind = 'n';
+		out->number = strtoull(at, &end, 10);
+	} else if (*at == '+' || *at == '*') {
+		end++;
+	} else if (!strncmp(at, "min", 3) || !strncmp(at, "max", 3)) {
+		out->kind = at[1] == 'i' ? '<' : '>';
+		end += 3;
+	}
+	bool read = end > at && (!*end || *end == ' ');
+	if (read) *words = end;
+	return read;
+}
+
+uint64_t host_value_divisor(const ir_func *f, const char *words)
+{
+	uint64_t stack[MOST_DEPTH];
+	unsigned n = 0;
+	host_token t;
+	while (host_value_next(&words, &t)) {
+		bool leaf = t.kind == 'p' || t.kind == 'n';
+		if (leaf ? n == MOST_DEPTH : n < 2) return 0;
+		if (t.kind == 'p' && t.param >= f->nparams) return 0;
+		if (t.kind == 'p')
+			stack[n++] = f->params[t.param].divisible;
+		else if (t.kind == 'n')
+			stack[n++] = t.number ? t.number & -t.number : UINT64_C(1) << 32;
+		else {
+			uint64_t a = stack[n - 2], b = stack[n - 1];
+			stack[--n - 1] = t.kind == '*' ? a * b : a < b ? a : b;
+		}
+		if (stack[n - 1] > UINT64_C(1) << 31) stack[n - 1] = UINT64_C(1) << 31;
+	}
+	return n == 1 && !words[strspn(words, " ")] ? stack[0] : 0;
 }
 
 ir_value *host_value_address(const host_values *h, ir_value *pointer, const char **expression)

@@ -22,4 +22,15 @@ const char *host_value_text(const host_values *, const ir_value *); /* of an int
 /* The pointer parameter that the address begins with; null: it does not, or the host cannot compute the address. */
 ir_value *host_value_address(const host_values *, ir_value *pointer, const char **expression);
 
+/* A text read again, one token after the other, for who computes it on the device: parameters, numbers, and four of the
+ * operators.  False: at the end, or where it has another one. */
+typedef struct host_token {
+	char kind;      /* 'p' parameter, 'n' number, '+', '*', '<' min, '>' max */
+	uint32_t param; /* < the function's nparams */
+	uint64_t number;
+} host_token;
+bool host_value_next(const char **words, host_token *);
+/* The largest power of two that is known to divide it; 0: the text has other tokens. */
+uint64_t host_value_divisor(const ir_func *, const char *words);
+
 #endif

@@ -32,18 +32,19 @@ layout bulk_layout(ir_type block);
 
 /* bulk_parts.c: a block that leaves by parts, each warp's copied by itself in pieces of one box.  Piece number n, below
  * `copies`, is of the registers whose bits `outside` spell n; the one number k of them has k in the bits `inside`.  It
- * lies swizzled in buffer n % buffers of the warp, whose buffers are neighbours. */
+ * lies swizzled in buffer n % buffers of the warp, whose buffers are neighbours.  By rows it lies there plainly, `pitch`
+ * bytes from row to row. */
 typedef struct bulk_parts {
-	uint32_t box[IR_MAX_RANK]; /* of a copy */
-	unsigned swizzle, copies, buffers;
-	uint32_t copy_bytes;
-	layout piece; /* registers (those inside, counted anew) and lanes -> the box */
+	uint32_t box[IR_MAX_RANK]; /* of a piece */
+	unsigned swizzle, copies, buffers, pitch;
+	uint32_t copy_bytes; /* of a piece's buffer */
+	layout piece;        /* registers (those inside, counted anew) and lanes -> the box */
 	unsigned ninside, noutside;
 	uint8_t inside[LAYOUT_MAX_BITS], outside[LAYOUT_MAX_BITS];
 } bulk_parts;
 
-/* Of a value with a layout; false: no warp holds boxes whole. */
-bool bulk_parts_of(const ir_value *, bulk_parts *);
+/* Of a store of a value with a layout; false: no warp holds boxes whole. */
+bool bulk_parts_of(const ir_op *store, bulk_parts *);
 
 /* An access of a block of an array; the array's dimensions in front of the block's are those in which it has extent 1.
  */

@@ -401,8 +401,7 @@ static uint32_t bulk_store_bytes(const ir_func *f, const ir_op *o)
 {
 	assert(o->kind == IR_BULK_STORE);
 	bulk_parts parts;
-	if (ir_get_by_warps(o) && bulk_parts_of(ir_arg(o, 1), &parts))
-		return f->num_warps * parts.buffers * parts.copy_bytes;
+	if (ir_get_by_warps(o) && bulk_parts_of(o, &parts)) return f->num_warps * parts.buffers * parts.copy_bytes;
 	return block_bytes(ir_arg(o, 1)->type);
 }
 

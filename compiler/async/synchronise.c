@@ -83,7 +83,8 @@ static bool is_committed_later(const ir_op *o)
 	bulk_parts p;
 	while (next && next->kind != IR_BULK_WAIT && next->kind != IR_BULK_STORE && !next->nregions) next = next->next;
 	if (!next || next->kind != IR_BULK_STORE || reuses_scratch(next)) return false;
-	return ir_get_by_warps(next) ? bulk_parts_of(ir_arg(next, 1), &p) : !ir_get_by_warps(o);
+	if (ir_get_by_rows(next)) return false; /* it begins no copies */
+	return ir_get_by_warps(next) ? bulk_parts_of(next, &p) : !ir_get_by_warps(o);
 }
 
 static void find_accesses(ir_op *o, void *context)
@@ -220,8 +221,8 @@ static void synchronise(ir_op *o, void *context)
 	case IR_WGMMA_WAIT: ir_set_done(o, o->nargs && is_in_flight(ir_arg(o, 0)) && is_waited_for(o)); break;
 	case IR_BULK_STORE:
 		ir_set_reuses(o, reuses_scratch(o));
-		ir_set_commit(o, !is_committed_later(o));
-		ir_set_proxy(o, proxy_of_store(s->func, o));
+		ir_set_commit(o, !ir_get_by_rows(o) && !is_committed_later(o));
+		ir_set_proxy(o, ir_get_by_rows(o) ? IR_PROXY_NONE : proxy_of_store(s->func, o));
 		break;
 	case IR_MBARRIERS: see_barriers(f, o); break;
 	case IR_MBARRIER_ARRIVE: ir_set_syncwarp(o, follows_receive(o) || (s->reads && follows_reads(o))); break;

@@ -81,6 +81,7 @@ typedef struct explain_row {
 	bool producer;           /* of a multibuffer: a warp of its own fills it, */
 	uint32_t loop_line;      /* in the loop that stands there; 0: none */
 	bool by_warps;           /* of a tensor copy: each warp makes those of its part */
+	bool by_rows;            /* of a store: lanes make it, row by row; `accesses` rows a warp, of `access_bytes` */
 	bool shared; /* of a multibuffer: a cluster's programs fill it together where their blocks are the same; */
 	const char *unshared; /* or why not; or null */
 	const char

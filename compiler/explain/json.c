@@ -158,6 +158,7 @@ static void put_row(json *j, const explain_row *r)
 		number(j, "copy_bytes", r->access_bytes);
 		number(j, "swizzle", r->swizzle);
 		truth(j, "by_warps", r->by_warps);
+		truth(j, "by_rows", r->by_rows);
 		if (r->stages) {
 			number(j, "stages", r->stages);
 			number_if(j, "row_groups", r->blocks > 1, r->blocks);

@@ -274,11 +274,16 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 	row->swizzle = s.swizzle;
 	row->barriers = multibuffer ? 0 : load ? 2 : 1;
 	bulk_parts parts;
-	if (load || multibuffer || !ir_get_by_warps(o) || !bulk_parts_of(tile, &parts)) return;
+	if (load || multibuffer || !ir_get_by_warps(o) || !bulk_parts_of(o, &parts)) return;
 	row->by_warps = true;
 	row->accesses = parts.copies;
 	row->access_bytes = parts.copy_bytes;
 	row->barriers = 0;
+	if (!ir_get_by_rows(o)) return;
+	row->by_rows = true;
+	row->accesses *= parts.box[0];
+	row->access_bytes = parts.box[1] * scalar_bytes((scalar)tile->type.elem);
+	row->swizzle = 0;
 }
 
 static void record_multibuffer(recorder *r, const ir_op *o, explain_row *row)

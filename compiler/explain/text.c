@@ -169,6 +169,13 @@ static void put_row(writer *w, const explain_row *row)
 		put_sharing(w, row);
 		break;
 	case EXPLAIN_BULK:
+		if (row->by_rows) {
+			text_printf(w->out,
+				": store row by row, %u %s of %u bytes of each warp, as they may begin inside a sector",
+				row->accesses, plural(row->accesses, "row", "rows"), row->access_bytes);
+			put_barriers(w, row);
+			break;
+		}
 		text_printf(w->out, ": %s by a tensor map, %u %s of %u bytes, by one thread%s", row->how, row->accesses,
 			plural(row->accesses, "copy", "copies"), row->access_bytes,
 			row->producer   ? " of a producer warp"

@@ -212,6 +212,81 @@ static void run_product(suite *s, const product_case *c, int m, int n, int k)
 	free(z);
 }
 
+/* ---- rows that begin inside a sector: blocks are stored row by row ---- */
+
+/* C = A B of small integers, so that sums are exact.  Rows of C have 16 bytes more than a multiple of 32. */
+typedef struct rows_case {
+	const char *name, *c; /* the tensor */
+	scalar type;
+	int bm, bn, warps;
+	int back, planes;  /* columns that the first block begins in front of the array; matrices of a batch */
+	int first, except; /* elements in front of the array; columns at the end of its rows that are not the array's */
+	bool walks;
+} rows_case;
+
+static const rows_case rows[] = {
+	{"f16", "z, [M, n]", SCALAR_F16, 128, 256, 8, .planes = 1},
+	{"bf16", "z, [M, n]", SCALAR_BF16, 64, 256, 4, .planes = 1},
+	{"f16_narrow", "z, [M, n]", SCALAR_F16, 128, 128, 4, .planes = 1},
+	{"f16_192", "z, [M, n]", SCALAR_F16, 128, 192, 8, .planes = 1},
+	{"f16_walk", "z, [M, n]", SCALAR_F16, 64, 128, 4, .planes = 1, .walks = true},
+	{"f16_back", "z, [M, n]", SCALAR_F16, 64, 128, 4, .planes = 1, .back = 8},
+	{"f16_batch", "z, [2, M, n]", SCALAR_F16, 64, 128, 4, .planes = 2},
+	{"f16_behind", "z + 8, [M, n]", SCALAR_F16, 64, 128, 4, .planes = 1, .first = 8},
+	{"f16_part", "z, [M, n - 3], [n, 1]", SCALAR_F16, 64, 128, 4, .planes = 1, .except = 3},
+	{"f32", "z, [M, n]", SCALAR_F32, 64, 128, 4, .planes = 1},
+	{"f32_narrow", "z, [M, n]", SCALAR_F32, 128, 64, 8, .planes = 1},
+};
+
+static void run_rows(suite *s, const rows_case *c, int m, int n)
+{
+	enum { K = 64 };
+	char name[96], text[2048], store[160];
+	bool batch = c->planes > 1;
+	snprintf(name, sizeof name, "rows.%s.%dx%d", c->name, m, n);
+	if (!suite_wants(s, name)) return;
+	snprintf(store, sizeof store,
+		batch ? "C.store([p, i, j], s.to(%s).reshape([1, %d, %d]));" : "C.store([i, j], s.to(%s));",
+		scalar_name(c->type), c->bm, c->bn);
+	snprintf(text, sizeof text,
+		"kernel k(z: *%s, x: *const f16, y: *const f16, n: i32) grid(%s, %d, %d) options(num_warps = %d, "
+		"num_stages = 2) {\n"
+		"let M = %d; let C = tensor(%s); let A = tensor(x, [%d * M, %d]); let B = tensor(y, [%d, n]);\n"
+		"let p = program_id(2); let i = program_id(1) * %d;\n"
+		"for u in range(program_id(0), cdiv(n + %d, %d), num_programs(0)) {\nlet j = u * %d - %d;\n"
+		"var s = zeros([%d, %d], f32);\n"
+		"for t in range(0, min(n, 0) + %d, 32) { s = dot(A.load([p * M + i, t], [%d, 32]), B.load([t, j], "
+		"[32, %d]), s); }\n%s\n}\n}\n",
+		scalar_name(c->type), c->walks ? "1" : "cdiv(n + 8, 64)", (m + c->bm - 1) / c->bm, c->planes, c->warps,
+		m, c->c, c->planes, K, K, c->bm, c->back, c->bn, c->bn, c->back, c->bm, c->bn, K, c->bm, c->bn, store);
+	size_t na = (size_t)c->planes * m * K, nb = (size_t)K * n, nc = (size_t)c->planes * m * n + (size_t)c->first;
+	uint16_t *x = suite_alloc(2 * na), *y = suite_alloc(2 * nb);
+	void *z = suite_alloc(scalar_bytes(c->type) * nc);
+	uint64_t state = (uint64_t)(m + n);
+	for (size_t i = 0; i < na; i++)
+		x[i] = (uint16_t)scalar_from_double(SCALAR_F16, (double)(suite_random(&state) % 3) - 1);
+	for (size_t i = 0; i < nb; i++)
+		y[i] = (uint16_t)scalar_from_double(SCALAR_F16, (double)(suite_random(&state) % 3) - 1);
+	const void *in[] = {x, y};
+	const size_t bytes[] = {2 * na, 2 * nb};
+	bool good = suite_run(s, name, text, NULL, 0, c->type, z, nc, in, bytes, 2, n);
+	double *dx = suite_doubles(SCALAR_F16, x, na), *dy = suite_doubles(SCALAR_F16, y, nb),
+	       *dz = suite_doubles(c->type, z, nc);
+	for (int i = 0; good && i < c->planes * m; i++)
+		for (int j = 0; j < n - c->except; j++) {
+			double sum = 0;
+			for (int t = 0; t < K; t++) sum += dx[(size_t)i * K + t] * dy[(size_t)t * n + j];
+			good &= dz[(size_t)i * n + j + (size_t)c->first] == sum;
+		}
+	suite_verdict(s, good, !good, name);
+	free(dx);
+	free(dy);
+	free(dz);
+	free(x);
+	free(y);
+	free(z);
+}
+
 /* ---- heads: arrays that begin where the program says ---- */
 
 enum { HEADS = 6, WIDE = 32 }; /* columns of a head */
@@ -319,6 +394,11 @@ int main(int argc, char **argv)
 		run_product(&s, &products[i], 144, 80, 112);
 		run_product(&s, &products[i], 80, 144, 32); /* fewer iterations than stages */
 		run_product(&s, &products[i], 75, 91, 50);
+	}
+	for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		int n = rows[i].type == SCALAR_F32 ? 140 : 264;
+		run_rows(&s, &rows[i], 150, n);
+		run_rows(&s, &rows[i], 67, n / 8 * 8 - (rows[i].type == SCALAR_F32 ? 4 : 128));
 	}
 	for (unsigned i = 0; i < sizeof heads / sizeof heads[0]; i++) {
 		run_heads(&s, &heads[i], 4, 100);

@@ -122,6 +122,11 @@ status 0 "stores by warps" "$blkc" $tensors --emit=explain -o -
 says_text "tensor copy c f16[128,128]: store by a tensor map, 2 copies of 2048 bytes, by one thread of each warp, swizzled in 128 bytes"
 status 0 "stores by warps as JSON" "$blkc" $tensors --emit=json -o -
 says_text '"how": "store", "copies": 2, "copy_bytes": 2048, "swizzle": 128, "by_warps": true'
+rows="examples/matmul/matmul.blk --kernel=matmul_tensor --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%8,K%16"
+status 0 "stores by rows" "$blkc" $rows --emit=explain -o -
+says_text "tensor copy c f16[128,128]: store row by row, 16 rows of 256 bytes of each warp, as they may begin inside a sector, 17408 bytes of shared memory"
+status 0 "stores by rows as JSON" "$blkc" $rows --emit=json -o -
+says_text '"how": "store", "copies": 16, "copy_bytes": 256, "swizzle": 0, "by_warps": true, "by_rows": true'
 persistent="examples/matmul/matmul.blk --kernel=matmul_persistent --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
 status 0 "a producer" "$blkc" $persistent -D BN=128 --emit=explain -o -
 says_text "sm_90a, 8 warps and 1 of a producer"

@@ -295,6 +295,11 @@ void lower_tensor_map(lower *, ir_op *);
 void lower_bulk_load(lower *, ir_op *);
 void lower_bulk_store(lower *, ir_op *);
 void lower_bulk_wait(lower *, ir_op *);
+/* Where this warp's part begins along a dimension, added to `first`. */
+LLVMValueRef lower_warp_index(lower *, const layout *, unsigned dim, LLVMValueRef first);
+
+/* ---- tma_rows.c ---- */
+void lower_store_by_rows(lower *, ir_op *);
 void lower_bulk_copy(lower *, ir_op *);
 void lower_mbarriers(lower *, ir_op *);
 void lower_mbarriers_end(lower *, ir_op *);

@@ -170,8 +170,7 @@ void lower_bulk_load(lower *l, ir_op *o)
 	lower_set(l, ir_result(o), out);
 }
 
-/* Where this warp's part begins along a dimension, added to `first`. */
-static LLVMValueRef warp_index(lower *l, const layout *y, unsigned dim, LLVMValueRef first)
+LLVMValueRef lower_warp_index(lower *l, const layout *y, unsigned dim, LLVMValueRef first)
 {
 	assert(dim < y->rank);
 	for (unsigned i = 0, n; i < y->nin[LAYOUT_WARP]; i += n) { /* runs of bits */
@@ -197,7 +196,7 @@ static void store_by_warps(lower *l, ir_op *o)
 	const layout *y = v->layout;
 	unsigned rank = o->nargs - 2u, front = rank - v->type.rank;
 	bulk_parts p;
-	if (!bulk_parts_of(v, &p) || o->shared_bytes < l->func->num_warps * p.buffers * p.copy_bytes) {
+	if (!bulk_parts_of(o, &p) || o->shared_bytes < l->func->num_warps * p.buffers * p.copy_bytes) {
 		lower_fail(l, o, "no shared memory was set aside for a block's parts");
 		return;
 	}
@@ -207,7 +206,7 @@ static void store_by_warps(lower *l, ir_op *o)
 	LLVMValueRef index[IR_MAP_RANK];
 	for (unsigned d = 0; d < rank; d++) {
 		index[d] = lower_arg(l, o, 2 + d).at[0];
-		if (d >= front) index[d] = warp_index(l, y, d - front, index[d]);
+		if (d >= front) index[d] = lower_warp_index(l, y, d - front, index[d]);
 	}
 	LLVMValueRef base =
 		LLVMBuildMul(l->builder, lower_warp(l), lower_i32(l, (int64_t)p.buffers * p.copy_bytes), "");
@@ -248,6 +247,10 @@ void lower_bulk_store(lower *l, ir_op *o)
 	const ir_value *v = ir_arg(o, 1);
 	bulk_shape s;
 	if (!bulk_shape_of(v->type, &s) || !prepared(l, o, ir_get_by_warps(o) ? 0 : s.bytes)) return;
+	if (ir_get_by_rows(o)) {
+		lower_store_by_rows(l, o);
+		return;
+	}
 	if (ir_get_by_warps(o)) {
 		store_by_warps(l, o);
 		return;
