@@ -32,8 +32,8 @@ layout bulk_layout(ir_type block);
 
 /* bulk_parts.c: a block that leaves by parts, each warp's copied by itself in pieces of one box.  Piece number n, below
  * `copies`, is of the registers whose bits `outside` spell n; the one number k of them has k in the bits `inside`.  It
- * lies swizzled in buffer n % buffers of the warp, whose buffers are neighbours.  By rows it lies there plainly, `pitch`
- * bytes from row to row. */
+ * lies swizzled in buffer n % buffers of the warp, whose buffers are neighbours.  By rows it lies there plainly, rows
+ * `pitch` bytes apart. */
 typedef struct bulk_parts {
 	uint32_t box[IR_MAX_RANK]; /* of a piece */
 	unsigned swizzle, copies, buffers, pitch;

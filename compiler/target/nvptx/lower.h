@@ -150,6 +150,8 @@ LLVMValueRef lower_combine(lower *, LLVMValueRef value, uint32_t bits, uint32_t 
 /* The number of this thread's warpgroup, known to be the same in a warp. */
 LLVMValueRef lower_warpgroup(lower *);
 LLVMValueRef lower_warp(lower *); /* its warp's, as well */
+/* Where the part of the thread's warp begins along a dimension of a tile, added to `first`. */
+LLVMValueRef lower_warp_index(lower *, const layout *, unsigned dim, LLVMValueRef first);
 /* ---- groups.c ---- */
 void lower_begin_groups(lower *);                   /* from here on threads are counted in their group */
 LLVMValueRef lower_scratch(lower *, const ir_op *); /* the first byte of its scratch: of this group's */
@@ -295,8 +297,6 @@ void lower_tensor_map(lower *, ir_op *);
 void lower_bulk_load(lower *, ir_op *);
 void lower_bulk_store(lower *, ir_op *);
 void lower_bulk_wait(lower *, ir_op *);
-/* Where this warp's part begins along a dimension, added to `first`. */
-LLVMValueRef lower_warp_index(lower *, const layout *, unsigned dim, LLVMValueRef first);
 
 /* ---- tma_rows.c ---- */
 void lower_store_by_rows(lower *, ir_op *);

@@ -170,23 +170,6 @@ void lower_bulk_load(lower *l, ir_op *o)
 	lower_set(l, ir_result(o), out);
 }
 
-LLVMValueRef lower_warp_index(lower *l, const layout *y, unsigned dim, LLVMValueRef first)
-{
-	assert(dim < y->rank);
-	for (unsigned i = 0, n; i < y->nin[LAYOUT_WARP]; i += n) { /* runs of bits */
-		uint32_t at = layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
-		for (n = 1; at && i + n < y->nin[LAYOUT_WARP] &&
-			    layout_coordinate(y, y->col[LAYOUT_WARP][i + n], dim) == at << n;)
-			n++;
-		if (!at) continue;
-		LLVMValueRef v = LLVMBuildLShr(l->builder, lower_warp(l), lower_i32(l, i), "");
-		v = LLVMBuildAnd(l->builder, v, lower_i32(l, (1 << n) - 1), "");
-		v = LLVMBuildMul(l->builder, v, lower_i32(l, at), "");
-		first = LLVMBuildAdd(l->builder, first, v, "");
-	}
-	return first;
-}
-
 /* Each warp for itself.  A buffer is taken again when the copy from it, one of the last `buffers` that the warp's first
  * lane began, has read it. */
 static void store_by_warps(lower *l, ir_op *o)

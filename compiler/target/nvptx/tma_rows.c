@@ -2,8 +2,8 @@
  *
  * In: a block of two dimensions whose warps hold whole rows, and the map of the array that it goes to.  Out: each warp
  * writes some of its rows to shared memory, `pitch` bytes apart, and stores them row by row, 16 bytes a lane, as far as
- * they lie in the array.  The one idea: what the copy engine takes from a map, the address, the extents and the strides,
- * are sums and products of parameters (analysis/host_value.h), which lanes compute as well. */
+ * they lie in the array.  The one idea: what the copy engine takes from a map, the address, the extents and the
+ * strides, are sums and products of parameters (analysis/host_value.h), which lanes compute as well. */
 #include "analysis/host_value.h"
 #include "async/bulk.h"
 #include "ir/tensor_map.h"

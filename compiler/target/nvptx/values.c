@@ -313,6 +313,23 @@ LLVMValueRef lower_warp(lower *l)
 	return LLVMBuildAnd(l->builder, warp, lower_i32(l, l->func->num_warps - 1), "");
 }
 
+LLVMValueRef lower_warp_index(lower *l, const layout *y, unsigned dim, LLVMValueRef first)
+{
+	assert(dim < y->rank);
+	for (unsigned i = 0, n; i < y->nin[LAYOUT_WARP]; i += n) { /* runs of bits */
+		uint32_t at = layout_coordinate(y, y->col[LAYOUT_WARP][i], dim);
+		for (n = 1; at && i + n < y->nin[LAYOUT_WARP] &&
+			    layout_coordinate(y, y->col[LAYOUT_WARP][i + n], dim) == at << n;)
+			n++;
+		if (!at) continue;
+		LLVMValueRef v = LLVMBuildLShr(l->builder, lower_warp(l), lower_i32(l, i), "");
+		v = LLVMBuildAnd(l->builder, v, lower_i32(l, (1 << n) - 1), "");
+		v = LLVMBuildMul(l->builder, v, lower_i32(l, at), "");
+		first = LLVMBuildAdd(l->builder, first, v, "");
+	}
+	return first;
+}
+
 LLVMValueRef lower_tid_map(lower *l, const tid_map *m)
 {
 	for (uint32_t i = 0; i < l->tid_values.n; i++)
