@@ -18,8 +18,7 @@ typedef struct rows {
 	const ir_op *o;
 	const ir_tensor_map *map;
 	bulk_parts p;
-	unsigned rank, front;
-	LLVMTypeRef i64;
+	unsigned rank, front, bytes;     /* of an element */
 	LLVMValueRef index[IR_MAP_RANK]; /* of the warp's part, i64, slowest first */
 	LLVMValueRef lane, buffer;
 	LLVMValueRef at; /* in the buffer, what the lane's first register has, bytes */
@@ -27,7 +26,7 @@ typedef struct rows {
 
 static LLVMValueRef number(const rows *r, uint64_t n)
 {
-	return LLVMConstInt(r->i64, n, false);
+	return lower_const(r->l, r->l->i64, (int64_t)n);
 }
 
 /* A parameter as the host counts with it: i64. */
@@ -36,8 +35,8 @@ static LLVMValueRef parameter(const rows *r, uint32_t i)
 	assert(i < r->l->func->nparams);
 	LLVMValueRef v = LLVMGetParam(r->l->function, i);
 	ir_type t = r->l->func->params[i].type;
-	if (t.pointer) return LLVMBuildPtrToInt(r->l->builder, v, r->i64, "");
-	return LLVMBuildIntCast2(r->l->builder, v, r->i64, scalar_is_signed((scalar)t.elem), "");
+	if (t.pointer) return LLVMBuildPtrToInt(r->l->builder, v, r->l->i64, "");
+	return LLVMBuildIntCast2(r->l->builder, v, r->l->i64, scalar_is_signed((scalar)t.elem), "");
 }
 
 static LLVMValueRef chosen(LLVMBuilderRef b, LLVMIntPredicate first, LLVMValueRef x, LLVMValueRef y)
@@ -57,7 +56,7 @@ static LLVMValueRef value_of(const rows *r, const char *expression)
 		if (t.kind == 'p')
 			stack[n++] = parameter(r, t.param);
 		else if (t.kind == 'n')
-			stack[n++] = LLVMConstInt(r->i64, t.number, false);
+			stack[n++] = number(r, t.number);
 		else {
 			LLVMValueRef y = stack[--n], *x = &stack[n - 1];
 			*x = t.kind == '*'   ? LLVMBuildMul(b, *x, y, "")
@@ -74,14 +73,14 @@ static LLVMValueRef pitch_of(const rows *r, unsigned dim)
 {
 	assert(dim + 1 < r->rank);
 	LLVMValueRef elements = value_of(r, r->map->stride[r->rank - 2 - dim]);
-	return LLVMBuildMul(r->l->builder, elements, number(r, scalar_bytes((scalar)ir_arg(r->o, 1)->type.elem)), "");
+	return LLVMBuildMul(r->l->builder, elements, number(r, r->bytes), "");
 }
 
 /* Bytes from the buffer's begin to the element of these coordinates. */
 static uint32_t offset_of(const rows *r, uint32_t element)
 {
 	return layout_coordinate(&r->p.piece, element, 0) * r->p.pitch +
-	       layout_coordinate(&r->p.piece, element, 1) * scalar_bytes((scalar)ir_arg(r->o, 1)->type.elem);
+	       layout_coordinate(&r->p.piece, element, 1) * r->bytes;
 }
 
 /* The bits of the lane's number choose rows and columns, each its own: what they add, adds up. */
@@ -99,10 +98,11 @@ static LLVMValueRef lane_offset(const rows *r)
 }
 
 /* Registers that hold neighbours in a row are one access, of 16 bytes at most. */
-static unsigned lg_vector(const rows *r, unsigned bytes)
+static unsigned lg_vector(const rows *r)
 {
 	unsigned lg = 0;
-	while (lg < r->p.ninside && bytes << lg < ACCESS && r->p.piece.col[LAYOUT_REG][lg] == UINT32_C(1) << lg) lg++;
+	while (lg < r->p.ninside && r->bytes << lg < ACCESS && r->p.piece.col[LAYOUT_REG][lg] == UINT32_C(1) << lg)
+		lg++;
 	for (unsigned i = 0; i < r->p.piece.nin[LAYOUT_LANE]; i++) /* and the lanes' columns are on as many */
 		while (lg && layout_coordinate(&r->p.piece, r->p.piece.col[LAYOUT_LANE][i], 1) & ((1u << lg) - 1)) lg--;
 	return lg;
@@ -111,7 +111,7 @@ static unsigned lg_vector(const rows *r, unsigned bytes)
 static void put_piece(const rows *r, const tile *all, uint32_t outside)
 {
 	lower *l = r->l;
-	unsigned bytes = scalar_bytes((scalar)ir_arg(r->o, 1)->type.elem), lg = lg_vector(r, bytes);
+	unsigned bytes = r->bytes, lg = lg_vector(r);
 	for (uint32_t k = 0; k < 1u << r->p.ninside; k += 1u << lg) {
 		uint32_t at = layout_apply(&r->p.piece, k, 0, 0);
 		LLVMTypeRef type = LLVMTypeOf(all->at[outside | layout_spread(r->p.inside, r->p.ninside, k)]);
@@ -125,17 +125,17 @@ static void put_piece(const rows *r, const tile *all, uint32_t outside)
 	}
 }
 
-/* Lane `lane` takes 16 bytes of a row, its neighbours those beside them: the fewest sectors are written in part. */
+/* Neighbouring lanes store neighbouring 16 bytes of a row: the fewest sectors are written in part. */
 static void store_rows(const rows *r, uint32_t outside)
 {
 	lower *l = r->l;
 	LLVMBuilderRef b = l->builder;
 	uint32_t first = layout_apply(ir_arg(r->o, 1)->layout, outside, 0, 0);
-	unsigned bytes = scalar_bytes((scalar)ir_arg(r->o, 1)->type.elem), last = r->rank - 1;
+	unsigned bytes = r->bytes, last = r->rank - 1;
 	unsigned lanes = r->p.box[1] * bytes / ACCESS, together = 32 / lanes; /* rows */
 	LLVMValueRef above = LLVMBuildUDiv(b, r->lane, lower_i32(l, lanes), "");
 	LLVMValueRef beside = LLVMBuildURem(b, r->lane, lower_i32(l, lanes), "");
-	LLVMValueRef column = LLVMBuildZExt(b, beside, r->i64, "");
+	LLVMValueRef column = LLVMBuildZExt(b, beside, r->l->i64, "");
 	column = LLVMBuildMul(b, column, number(r, ACCESS / bytes), "");
 	column = LLVMBuildAdd(b, column, r->index[last], "");
 	column = LLVMBuildAdd(b, column, number(r, layout_coordinate(ir_arg(r->o, 1)->layout, first, 1)), "");
@@ -148,7 +148,7 @@ static void store_rows(const rows *r, uint32_t outside)
 		inside = LLVMBuildAnd(b, inside, there, "");
 		to = LLVMBuildAdd(b, to, LLVMBuildMul(b, r->index[d], pitch_of(r, d), ""), "");
 	}
-	LLVMValueRef row = LLVMBuildAdd(b, r->index[last - 1], LLVMBuildZExt(b, above, r->i64, ""), "");
+	LLVMValueRef row = LLVMBuildAdd(b, r->index[last - 1], LLVMBuildZExt(b, above, r->l->i64, ""), "");
 	row = LLVMBuildAdd(b, row, number(r, layout_coordinate(ir_arg(r->o, 1)->layout, first, 0)), "");
 	LLVMValueRef from = LLVMBuildMul(b, above, lower_i32(l, r->p.pitch), "");
 	from = LLVMBuildAdd(b, from, LLVMBuildMul(b, beside, lower_i32(l, ACCESS), ""), "");
@@ -175,8 +175,8 @@ void lower_store_by_rows(lower *l, ir_op *o)
 	assert(o->kind == IR_BULK_STORE && ir_get_by_rows(o));
 	LLVMBuilderRef b = l->builder;
 	rows r = {.l = l, .o = o, .map = ir_arg(o, 0)->def->map, .rank = o->nargs - 2u};
+	r.bytes = ir_element_bytes(ir_arg(o, 1)->type);
 	r.front = r.rank - 2;
-	r.i64 = LLVMInt64TypeInContext(l->context);
 	if (!bulk_parts_of(o, &r.p) || o->shared_bytes < l->func->num_warps * r.p.copy_bytes) {
 		lower_fail(l, o, "no shared memory was set aside for a block's rows");
 		return;
@@ -184,7 +184,7 @@ void lower_store_by_rows(lower *l, ir_op *o)
 	for (unsigned d = 0; d < r.rank; d++) {
 		LLVMValueRef i = lower_arg(l, o, 2 + d).at[0];
 		if (d >= r.front) i = lower_warp_index(l, ir_arg(o, 1)->layout, d - r.front, i);
-		r.index[d] = LLVMBuildSExt(b, i, r.i64, "");
+		r.index[d] = LLVMBuildSExt(b, i, l->i64, "");
 	}
 	r.lane = LLVMBuildAnd(b, l->tid, lower_i32(l, 31), "");
 	r.buffer = LLVMBuildMul(b, lower_warp(l), lower_i32(l, r.p.copy_bytes), "");
