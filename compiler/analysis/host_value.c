@@ -112,9 +112,9 @@ const char *host_value_text(const host_values *h, const ir_value *v)
 	return value(h, v, 0, &out) ? out.at : NULL;
 }
 
-bool host_value_next(const char **words, host_token *out)
+bool host_value_next(const char **expression, host_token *out)
 {
-	const char *at = *words + strspn(*words, " ");
+	const char *at = *expression + strspn(*expression, " ");
 	char *end = (char *)at;
 	*out = (host_token){.kind = *at};
 	if (*at == 'p' && at[1] >= '0' && at[1] <= '9') {
@@ -129,16 +129,16 @@ bool host_value_next(const char **words, host_token *out)
 		end += 3;
 	}
 	bool read = end > at && (!*end || *end == ' ');
-	if (read) *words = end;
+	if (read) *expression = end;
 	return read;
 }
 
-uint64_t host_value_divisor(const ir_func *f, const char *words)
+uint64_t host_value_divisor(const ir_func *f, const char *expression)
 {
 	uint64_t stack[MOST_DEPTH];
 	unsigned n = 0;
 	host_token t;
-	while (host_value_next(&words, &t)) {
+	while (host_value_next(&expression, &t)) {
 		bool leaf = t.kind == 'p' || t.kind == 'n';
 		if (leaf ? n == MOST_DEPTH : n < 2) return 0;
 		if (t.kind == 'p' && t.param >= f->nparams) return 0;
@@ -152,7 +152,7 @@ uint64_t host_value_divisor(const ir_func *f, const char *words)
 		}
 		if (stack[n - 1] > UINT64_C(1) << 31) stack[n - 1] = UINT64_C(1) << 31;
 	}
-	return n == 1 && !words[strspn(words, " ")] ? stack[0] : 0;
+	return n == 1 && !expression[strspn(expression, " ")] ? stack[0] : 0;
 }
 
 ir_value *host_value_address(const host_values *h, ir_value *pointer, const char **expression)

@@ -29,8 +29,8 @@ typedef struct host_token {
 	uint32_t param; /* < the function's nparams */
 	uint64_t number;
 } host_token;
-bool host_value_next(const char **words, host_token *);
+bool host_value_next(const char **expression, host_token *);
 /* The largest power of two that is known to divide it; 0: the text has other tokens. */
-uint64_t host_value_divisor(const ir_func *, const char *words);
+uint64_t host_value_divisor(const ir_func *, const char *expression);
 
 #endif
