@@ -7,6 +7,7 @@
  *     bulk_store       reuses   a copy that an earlier iteration began may still read the scratch: wait for it first
  *                      commit   the copies that the thread has begun become a group
  *                      proxy    what TMA has to see: what threads wrote to shared memory, or to all memory
+ *                      syncwarp bar.warp.sync in front, of a store by warps: lane 0 has just waited, for all its lanes
  *     mbarriers        cluster  copies of other programs of the cluster see that they are set up
  *                      proxy    copies see it, and what threads kept in the multibuffers before
  *     mbarrier_arrive  syncwarp bar.warp.sync in front: some lanes may have read the slot by themselves
@@ -63,12 +64,19 @@ static bool is_waited_for(const ir_op *o)
 
 /* ---- stores of blocks ---- */
 
+/* A wait right in front is the thread's that has begun the copies: of a store by warps, each warp's lane 0. */
+static bool follows_bulk_wait(const ir_op *o)
+{
+	assert(o->kind == IR_BULK_STORE);
+	return o->prev && o->prev->kind == IR_BULK_WAIT;
+}
+
 /* In an iteration before this one its copies have begun, and nothing in this iteration waits for them all
- * (barriers.c).  A wait right in front is the thread's that has begun them. */
+ * (barriers.c). */
 static bool reuses_scratch(const ir_op *o)
 {
 	assert(o->kind == IR_BULK_STORE);
-	if (!ir_loop_around(o) || (o->prev && o->prev->kind == IR_BULK_WAIT)) return false;
+	if (!ir_loop_around(o) || follows_bulk_wait(o)) return false;
 	for (const ir_op *barrier = o->prev; barrier; barrier = barrier->prev)
 		if (barrier->kind == IR_CTA_BARRIER && barrier->prev && barrier->prev->kind == IR_BULK_WAIT)
 			return false;
@@ -222,6 +230,7 @@ static void synchronise(ir_op *o, void *context)
 	case IR_BULK_STORE:
 		ir_set_reuses(o, reuses_scratch(o));
 		ir_set_commit(o, !ir_get_by_rows(o) && !is_committed_later(o));
+		ir_set_syncwarp(o, ir_get_by_warps(o) && follows_bulk_wait(o));
 		ir_set_proxy(o, ir_get_by_rows(o) ? IR_PROXY_NONE : proxy_of_store(s->func, o));
 		break;
 	case IR_MBARRIERS: see_barriers(f, o); break;

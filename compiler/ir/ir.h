@@ -26,7 +26,7 @@
 #include "../support/diag.h"
 #include "../support/scalar.h"
 
-enum { IR_MAX_RANK = 4, IR_MAX_ATTR = 6 };
+enum { IR_MAX_RANK = 4, IR_MAX_ATTR = 7 };
 /* Warps that are so many groups with rows of their own, where that can be (deal_rows.c). */
 enum { IR_ROW_GROUPS = 3, IR_DEALT_WARPS = 4 * IR_ROW_GROUPS };
 enum { IR_MAP_RANK = 5 }; /* of an array behind a tensor map; the block has IR_MAX_RANK at most */

@@ -198,7 +198,7 @@ static void store_by_warps(lower *l, ir_op *o)
 	LLVMValueRef first = LLVMBuildICmp(l->builder, LLVMIntEQ, lane, lower_i32(l, 0), "");
 	tile all = lower_arg(l, o, 1), in = {ARENA_ARRAY(l->arena, LLVMValueRef, 1u << p.ninside), 1u << p.ninside};
 	bool taken = ir_get_reuses(o), counts = taken || p.copies > p.buffers; /* copies, one by one */
-	if (o->prev && o->prev->kind == IR_BULK_WAIT) lower_warp_barrier(l);   /* lane 0 has waited, for all lanes */
+	if (ir_get_syncwarp(o)) lower_warp_barrier(l);
 	for (unsigned n = 0; n < p.copies; n++) {
 		uint32_t outside = layout_spread(p.outside, p.noutside, n);
 		for (uint32_t k = 0; k < in.n; k++) in.at[k] = all.at[outside | layout_spread(p.inside, p.ninside, k)];

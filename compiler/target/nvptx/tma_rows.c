@@ -193,7 +193,7 @@ void lower_store_by_rows(lower *l, ir_op *o)
 	tile all = lower_arg(l, o, 1);
 	for (unsigned n = 0; n < r.p.copies; n++) {
 		uint32_t outside = layout_spread(r.p.outside, r.p.noutside, n);
-		if (n || ir_get_reuses(o) || (o->prev && o->prev->kind == IR_BULK_WAIT)) lower_warp_barrier(l);
+		if (n || ir_get_reuses(o) || ir_get_syncwarp(o)) lower_warp_barrier(l);
 		put_piece(&r, &all, outside);
 		lower_warp_barrier(l);
 		store_rows(&r, outside);
