@@ -1,6 +1,6 @@
 /* Warpgroups take turns at beginning products, so that one multiplies while another one computes.
  *
- * In: a mapped function whose consumers are two or more warpgroups, with its waits and fences.  Out: in loops that
+ * In: a scheduled function whose consumers are two or more warpgroups, with its waits and fences.  Out: in loops that
  * compute beside their products, `turn_wait` in front of an iteration's first product and `turn_pass` behind the last
  * one that is begun before its first wait; all that follows, up to the next iteration's products, is done outside the
  * turn.

@@ -15,6 +15,7 @@ enum { /* ops.def writes the flags without their prefix */
 	TERMINATOR = IR_TERMINATOR,
 	TILE = IR_TILE,
 	MAPPED = IR_MAPPED,
+	SCHEDULED = IR_SCHEDULED,
 	BUILTIN = IR_BUILTIN,
 	ANY = IR_ANY,
 	NOTHING = IR_NOTHING, /* and what it says of memory */

@@ -69,8 +69,9 @@ enum {               /* ir_op_info.flags */
 	IR_MATH = 32,  /* elementary function */
 	IR_CONTROL = 256,
 	IR_TERMINATOR = 512,
-	IR_TILE = 1024,   /* stands at the tile level only */
-	IR_MAPPED = 2048, /* stands at the mapped and the scheduled level only */
+	IR_TILE = 1024,      /* stands at the tile level only */
+	IR_MAPPED = 2048,    /* stands at the mapped and the scheduled level only */
+	IR_SCHEDULED = 8192, /* stands at the scheduled level only */
 	IR_BUILTIN =
 		4096, /* elementwise, and the language has a built-in function of its name that is no more than it */
 	IR_ANY = 255, /* in args, results, regions */

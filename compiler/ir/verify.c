@@ -171,6 +171,8 @@ static bool check_level(verifier *v, const ir_block *b, const ir_op *o)
 	const ir_func *f = v->func;
 	if (ir_has(o, IR_MAPPED) && f->level == IR_LEVEL_TILE) return fail_at(v, o, "stands at the tile level");
 	if (ir_has(o, IR_TILE) && f->level != IR_LEVEL_TILE) return fail_at(v, o, "stands behind the tile level");
+	if (ir_has(o, IR_SCHEDULED) && f->level != IR_LEVEL_SCHEDULED)
+		return fail_at(v, o, "stands in front of the scheduled level");
 	if (o->kind == IR_PARTITIONS && (b->parent || !o->next || o->next->kind != IR_RETURN))
 		return fail_at(v, o, "is not the last operation of a mapped function");
 	if (f->level == IR_LEVEL_SCHEDULED && o->shared_bytes &&

@@ -597,6 +597,13 @@ static void verifier_checks_levels(void **state)
 	check_refused_in("level=scheduled num_warps=1 shared_bytes=64",
 		"%y = splat %x : f32[64] " REG " %z = convert_layout %y : f32[64] " LANE " shared(32, 64) return",
 		"outside the shared memory");
+	static const char *const scheduled[] = {"turn_wait", "turn_pass"};
+	for (unsigned i = 0; i < 2; i++) {
+		char code[32];
+		snprintf(code, sizeof code, "%s return", scheduled[i]);
+		check_refused(scheduled[i], "in front of the scheduled level");
+		check_refused_in("level=mapped num_warps=1", code, "in front of the scheduled level");
+	}
 #undef REG
 #undef LANE
 }
