@@ -13,7 +13,8 @@
  *     mbarrier_arrive  syncwarp bar.warp.sync in front: some lanes may have read the slot by themselves
  *
  * The one idea: each is needed unless what stands in front of the operation, in program order, makes it needless.  The
- * questions go backwards from the operation, past nothing but arithmetic. */
+ * questions go backwards from the operation, past nothing but arithmetic.  Waits for copies count groups and take no
+ * tokens: docs/ir.md says why. */
 #include "analysis/alias.h"
 #include "passes/passes.h"
 #include "bulk.h"
