@@ -1,10 +1,10 @@
 /* The compiler from end to end: one request in, artifacts and diagnostics out.
  *
  *   file.blk --parse--> tree --sema--> tile IR --tile passes--> +--> cpu/ : LLVM for the host --> object
- *                                                              +--> axis, layouts, shared memory, barriers
+ *                                                              +--nvptx passes--> layouts, shared memory, barriers
  *                                                                     --> nvptx/ : LLVM --> PTX --> cubin
  *
- * Read `tile_passes` and `gpu_passes` from top to bottom: that is the order in which things happen.
+ * passes/pipelines.def has the passes of both roads from top to bottom: that is the order in which things happen.
  * The one idea: everything of a request lives in the result's arena, running out of memory anywhere, in LLVM too, comes
  * back here by longjmp, and the result that the caller gets owns the arena. */
 #include "blkc.h"
