@@ -1,13 +1,39 @@
 /* The families of matrix instructions, one row each; the first that the target has and that does not refuse makes a
  * dot.
  *
- * In: a dot at the tile level.  Out: its family.  The one idea: what passes need to know of a family stands in its row.
+ * In: a dot at the tile level.  Out: its family.  The one idea: the choice stands in the row, so that who asks which
+ * family makes a dot, or why no faster one does, need not know them.
  *
  *     family     which dots        operands from               sum in      begun by   waited for by
  *     wgmma      wgmma_refusal()   registers (a) and shared    registers   wgmma      wgmma_wait
  *     mma.sync   all others        registers                   registers   dot        -
  *
- * A family's files are here too: NAME.c its forms and where operands and sums lie, NAME_lower.c its code. */
+ * A family's files are here too: NAME.c its forms and where operands and sums lie, NAME_lower.c its code.
+ *
+ * The row holds no more than the choice: name, capability, refusal, and what the dot becomes.  Behind select_mma a family
+ * is its operations, and passes that place operands, copies and waits name these.  A third one, tcgen05, whose sums lie
+ * in tensor memory, whose products one thread begins and an mbarrier ends, takes beside its row and files:
+ *
+ *     target/target.[ch]                      the capability
+ *     ir/ops.def, attributes.def,             its operations, what holds a sum in tensor memory, their rules
+ *     verify_types.c
+ *     layout/families.c                       how the sum lies, when it is read into registers
+ *     transform/assign_layouts.c, coalesce.c  layouts of sums and operands
+ *     transform/transpose_dots.c              which dots it makes transposed: today wgmma is asked by name
+ *     async/scratch.c                         bytes and alignment of its operands
+ *     async/bulk.c, latencies.c, multicast.c  which loads feed its products
+ *     async/pipeline.c, pipeline_loop.c,      when a slot that a product reads is free: wgmma's count, here a phase
+ *     partitions.c, partition_refusal.c,
+ *     channels.c, accumulator_init.c
+ *     async/pipeline_mma.c, sink_mma_waits.c, waits in loops, and what may run beside a product
+ *     early_waits.c, overlap_epilogue.c,
+ *     settle_mma_waits.c, double_buffer.c,
+ *     turns.c
+ *     async/barriers.c, synchronise.c         fences, and barriers that its waits make needless
+ *     target/nvptx/lower.[ch], code_size.c,   tables of the lowering; room in tensor memory, taken and given back
+ *     sched_barrier.c
+ *     explain/record.c, json.c, text.c        its row in reports
+ *     ../runtime/sim                          its instructions: decode_warpgroup.c, warpgroup.c and product.c are wgmma's */
 #ifndef BLK_MMA_FAMILY_H
 #define BLK_MMA_FAMILY_H
 
