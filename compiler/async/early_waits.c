@@ -20,11 +20,9 @@
  * of shared memory takes hundreds beside a product that reads its own operands there.
  *
  * Only blocks with two slots or more can come while an iteration's own are held. */
+#include "analysis/pressure.h"
 #include "passes/passes.h"
 #include "target/nvptx/mma/wgmma.h"
-
-/* Registers of a thread beside tiles: addresses, cursors, what a mask compares. */
-enum { OTHERS = 26 };
 
 typedef struct loop {
 	ir_func *func;
@@ -241,7 +239,7 @@ static void hoist_read(const loop *l, ir_op *read)
 	ir_op *wait = read->prev;
 	while (wait && ir_has(wait, IR_PURE)) wait = wait->prev;
 	if (!wait || wait->kind != IR_WGMMA_WAIT || (wait->nresults && needs(l, read, wait->results[0]))) return;
-	if (taken_at(l, wait) + registers_of(read->results[0]) + OTHERS <= most_registers(l->func))
+	if (taken_at(l, wait) + registers_of(read->results[0]) + PRESSURE_OTHERS <= most_registers(l->func))
 		hoist_before(l, read, wait);
 }
 

@@ -20,11 +20,9 @@
  * those operations come last.  Where a product that is independent of the vector work stands beside it, there is
  * something to multiply already, and the loop stays.  So it does where the registers of both stages do not fit, and where
  * both read one block. */
+#include "analysis/pressure.h"
 #include "passes/passes.h"
 #include "target/nvptx/mma/wgmma.h"
-
-/* Registers of a thread beside sums and operands: addresses, rows' statistics, what a mask compares. */
-enum { OTHERS = 26 };
 
 typedef struct loop {
 	pass_context *context;
@@ -207,7 +205,7 @@ static bool fits_registers(const loop *l)
 	unsigned most = TARGET_SM_REGISTERS / (32 * ir_warps(l->func));
 	if (most > TARGET_THREAD_REGISTERS) most = TARGET_THREAD_REGISTERS;
 	if (l->func->maxnreg && l->func->maxnreg < most) most = l->func->maxnreg;
-	return n + OTHERS <= most;
+	return n + PRESSURE_OTHERS <= most;
 }
 
 /* ---- the loop again ---- */

@@ -53,7 +53,7 @@ static uint32_t on_the_way(const pass_context *p, const ir_op *dot, unsigned i)
 	return bytes == 1 ? 2 * words : words;
 }
 
-enum { OTHERS = 24 }; /* registers beside sums and operands */
+enum { OTHERS = 24 }; /* registers beside sums and operands, of a product alone: see PRESSURE_OTHERS */
 
 /* What has been computed lies in the warps that multiply it: those of a product's sum have 16 rows each, whole ones
  * where there are as many.  Else it goes by shared memory, and the instruction may as well read it there. */
