@@ -344,11 +344,36 @@ static void check_stages(pipeline *p)
 		diag_set_hint(p->context->diags, d, "a smaller tile, or num_stages = 1: loads that do not run ahead");
 }
 
+static bool fills(const staged *s, const staged *before)
+{
+	return ir_type_equal(s->load->results[0]->type, before->multibuffer->type) && s->swizzle == before->swizzle &&
+	       s->fast == before->fast && s->parts == before->parts;
+}
+
+static bool has_sent(const pipeline_set *s, const ir_op *atomic)
+{
+	for (uint32_t i = 0; i < s->sent.n; i++)
+		if (s->sent.at[i] == atomic) return true;
+	return false;
+}
+
+/* The loop stands behind that of `before`, and loads as many blocks of the same kinds in as many stages.  In a cluster the
+ * last slots are waited for behind all loops: once. */
+static bool may_go_on(const pipeline *p)
+{
+	const pipeline_set *s = p->before;
+	bool may = s && s->released && s->loop->block == p->loop->block && p->func->num_ctas == 1;
+	may = may && s->nloads == p->nloads && s->wanted == pipeline_wanted_stages(p);
+	for (unsigned i = 0; may && i < p->nloads; i++) may = fills(&p->loads[i], &s->loads[i]);
+	for (uint32_t i = 0; may && i < p->sent.n; i++) may = has_sent(s, p->sent.at[i]);
+	return may;
+}
+
 /* A producer's multibuffers last as long as the program. */
 static bool choose_stages(pipeline *p)
 {
 	unsigned least = p->nwaits ? PARTITION_STAGES : 2;
-	if (!p->alone && pipeline_may_go_on(p) && p->before->stages >= least) {
+	if (!p->alone && may_go_on(p) && p->before->stages >= least) {
 		p->goes_on = p->partitions = true;
 		p->stages = p->before->stages;
 		return true;

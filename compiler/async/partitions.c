@@ -38,30 +38,6 @@ static ir_value *previous_slot(pipeline *p, ir_builder *b, ir_value *slot)
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
 
-static bool fills(const staged *s, const staged *before)
-{
-	return ir_type_equal(s->load->results[0]->type, before->multibuffer->type) && s->swizzle == before->swizzle &&
-	       s->fast == before->fast && s->parts == before->parts;
-}
-
-static bool has_sent(const pipeline_set *s, const ir_op *atomic)
-{
-	for (uint32_t i = 0; i < s->sent.n; i++)
-		if (s->sent.at[i] == atomic) return true;
-	return false;
-}
-
-/* In a cluster the last slots are waited for behind all loops: once. */
-bool pipeline_may_go_on(const pipeline *p)
-{
-	const pipeline_set *s = p->before;
-	bool may = s && s->released && s->loop->block == p->loop->block && p->func->num_ctas == 1;
-	may = may && s->nloads == p->nloads && s->wanted == pipeline_wanted_stages(p);
-	for (unsigned i = 0; may && i < p->nloads; i++) may = fills(&p->loads[i], &s->loads[i]);
-	for (uint32_t i = 0; may && i < p->sent.n; i++) may = has_sent(s, p->sent.at[i]);
-	return may;
-}
-
 /* Behind the loop that the multibuffers come from; what the loops around carry is what it is behind this one. */
 static ir_value *carry_from(pipeline *p, ir_value *left)
 {

@@ -163,8 +163,6 @@ void partition_find_sent(const pass_context *, const ir_func *, atomics *sent);
 ir_value *carry_round_loops(arena *, ir_func *, ir_op *o, ir_value *start, ir_value *hole, ir_value *behind);
 
 /* ---- partitions.c ---- */
-/* The loop stands behind that of `before`, and loads as many blocks of the same kinds in as many stages. */
-bool pipeline_may_go_on(const pipeline *);
 void pipeline_partition(pipeline *);
 
 #endif
