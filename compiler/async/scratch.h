@@ -12,22 +12,21 @@
  *   reduce, scan     reduce_plan, below
  *   sort, flip       exchange_plan, below
  *   gather           the tile that is picked from, row-major; barrier; each thread reads what its index says
- *   histogram        the bins, i32: zeroed by the owners of the result's elements; barrier; shared atomics; barrier;
- *                    read
+ *   histogram        the bins, i32: zeroed by the owners of the result's elements; barrier; shared atomics;
+ *                    barrier; read
  *   scalar load      through *T (memory that may change): thread 0 loads, everybody gets its value, so that a race
  *                    with another program cannot make threads disagree.  One warp: a shuffle from lane 0, no scratch.
  *                    More: thread 0 writes the value at offset 0; barrier; all read it
  *   volatile load    of a tile of which several warps hold copies: as an atomic of such a tile
  *   atomic           where the old value is used.  A scalar: as a scalar load.  A tile whose elements several warps
  *                    hold: the owner of element e (lower_owner) writes it at e * element bytes; barrier; all read
- *   wgmma            operands that neither a multibuffer nor registers hold: wgmma.h; barrier; the instruction reads
- *   them
- *                    until the wait behind it
+ *   wgmma            operands that neither a multibuffer nor registers hold: wgmma.h; barrier; the instruction
+ *                    reads them until the wait behind it
  *   bulk_load        the block as the copy lays it (bulk.h), then the barrier that the copy completes, set up and given
  *                    up each time; thread 0 starts the copy, everybody waits and reads
  *   bulk_store       the block: everybody writes; barrier; thread 0 starts the copy.  By warps: each warp's buffers
  *                    (bulk_parts), inside warps.  Either is read until a bulk_wait
- *   multibuffer             its slots (multibuffer_plan); it keeps its bytes until multibuffer_end
+ *   multibuffer      its slots (multibuffer_plan); it keeps its bytes until multibuffer_end
  *   mbarriers        8 bytes each; they keep them until mbarriers_end */
 #ifndef BLK_SCRATCH_H
 #define BLK_SCRATCH_H

@@ -56,13 +56,13 @@ unsigned pipeline_lowered(const ir_func *, const ir_op *multibuffer);
 /* Slots of a multibuffer that a stage has: one for each group of rows that has a block of its own, or one. */
 unsigned row_group_blocks(const ir_func *, const ir_op *multibuffer);
 
-/* axis.c: contiguity, divisibility, constancy per dimension (playbook: Triton's AxisInfo); all powers of two */
+/* axis.c: contiguity, divisibility, constancy per dimension (playbook: Triton's AxisInfo); all powers of two, of
+ * aligned groups of neighbours along the dimension */
 typedef struct axis_info {
-	bool known;                       /* false: nothing computed (floats); read as all ones */
-	uint32_t contiguity[IR_MAX_RANK]; /* aligned groups of this many neighbours along the dimension are x, x+1, ...
-					   */
+	bool known;                         /* false: nothing computed (floats); read as all ones */
+	uint32_t contiguity[IR_MAX_RANK];   /* groups of this many are x, x+1, .. */
 	uint64_t divisibility[IR_MAX_RANK]; /* first element of each such group is a multiple (bytes for pointers) */
-	uint32_t constancy[IR_MAX_RANK];    /* aligned groups of this many neighbours are equal */
+	uint32_t constancy[IR_MAX_RANK];    /* groups of this many are equal */
 } axis_info;                                /* scalars use index 0: contiguity 1, constancy 1 */
 const axis_info *axis_get(const pass_context *, const ir_value *); /* never null */
 /* A power of two of which all elements are multiples; of pointers, bytes. */

@@ -5,10 +5,9 @@
  * in whatever layout its user wants.
  *
  *   anchored   loads (the coalesced layout of their class, coalesce.c), sums of dots (their instruction's, mma/sync.h
- *   and
- *              wgmma.h), reduction results (the operand's layout without the axis), loop-carried values and results of
- *              control flow, and elementwise and one-to-one shape operations on anchored values: these keep the layout
- *              of their largest anchored operand
+ *              and wgmma.h), reduction results (the operand's layout without the axis), loop-carried values and results
+ *              of control flow, and elementwise and one-to-one shape operations on anchored values: these keep the
+ *              layout of their largest anchored operand
  *   floating   constants, aranges, splats, broadcasts, and elementwise operations, shape operations and joins on
  *              floating values: offsets, pointers, masks, random numbers.  They are computed once for each layout in
  *              which someone demands them; the demand goes down to the operands through the inverse of each shape
