@@ -291,6 +291,7 @@ clang:
 format:
 	clang-format -i $(FORMATTED)
 format-check:
+	@sh tools/columns.sh 120 $(FORMATTED)
 	@case "$$(clang-format --version)" in *"version 14."*) clang-format --dry-run -Werror $(FORMATTED) && echo "format: clean";; *) echo "format: skipped, the check is for clang-format 14";; esac
 FORMATTED = $(shell find compiler runtime python tests examples -name '*.[ch]' -o -name '*.[ch]pp')
 lint: $(GENERATED)

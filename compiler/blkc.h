@@ -103,9 +103,10 @@ typedef struct blkc_kernel {
 	 *   computed NAME TYPE LOW HIGH POSTFIX ; NAMES ; SOURCE
 	 *                                        a const parameter whose value the host computes at each launch, which
 	 *                                        code for that value is then made for; LOW and HIGH, inclusive: its
-	 *                                        bounds, or - and -; NAMES and SOURCE as of requires.  Code for one value
-	 *                                        has a requires line as well, which holds where it is the launch's: so a
-	 *                                        reader who does not know of this line launches it for no other
+	 *                                        bounds, or - and -; NAMES and SOURCE as of requires.  Code for one
+	 *                                        value has a requires line as well, which holds where it is the
+	 *                                        launch's: so a reader who does not know of this line launches it for
+	 *                                        no other
 	 *   written I                            the kernel may write the buffer of run-time parameter I
 	 *   writes_addresses I                   it may write through addresses that run-time parameter I is, or that
 	 *                                        it loads by it

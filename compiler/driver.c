@@ -255,8 +255,8 @@ enum {
 		    BLKC_EMIT_SASS | EMIT_RECORD
 };
 
-/* All passes that the target and what is wanted take.  Three groups of rows for which no producer was found are 8 warps:
- * the same again. */
+/* All passes that the target and what is wanted take.  Three groups of rows for which no producer was found are 8
+ * warps: the same again. */
 static bool run_pipelines(compile *c, pass_context *p, ir_func **f, bool mapped)
 {
 	uint32_t errors = c->diags.errors, artifacts = c->artifacts.n;

@@ -20,7 +20,7 @@ typedef struct attention {
 	const float *with; /* what such a function reads */
 	float *q, *k, *v;
 	double scale, *o, *lse, *o_bound, *lse_bound;
-	double v_unit; /* how far a value may be off, relative; 0 where the kernel multiplies the values that it is given */
+	double v_unit; /* how far a value may be off, relative; 0 where the kernel multiplies the values it is given */
 } attention;
 
 static inline const char *attention_type(blk_type type)

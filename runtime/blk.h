@@ -374,12 +374,13 @@ BLK_API blk_status blk_bench_call(
 
 /* A launch of a kernel with an autotune clause uses the best configuration known for its key arguments, specialisation
  * and device; BLK_TUNE says what happens when a key is new:
- *	auto      every configuration, or those that its order puts first, is compiled, checked and timed, then the best is
- *	          used; the default on CUDA
+ *	auto      every configuration, or those that its order puts first, is compiled, checked and timed, then the
+ *	          best is used; the default on CUDA
  *	isolated  as auto, but in another process
  *	always    as auto, but nothing is taken from the cache
  *	first     the first configuration that compiles and fits is used; the default on cpu and sim
- *	nearest   what the cache knows of the key is used, else what is best for the nearest key that was tuned, else as auto
+ *	nearest   what the cache knows of the key is used, else what is best for the nearest key that was tuned, else
+ *	          as auto
  *	cached    what the cache knows is used, else the defaults
  *	off       the defaults are used
  * So on cpu and sim nothing is timed unless it is asked for: by BLK_TUNE, or by blk_kernel_tune(), whose answers later
@@ -389,7 +390,8 @@ BLK_API blk_status blk_bench_call(
  * blk_ptr into one too, or the driver's allocation that holds the address.  So they change nothing, whatever ends them.
  * Where that size is not known, or there is no memory for copies, nothing is tried: a launch then uses the best
  * configuration that is known for the key, else that of the nearest key in the cache (docs/api.md says what is near),
- * else what its order puts first, else the defaults, and says so in blk_note(); blk_kernel_tune() fails with BLK_ERROR_ARGUMENT or BLK_ERROR_MEMORY.
+ * else what its order puts first, else the defaults, and says so in blk_note(); blk_kernel_tune() fails with
+ * BLK_ERROR_ARGUMENT or BLK_ERROR_MEMORY.
  *
  * A configuration that faults takes a CUDA context, and on a cpu device that is fast the process, with it, and one
  * that hangs never returns.  In this process the first is an error that names it, and what a process was trying when it
@@ -399,14 +401,14 @@ BLK_API blk_status blk_bench_call(
 typedef enum blk_tune_verdict {
 	BLK_TUNE_UNKNOWN, /* not tried */
 	BLK_TUNE_GOOD,
-	BLK_TUNE_COMPILE, /* it does not compile */
-	BLK_TUNE_RESOURCES, /* it needs more than the device has, or its grid or tensor maps cannot be made; where there is
-			     * an order, it spills and another does not */
+	BLK_TUNE_COMPILE,   /* it does not compile */
+	BLK_TUNE_RESOURCES, /* it needs more than the device has, or its grid or tensor maps cannot be made; where there
+			     * is an order, it spills and another does not */
 	BLK_TUNE_WRONG,     /* its results differ from the first configuration's */
 	BLK_TUNE_FAILED,    /* it failed while it ran, or did not end */
 	BLK_TUNE_PRUNED,    /* not timed: by its spills, or by the cost clause, it cannot be the best */
-	BLK_TUNE_SUSPECT, /* a process ended while it tried it; only isolated tuning tries it again */
-	BLK_TUNE_MISFIT   /* a requires clause, or the block's where, does not hold with it for these arguments: not
+	BLK_TUNE_SUSPECT,   /* a process ended while it tried it; only isolated tuning tries it again */
+	BLK_TUNE_MISFIT     /* a requires clause, or the block's where, does not hold with it for these arguments: not
 			     * compiled, not recorded */
 } blk_tune_verdict;
 typedef struct blk_tune_trial {
@@ -513,8 +515,8 @@ typedef struct blk_sim_line {
 } blk_sim_line;
 /* The lines that ran in the last launch, in the PTX's order.  They are the device's, until its next counted launch. */
 BLK_API blk_status blk_sim_lines(blk_device *, const blk_sim_line **, size_t *n);
-/* The report of the code that was launched last, the kernel's, as a page (blkc --explain=html) with these numbers beside
- * its lines.  NUL-terminated beyond *bytes; it goes back by free(). */
+/* The report of the code that was launched last, the kernel's, as a page (blkc --explain=html) with these numbers
+ * beside its lines.  NUL-terminated beyond *bytes; it goes back by free(). */
 BLK_API blk_status blk_sim_page(blk_kernel *, char **page, size_t *bytes);
 
 /* ---- The cache on disk ---- */

@@ -12,8 +12,8 @@
  *  - What fails throws blk::error, which has the blk_status and blk_error()'s text.  A function whose name begins with
  *    `try_` returns a result instead, which is the value or the failure, and throws nothing of blk's.
  *  - Sizes, counts and offsets of buffers are in elements; blk.h's are in bytes.
- *  - An owner can be moved and not copied; a kernel can be copied.  What is made on a device keeps it open, and a kernel
- *    keeps its module, so they may be destroyed in any order.  Destructors wait as blk.h's calls do and swallow
+ *  - An owner can be moved and not copied; a kernel can be copied.  What is made on a device keeps it open, and a
+ *    kernel keeps its module, so they may be destroyed in any order.  Destructors wait as blk.h's calls do and swallow
  *    failures: call device::sync() first to hear of them.
  *  - get() is blk.h's handle, for the calls that have no name here; it still belongs to its owner.  What was moved from
  *    holds null, and may only be assigned to, destroyed or tested; other calls of it fail with a sentence.
@@ -755,7 +755,8 @@ class kernel
 	{
 		return launcher(*this).tune(arguments...);
 	}
-	/* What a launch with these arguments would use: registers, occupancy, PTX.  Its texts live as long as the module. */
+	/* What a launch with these arguments would use: registers, occupancy, PTX.  Its texts live as long as the
+	 * module. */
 	template <class... A> blk_info info(A &&...arguments) const
 	{
 		blk_info i;
@@ -799,7 +800,8 @@ class kernel
 		return handle_;
 	}
 
-	/* f(arguments, how many) of the arguments as blk.h's calls take them, checked: for calls that have no name here. */
+	/* f(arguments, how many) of the arguments as blk.h's calls take them, checked: for calls that have no name
+	 * here. */
 	template <class F, class... A> result<void> call(const F &f, A &&...arguments) const
 	{
 		const detail::argument made[sizeof...(A) + 1] = {detail::make_argument(arguments)...};

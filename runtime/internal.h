@@ -222,7 +222,8 @@ struct backend {
 	void (*evict)(uint64_t address, size_t bytes); /* from all caches; null: only a flush helps */
 	/* The allocation, whoever made it, that holds this address; null, or false: not known. */
 	bool (*range)(blk_device *, uint64_t address, memory_span *);
-	/* Pinned memory of the host's, which read() fills at the full rate of the bus; both null: malloc's is as fast. */
+	/* Pinned memory of the host's, which read() fills at the full rate of the bus; both null: malloc's is as
+	 * fast. */
 	blk_status (*allocate_pinned)(blk_device *, size_t bytes, void **);
 	void (*release_pinned)(blk_device *, void *);
 };

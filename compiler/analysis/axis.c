@@ -43,8 +43,8 @@ static unsigned rank_of(ir_type t)
 	return t.rank ? t.rank : 1;
 }
 
-/* As far as a run may reach that begins at any multiple of itself: of extents that are no powers of two, which are whole
- * on the cpu target only, the greatest one in them. */
+/* As far as a run may reach that begins at any multiple of itself: of extents that are no powers of two, which are
+ * whole on the cpu target only, the greatest one in them. */
 static uint32_t extent(ir_type t, unsigned dim)
 {
 	assert(dim < rank_of(t));

@@ -7,8 +7,8 @@
 enum { PRESSURE_VALUES = 3 };
 
 /* Registers of a thread that passes leave beside the tiles that they count (sums, operands, what a loop carries): for
- * addresses, cursors of multibuffers, rows' statistics, what a mask compares.  They have a loop before them.  select_mma
- * looks at a product alone, without statistics and masks, and leaves fewer (wgmma_select.c). */
+ * addresses, cursors of multibuffers, rows' statistics, what a mask compares.  They have a loop before them.
+ * select_mma looks at a product alone, without statistics and masks, and leaves fewer (wgmma_select.c). */
 enum { PRESSURE_OTHERS = 26 };
 
 typedef struct pressure_value {

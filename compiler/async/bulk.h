@@ -4,8 +4,8 @@
  * In: the type of a block.  Out: how it lies in shared memory and in which pieces it travels.  The one idea: a block is
  * cut into panels along its last dimension, as wide as the swizzled span (128 bytes, or the whole row where that is
  * less); a panel's rows lie one after the other, panels one after the other (layout_swizzled_shared); a copy moves a
- * panel, or where that has more than 256 rows a piece of it.  Fewer than 8 long rows lie one after the other, whole; so does
- * what is one row. */
+ * panel, or where that has more than 256 rows a piece of it.  Fewer than 8 long rows lie one after the other, whole; so
+ * does what is one row. */
 #ifndef BLK_BULK_H
 #define BLK_BULK_H
 

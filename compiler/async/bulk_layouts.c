@@ -1,8 +1,8 @@
 /* Blocks are read from shared memory in the layout that is wanted.
  *
  * In: a mapped function.  Out: a bulk_load whose tile is only converted (and permuted or given another shape on the way
- * there) has the layout that the conversion gave, and the conversion is gone.  The one idea: the copy puts a block into shared memory anyway,
- * from where any layout is one read away; a conversion would go through shared memory again. */
+ * there) has the layout that the conversion gave, and the conversion is gone.  The one idea: the copy puts a block into
+ * shared memory anyway, from where any layout is one read away; a conversion would go through shared memory again. */
 #include "bulk.h"
 
 #include <assert.h>

@@ -141,8 +141,8 @@ static void find_load(ir_op *o, void *context)
 	s->loaded |= o->kind == IR_BULK_LOAD && ir_arg(ir_arg(o, 0)->def, 0) == s->root;
 }
 
-/* The kernel can compute where rows lie, they may begin inside a sector, and a lane's 16 bytes are in the array, or none
- * of them. */
+/* The kernel can compute where rows lie, they may begin inside a sector, and a lane's 16 bytes are in the array, or
+ * none of them. */
 static bool can_go_by_rows(stores *s, const ir_op *o)
 {
 	const ir_op *map = ir_arg(o, 0)->def;

@@ -21,7 +21,8 @@
  * No deadlock: a load of a channel begins, in program order, behind the release of the one before, or has a channel of
  * its own (nesting_of); so what the producer waits for needs only copies that it has begun before.
  *
- * Loops in which only products see their sums and their factors are pipeline.c's: they release a slot an iteration later. */
+ * Loops in which only products see their sums and their factors are pipeline.c's: they release a slot an iteration
+ * later. */
 #include "bulk.h"
 #include "passes/passes.h"
 #include "pipeline.h"
@@ -35,9 +36,9 @@ typedef struct site {
 	ir_op *load;
 	consumer by[MOST_PRODUCTS]; /* products that read the slot */
 	unsigned nby;
-	ir_op *first_read; /* in the load's block, the first that takes the tile from registers; null: only products read it */
-	ir_op *first_use;    /* there, of all */
-	ir_op *last_use;     /* there: behind it nobody reads the slot any more */
+	ir_op *first_read; /* in the load's block, the first that takes the tile from registers; null: products only */
+	ir_op *first_use;  /* there, of all */
+	ir_op *last_use;   /* there: behind it nobody reads the slot any more */
 	bool releases_later; /* last_use stands behind the read; else the slot is released right behind that */
 	unsigned nesting;    /* loads of the same map whose tile lives while this one is made */
 	unsigned channel;
@@ -103,8 +104,8 @@ static bool is_factor(const ir_op *conversion)
 	return true;
 }
 
-/* Who takes the tile, through permutations and conversions to a factor: products that can read the slot, and others.  True:
- * somebody else than such products needs `v` in registers. */
+/* Who takes the tile, through permutations and conversions to a factor: products that can read the slot, and others.
+ * True: somebody else than such products needs `v` in registers. */
 static bool find_readers(const channels *c, site *s, const ir_value *v, bool transposed)
 {
 	bool others = false;
@@ -170,8 +171,8 @@ static bool needs(const site *s, const ir_op *o, const ir_op *value)
 }
 
 /* The first operation that cannot begin before the numbers that threads read are there: a product or what writes to
- * memory, of what is computed of them.  A load's numbers come later than its instruction is over, and copies do not queue up
- * behind it.  Null: it is not to be found in front of the next loop or branch. */
+ * memory, of what is computed of them.  A load's numbers come later than its instruction is over, and copies do not
+ * queue up behind it.  Null: it is not to be found in front of the next loop or branch. */
 static ir_op *blocking_use(const site *s)
 {
 	enum { MOST = 256 };
@@ -188,7 +189,8 @@ static ir_op *blocking_use(const site *s)
 	return NULL;
 }
 
-/* From the first that reads the slot to the wait that covers the last product, and behind what needs what threads read. */
+/* From the first that reads the slot to the wait that covers the last product, and behind what needs what threads
+ * read. */
 static bool find_life(site *s)
 {
 	const ir_block *b = s->load->block;
@@ -391,8 +393,8 @@ static unsigned wanted_stages(const channels *c, const channel *ch)
 }
 
 /* Where all do not fit beside the scratch of what follows, that lies where the multibuffers did, behind a barrier.
- * Then takes slots away where they are most, of a tile that lives round a loop the second one first; false: two each do not
- * fit. */
+ * Then takes slots away where they are most, of a tile that lives round a loop the second one first; false: two each do
+ * not fit. */
 static bool choose_stages(channels *c)
 {
 	uint32_t most = c->context->target->shared_bytes;
@@ -639,7 +641,8 @@ static cursor thread_regions(channels *c, unsigned steps, ir_op *o, cursor at)
 	return as_results(c, o);
 }
 
-/* `at` is where the channel that loads next, of those in step, stands; it moves on with the first load of each round. */
+/* `at` is where the channel that loads next, of those in step, stands; it moves on with the first load of each
+ * round. */
 static cursor thread_block(channels *c, unsigned steps, ir_block *b, cursor at)
 {
 	cursor stands[MOST_SITES + 1] = {at};

@@ -1,7 +1,7 @@
 /* Accesses that share memory with blocks that are stored only by chance: whether they do is looked at when they run.
  *
- * In: a mapped function.  Out: loads, stores and atomics of memory that changes, of which nobody knows whether it is that
- * of an array whose blocks are stored by copies, have `checked` set:
+ * In: a mapped function.  Out: loads, stores and atomics of memory that changes, of which nobody knows whether it is
+ * that of an array whose blocks are stored by copies, have `checked` set:
  *
  *     for t {                                   for t {
  *       ..                                        %meet = the store's bytes overlap those of the array
@@ -12,14 +12,15 @@
  *                                               }
  *
  * The one idea: buffers of a kernel's arguments may overlap, and almost never do.  A copy goes on by itself, on another
- * way to memory: if an access may meet it, the copy has to be over, all threads meet, and each fences what it has written from
- * all of memory, which takes as long as a block of attention's loop.  An address is a sum of scalars and of places in the
- * tile (affine.h), so the bytes between the lowest and the highest are two scalars that every thread knows, and so
- * are the array's (i32 arithmetic is taken not to wrap around, as in affine.h).  Where they overlap, everything that has to be in order is, around the access.
+ * way to memory: if an access may meet it, the copy has to be over, all threads meet, and each fences what it has
+ * written from all of memory, which takes as long as a block of attention's loop.  An address is a sum of scalars and
+ * of places in the tile (affine.h), so the bytes between the lowest and the highest are two scalars that every thread
+ * knows, and so are the array's (i32 arithmetic is taken not to wrap around, as in affine.h).  Where they overlap,
+ * everything that has to be in order is, around the access.
  *
- * Only accesses whose loop, if they are in one, holds the stores of blocks too: not those of inner loops, which run often.
- * All accesses of a function get checks or none does, since one that has none takes the fence anyway.  Stores of blocks
- * of several arrays are kept in order the same way, each where it stands. */
+ * Only accesses whose loop, if they are in one, holds the stores of blocks too: not those of inner loops, which run
+ * often.  All accesses of a function get checks or none does, since one that has none takes the fence anyway.  Stores
+ * of blocks of several arrays are kept in order the same way, each where it stands. */
 #include "analysis/affine.h"
 #include "analysis/alias.h"
 #include "ir/tensor_map.h"
@@ -51,7 +52,8 @@ static bool is_relaxed(const ir_op *o)
 	return !ir_is_atomic(o) || ir_get_sem(o) == IR_RELAXED;
 }
 
-/* A parameter to a number that a relaxed atomic changes and returns: no other parameter leads there (docs/language.md). */
+/* A parameter to a number that a relaxed atomic changes and returns: no other parameter leads there
+ * (docs/language.md). */
 static bool has_own_buffer(const ir_value *pointer)
 {
 	if (pointer->def || !ir_is_scalar(pointer)) return false;

@@ -1,16 +1,17 @@
 /* Scratch of a product's operands in a loop becomes two buffers, which iterations take in turns.
  *
- * In: a mapped function, before scratch has places.  Out: the product of a loop in which nothing else needs scratch or a
- * barrier gets the attribute `alternates`: one barrier an iteration, the one inside of the product, is enough.
+ * In: a mapped function, before scratch has places.  Out: the product of a loop in which nothing else needs scratch or
+ * a barrier gets the attribute `alternates`: one barrier an iteration, the one inside of the product, is enough.
  *
  *     one buffer     write | barrier | multiply, wait | barrier | write | barrier | multiply, wait ..
  *     two            write 0 | barrier | multiply, wait | write 1 | barrier | multiply, wait | write 0 ..
  *
- * The one idea: who has passed the barrier of this iteration knows that all have waited for the product of the last one, so
- * that the next one's buffer is free.  So the wait has to stand in the product's own iteration.
+ * The one idea: who has passed the barrier of this iteration knows that all have waited for the product of the last
+ * one, so that the next one's buffer is free.  So the wait has to stand in the product's own iteration.
  *
- * Where the other buffer has no room, or would cost a program on each SM (as far as shared memory and warps go), there is one.  Which buffer it is, says a
- * bit of the counter that changes each time round; so the step is a power of two. */
+ * Where the other buffer has no room, or would cost a program on each SM (as far as shared memory and warps go), there
+ * is one.  Which buffer it is, says a bit of the counter that changes each time round; so the step is a power of
+ * two. */
 #include "passes/passes.h"
 #include "scratch.h"
 #include "target/nvptx/mma/wgmma.h"

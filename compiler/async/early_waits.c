@@ -16,8 +16,8 @@
  *     }                                           dk = wgmma_wait dk }
  *
  * The one idea: while nobody multiplies, nothing else should be waited for.  A wait takes a few dozen cycles even if
- * the block has come, and more behind atomics: the assembler makes it wait until they have read their registers.  A read
- * of shared memory takes hundreds beside a product that reads its own operands there.
+ * the block has come, and more behind atomics: the assembler makes it wait until they have read their registers.  A
+ * read of shared memory takes hundreds beside a product that reads its own operands there.
  *
  * Only blocks with two slots or more can come while an iteration's own are held. */
 #include "analysis/pressure.h"

@@ -357,8 +357,8 @@ static bool has_sent(const pipeline_set *s, const ir_op *atomic)
 	return false;
 }
 
-/* The loop stands behind that of `before`, and loads as many blocks of the same kinds in as many stages.  In a cluster the
- * last slots are waited for behind all loops: once. */
+/* The loop stands behind that of `before`, and loads as many blocks of the same kinds in as many stages.  In a cluster
+ * the last slots are waited for behind all loops: once. */
 static bool may_go_on(const pipeline *p)
 {
 	const pipeline_set *s = p->before;

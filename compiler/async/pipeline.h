@@ -43,8 +43,8 @@ typedef struct staged {
 	ir_value *multicast;  /* this holds, all bring it together */
 } staged;
 
-/* What a loop with a producer leaves to the next one of its block: multibuffers, barriers, and where their cursor stands
- * behind it. */
+/* What a loop with a producer leaves to the next one of its block: multibuffers, barriers, and where their cursor
+ * stands behind it. */
 typedef struct pipeline_set {
 	const ir_op *loop;
 	unsigned nloads, stages, wanted;

@@ -1,8 +1,8 @@
 /* Loops in which vector work stands between two products that depend on each other: software-pipelined in two stages.
  *
- * In: a mapped function; a product is a wgmma and the wait right behind it.  Out: in loops that fit, an iteration begins
- * the last one's second product beside its own first one, so that the vector work of this iteration runs while both
- * multiply.
+ * In: a mapped function; a product is a wgmma and the wait right behind it.  Out: in loops that fit, an iteration
+ * begins the last one's second product beside its own first one, so that the vector work of this iteration runs while
+ * both multiply.
  * The one idea: the body is cut in two.  The second stage is what the dependent products make: they, what depends on
  * them, and what only they take and no product has made (their loads).  Everything else is the first stage.  What
  * crosses the cut is carried to the next iteration; so the cut lies behind the conversion to the operand's narrow type.
@@ -18,8 +18,8 @@
  *
  * What a carried value of the second stage (acc) goes into in the first stage (acc * a) stands behind the product then:
  * those operations come last.  Where a product that is independent of the vector work stands beside it, there is
- * something to multiply already, and the loop stays.  So it does where the registers of both stages do not fit, and where
- * both read one block. */
+ * something to multiply already, and the loop stays.  So it does where the registers of both stages do not fit, and
+ * where both read one block. */
 #include "analysis/pressure.h"
 #include "passes/passes.h"
 #include "target/nvptx/mma/wgmma.h"

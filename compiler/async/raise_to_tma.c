@@ -13,9 +13,9 @@
  * Where pointers and map could differ: an element that the mask leaves out has to lie outside of the map's extents and
  * the other way round (pointer_bounds.c); no coordinate is below 0 (pointer_range.c); products in i32, in which the
  * pointers of a larger array would wrap around, make the host look at the array's size.  A dimension without a bound
- * has no end.  Loads that no product takes stay: for them a copy through shared memory is a detour.  But rows of numbers
- * that stand beside products, an element a row or a column of theirs, come with the products' blocks: then one thread
- * makes all copies of an iteration, and it may be a producer. */
+ * has no end.  Loads that no product takes stay: for them a copy through shared memory is a detour.  But rows of
+ * numbers that stand beside products, an element a row or a column of theirs, come with the products' blocks: then one
+ * thread makes all copies of an iteration, and it may be a producer. */
 #include "bulk.h"
 #include "analysis/pointer_analysis.h"
 

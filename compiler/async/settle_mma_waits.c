@@ -2,8 +2,9 @@
  *
  * In: a mapped function whose waits stand late (sink_mma_waits).  Out: the same; a wait stands in front of the first
  * operation with scratch, or with such inside, that follows its product, if the product has scratch itself.
- * Scratch belongs to an operation while it runs (scratch.h), a product's until its wait: what comes between may be given
- * the same bytes.  Operands in multibuffers have their own bytes and releases, and products of them stay in flight. */
+ * Scratch belongs to an operation while it runs (scratch.h), a product's until its wait: what comes between may be
+ * given the same bytes.  Operands in multibuffers have their own bytes and releases, and products of them stay in
+ * flight. */
 #include "passes/passes.h"
 #include "scratch.h"
 

@@ -14,8 +14,8 @@
  *
  * Two things need a wait beside what takes its sum.  A factor in registers (p) is read until then, so what the loop
  * carries in its place (the conversion) stands behind, and needs no registers of its own.  And operations with effects
- * keep their order among themselves, but for products and waits, which have their own: the hardware's, in which they are
- * begun.
+ * keep their order among themselves, but for products and waits, which have their own: the hardware's, in which they
+ * are begun.
  *
  * Blocks in which only products take sums and factors are left: pipeline.c lets those run on from iteration to
  * iteration. */

@@ -103,8 +103,8 @@ static void find_accesses(ir_op *o, void *context)
 	*found |= !alias_is_checked(o) && !others && ir_accesses(o) && ir_arg(o, 0)->type.pointer == IR_POINTER;
 }
 
-/* Where threads that compute access memory that changes, a copy is fenced from that too, which takes the time of a fence
- * of the whole GPU: the first one behind an access. */
+/* Where threads that compute access memory that changes, a copy is fenced from that too, which takes the time of a
+ * fence of the whole GPU: the first one behind an access. */
 static ir_proxy proxy_of_store(ir_func *f, const ir_op *o)
 {
 	bool found = false;

@@ -1,10 +1,11 @@
 /* The record as a page to look at.  See explain.h.
  *
- * In: the kernels' records with their code in four forms, and the lines that each piece of it is of.  Out: one HTML file
- * that asks for no other.
- * The one idea: what is text is written here, and can be read without a script: every source line has an anchor (f0-14),
- * every line of code links to its source line, every fact is the text report's.  page.js draws the pictures, from the
- * JSON report.  All that comes from outside goes through put_escaped() or put_json(), so it is never markup. */
+ * In: the kernels' records with their code in four forms, and the lines that each piece of it is of.  Out: one HTML
+ * file that asks for no other.
+ * The one idea: what is text is written here, and can be read without a script: every source line has an anchor
+ * (f0-14), every line of code links to its source line, every fact is the text report's.  page.js draws the pictures,
+ * from the JSON report.  All that comes from outside goes through put_escaped() or put_json(), so it is never
+ * markup. */
 #include "explain.h"
 
 #include "lib/lib.h"

@@ -154,8 +154,8 @@ layout layout_wgmma_accumulator(ir_type shape, unsigned num_warps)
 	deal(&l, LAYOUT_REG, m, 3);
 	for (unsigned i = 0; i < 2; i++) deal(&l, LAYOUT_LANE, n, 1 + i);
 	for (unsigned i = 0; i < 3; i++) deal(&l, LAYOUT_LANE, m, i);
-	/* Four warps make a warpgroup of 64 rows; further warpgroups take more of a batch, then more rows, then halves of
-	 * the columns. */
+	/* Four warps make a warpgroup of 64 rows; further warpgroups take more of a batch, then more rows, then halves
+	 * of the columns. */
 	for (unsigned i = 0; i < lg2(num_warps); i++) {
 		if (i >= 2 && m && batch < l.lg[0])
 			deal(&l, LAYOUT_WARP, 0, batch++);

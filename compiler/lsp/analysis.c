@@ -34,7 +34,8 @@ static bool is_library(const source_file *f, const char *path)
 	return lib && lib->bytes == f->size && memcmp(lib->text, f->text, f->size) == 0;
 }
 
-/* The trees of a file and its imports, for the features; what is wrong with them was reported when they were checked. */
+/* The trees of a file and its imports, for the features; what is wrong with them was reported when they were
+ * checked. */
 static void add_trees(program *p, diags *unheard, source_file *file, span via, unsigned depth)
 {
 	for (uint32_t i = 0; i < p->trees.n; i++)

@@ -1,8 +1,8 @@
 /* What may stand at a place, and the parameters of the call around it.
  *
  * In: a place.  Out: names with what they are; signatures.
- * The one idea: text that is being typed rarely parses, so the tokens in front of the place are what is looked at: which
- * brackets are open, and which names have been declared in blocks that are. */
+ * The one idea: text that is being typed rarely parses, so the tokens in front of the place are what is looked at:
+ * which brackets are open, and which names have been declared in blocks that are. */
 #include "lsp.h"
 
 #include <string.h>

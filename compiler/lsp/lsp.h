@@ -1,8 +1,9 @@
 /* What the files of the language server share.
  *
  * A document is the text of an open file.  A program is a document with all that it imports, checked: parsed trees,
- * diagnostics, types of names; it lives in an arena of its own, which goes when the text changes.  A feature is a function from a request's
- * parameters to its result; it finds its program, asks resolve.c what stands at a place, and makes JSON. */
+ * diagnostics, types of names; it lives in an arena of its own, which goes when the text changes.  A feature is a
+ * function from a request's parameters to its result; it finds its program, asks resolve.c what stands at a place, and
+ * makes JSON. */
 #ifndef BLK_LSP_H
 #define BLK_LSP_H
 
@@ -75,8 +76,8 @@ typedef struct document {
 } document;
 
 typedef struct server server;
-/* A program of a file, in memory or (bytes null) on disk, with the texts of open documents in the place of files; checked, or only
- * parsed. Null: the file cannot be read. */
+/* A program of a file, in memory or (bytes null) on disk, with the texts of open documents in the place of files;
+ * checked, or only parsed. Null: the file cannot be read. */
 program *program_open(server *, const char *path, const char *bytes, size_t size, bool check);
 void program_free(program *);
 program *program_of(server *, document *); /* the document's, checked */

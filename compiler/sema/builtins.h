@@ -44,8 +44,8 @@ struct builtin {
 	int which; /* for rows that share a function: an ir_kind, an ir_combine... */
 };
 
-/* Each group ends with a row whose name is null.  builtins.c holds the list of groups: a new group is one line there.
- */
+/* Each group ends with a row whose name is null.  builtins.c holds the list of groups: a new group is one line
+ * there. */
 extern const builtin sema_core_builtins[]; /* core.c: to, asserts, prints */
 extern const builtin sema_create_builtins[];
 extern const builtin sema_memory_builtins[];

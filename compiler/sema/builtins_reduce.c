@@ -1,10 +1,11 @@
 /* Reductions, scans, and what orders or looks up elements along an axis.
  *
- * Without an axis a reduction first lays its tile out in one dimension; where extents are no powers of two, which do not
- * lie in one another's lines, it reduces the last dimension as often as there are dimensions.  bool and narrow integers sum in 32 bits;
- * f16 and bf16 sum in f32 and come back.  argmax and argmin become a reduction of (key, index) pairs: the key is an
- * integer that orders as the language orders the value, nan below everything (above, for argmin, and the other way
- * round where it propagates), so that the combining function is two integer comparisons.  A user's function is inlined into the region of the operation. */
+ * Without an axis a reduction first lays its tile out in one dimension; where extents are no powers of two, which do
+ * not lie in one another's lines, it reduces the last dimension as often as there are dimensions.  bool and narrow
+ * integers sum in 32 bits; f16 and bf16 sum in f32 and come back.  argmax and argmin become a reduction of (key, index)
+ * pairs: the key is an integer that orders as the language orders the value, nan below everything (above, for argmin,
+ * and the other way round where it propagates), so that the combining function is two integer comparisons.  A user's
+ * function is inlined into the region of the operation. */
 #include "builtins_util.h"
 
 enum { MAX_REDUCED = 16 }; /* tiles that one reduce or scan takes */

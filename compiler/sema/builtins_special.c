@@ -1,7 +1,7 @@
 /* Elementary functions that are written in the language: tan and its like.
  *
- * In: a call.  Out: for numbers known at compile time a number, as the C library computes it in double precision, rounded
- * once; else what the library function gives that the call is inlined as.
+ * In: a call.  Out: for numbers known at compile time a number, as the C library computes it in double precision,
+ * rounded once; else what the library function gives that the call is inlined as.
  * The one idea: a row names a library function.  NAME_float takes f32 and f64, so 16-bit floats are computed in f32 and
  * rounded once; NAME_bits, of functions that look at bits, takes every type as it is. */
 #include <math.h>

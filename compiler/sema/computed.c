@@ -1,8 +1,8 @@
 /* Const parameters that the host computes at each launch, and bounds of const parameters.
  *
- * In: a default over the launch's arguments, `const BLOCK: i32 = next_pow2(n) in 16..65536`.  Out: a signature line from
- * which the host computes the value; this compile is for one value, the request's, or a typical one where nobody gives
- * any.  The one idea: to the rest of sema such a parameter is a constant like any other:
+ * In: a default over the launch's arguments, `const BLOCK: i32 = next_pow2(n) in 16..65536`.  Out: a signature line
+ * from which the host computes the value; this compile is for one value, the request's, or a typical one where nobody
+ * gives any.  The one idea: to the rest of sema such a parameter is a constant like any other:
  *
  *   computed BLOCK i32 16 65536 p4 next_pow2 ; n=p4 ; next_pow2(n)
  *   requires p4 next_pow2 1024 == ; n=p4 BLOCK=1024 ; BLOCK == next_pow2(n) ; BLOCK is computed at ..

@@ -348,8 +348,8 @@ static bool may_leave(const ast *n, unsigned depth)
 	return false;
 }
 
-/* Whether unrolling goes on behind the iteration that has just been unrolled: not where that had errors, which the others
- * would repeat, and not where so many are left, each an operation at least, that the limit will be met. */
+/* Whether unrolling goes on behind the iteration that has just been unrolled: not where that had errors, which the
+ * others would repeat, and not where so many are left, each an operation at least, that the limit will be met. */
 static bool goes_on(sema *s, const ast *n, sema_int left, uint32_t errors)
 {
 	assert(left >= 0);

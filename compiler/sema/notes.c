@@ -1,8 +1,8 @@
 /* What names were bound to, for tools that show it.
  *
  * In: each binding, as the walk makes it.  Out: by the place of the name, its types.
- * The one idea: a name in an inlined fn or an unrolled loop is bound many times; a few of the types are kept, each once,
- * and what repeats the last one costs a comparison. */
+ * The one idea: a name in an inlined fn or an unrolled loop is bound many times; a few of the types are kept, each
+ * once, and what repeats the last one costs a comparison. */
 #include "internal.h"
 
 #include <string.h>

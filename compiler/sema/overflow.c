@@ -2,8 +2,8 @@
  *
  * In: a finished body and the extents of a grid clause that is constant.  Out: W0220 where an offset overflows.
  * The one idea: the kernel is evaluated at one place that it certainly reaches: the last program of the grid, the last
- * element of every arange, the last iteration of every loop with constant bounds.  What leaves i32 there overflows, and is
- * no guess.  A lower bound that an assume() gives will do as well where a larger value makes a larger result.
+ * element of every arange, the last iteration of every loop with constant bounds.  What leaves i32 there overflows, and
+ * is no guess.  A lower bound that an assume() gives will do as well where a larger value makes a larger result.
  * Operations inside branches, and in loops whose bounds are not known, may never run and are left alone; so are
  * unsigned and narrow types, and what is masked or divided after it overflowed: they wrap on purpose. */
 #include "internal.h"

@@ -3,8 +3,8 @@
  * In: a source file that parses.  Out: its text with the same tokens, comments and line breaks, but with our spaces,
  * indentation, blank lines and columns of comments.
  * The one idea: where a line breaks is the writer's choice; everything else follows from two neighbouring tokens (the
- * space between them) and from the brackets that are open where a line begins (its indentation).  So formatting needs no
- * tree, and what it wrote once it writes again. */
+ * space between them) and from the brackets that are open where a line begins (its indentation).  So formatting needs
+ * no tree, and what it wrote once it writes again. */
 #include "syntax.h"
 
 #include "grammar.h"

@@ -518,8 +518,8 @@ static bool same_code(const job *a, const job *b, bool any_configuration)
 	       a->target == b->target;
 }
 
-/* The defaults must compile; another configuration that does not is left out, with all its variants for that target, and
- * so is a value that nobody named, with all its configurations. */
+/* The defaults must compile; another configuration that does not is left out, with all its variants for that target,
+ * and so is a value that nobody named, with all its configurations. */
 static int judge(build *b)
 {
 	for (size_t i = 0; i < b->njobs; i++) {

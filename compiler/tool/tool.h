@@ -33,7 +33,8 @@ void tool_note_values(const blkc_result *);
 /* `input` is the source's path, for the guard's name and the opening comment.  Null: out of memory. */
 char *tool_header(const char *input, const blkc_result *checked, size_t *bytes);
 
-/* A C file that exports the kernels for TVM's FFI; `text` is the source, which becomes a string in it.  Null: out of memory. */
+/* A C file that exports the kernels for TVM's FFI; `text` is the source, which becomes a string in it.  Null: out of
+ * memory. */
 char *tool_tvm_ffi(
 	const char *input, const blkc_request *, const blkc_result *checked, const char *text, size_t n, size_t *bytes);
 

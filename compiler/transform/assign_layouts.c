@@ -280,7 +280,8 @@ static const layout *of_wgmma(assigner *a, const ir_op *o)
 	return intern(a, &l);
 }
 
-/* The value, perhaps transposed, is an operand that a product takes from registers: any of mma.sync, the first of wgmma. */
+/* The value, perhaps transposed, is an operand that a product takes from registers: any of mma.sync, the first of
+ * wgmma. */
 static bool is_taken_from_registers(const assigner *a, const ir_use *u)
 {
 	const ir_op *o = u->user;

@@ -6,8 +6,9 @@
  *     %m = reduce %y {max}              ->          %m = mul %r, splat %c            (c < 0: {min})
  * The one idea: rounding is monotonic, so the product of the largest is the largest of the products, bit for bit, as
  * long as the factor is neither 0 nor infinite.  Then nobody needs all products in front of the maximum, and where they
- * are only subtracted from, each is part of a fused multiply-add.  A nan that propagates is nan on either side.  So a factor leaves a selection too whose other arm is
- * infinite: where(c, x * f, -inf) is where(c, x, -inf) * f for a positive f.
+ * are only subtracted from, each is part of a fused multiply-add.  A nan that propagates is nan on either side.  So a
+ * factor leaves a selection too whose other arm is infinite: where(c, x * f, -inf) is where(c, x, -inf) * f for a
+ * positive f.
  *
  * The sign comes of constants, of arithmetic that keeps it, and of assume(c > 0.0). */
 #include "passes/passes.h"

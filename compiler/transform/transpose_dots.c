@@ -1,8 +1,8 @@
 /* Products are made transposed where only then warpgroups can make them, or where it saves a way through shared memory.
  *
  * In: the tile level, after prepare_dots.  Out: the same meaning; a dot whose rows do not fill a warpgroup's 64, while
- * its columns do, is its transposed product with a and b swapped.  So is one whose second operand is computed, as weights
- * that are converted are, and lies along k: as the first one it stays in registers.
+ * its columns do, is its transposed product with a and b swapped.  So is one whose second operand is computed, as
+ * weights that are converted are, and lies along k: as the first one it stays in registers.
  *     %s = dot %a, %b, %acc : f32[16,128]          %u = permute %b : f16[128,64]
  *                                                  %v = permute %a : f16[64,16]
  *                                          ->      %w = permute %acc : f32[128,16]

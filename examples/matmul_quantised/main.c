@@ -1,5 +1,5 @@
-/* Products of quantised matrices on sizes that no tile divides: fp8 and i8 with scales for rows and columns, fp8 with scales
- * for blocks, and i8 weights with f16 activations. */
+/* Products of quantised matrices on sizes that no tile divides: fp8 and i8 with scales for rows and columns, fp8 with
+ * scales for blocks, and i8 weights with f16 activations. */
 #include "../matrix.h"
 
 enum { BLOCK = 128 }; /* of k, and of columns, that share a scale */

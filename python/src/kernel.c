@@ -1,8 +1,8 @@
 /* A kernel as a Python callable: what a call passes is sorted into run-time arguments, const parameters, grid and
  * stream; checked; and launched without the GIL.
  *
- * Everything that a launch uses is held until it returns: the caller's tuple holds the tensors, `call` what was asked of
- * them. */
+ * Everything that a launch uses is held until it returns: the caller's tuple holds the tensors, `call` what was asked
+ * of them. */
 #include "door.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Const parameters and options of a call: the kernel that was opened with them.
  *
- * In: the call's keywords that are neither argument, grid nor stream.  Out: what libblk calls a kernel.  The one idea: a
- * loop passes the same objects again, so what they led to is found by comparing them with those that led there last;
+ * In: the call's keywords that are neither argument, grid nor stream.  Out: what libblk calls a kernel.  The one idea:
+ * a loop passes the same objects again, so what they led to is found by comparing them with those that led there last;
  * only a set that is new becomes a text. */
 #include "door.h"
 

@@ -1,7 +1,8 @@
-/* What can be asked of a kernel beside launching it: its signature, its code, the compiler's report, what a launch would
- * use, and the tuner's table.
+/* What can be asked of a kernel beside launching it: its signature, its code, the compiler's report, what a launch
+ * would use, and the tuner's table.
  *
- * libblk answers all but the report, which is the compiler's; that library is opened here for it alone, beside libblk. */
+ * libblk answers all but the report, which is the compiler's; that library is opened here for it alone, beside
+ * libblk. */
 #include "door.h"
 
 #include "compiler/blkc.h"

@@ -2,8 +2,8 @@
  *
  * Four ways lead there, the cheapest first: the type's DLPack exchange table (torch), the buffer protocol (NumPy,
  * bytearray, memoryview), __dlpack__ (everybody else), and NumPy's __array_interface__ for the element types that the
- * other two do not know.  A DLPack capsule is consumed as the standard asks: renamed at once, its deleter called when the
- * launch has been made. */
+ * other two do not know.  A DLPack capsule is consumed as the standard asks: renamed at once, its deleter called when
+ * the launch has been made. */
 #include "door.h"
 
 #include "support/scalar.h"
@@ -151,7 +151,8 @@ static bool is_of_jax(PyTypeObject *type)
 	return yes;
 }
 
-/* What is known of a type.  It is remembered, as asking costs more than the use; where there are too many, it is in `spare`. */
+/* What is known of a type.  It is remembered, as asking costs more than the use; where there are too many, it is in
+ * `spare`. */
 static exchange *known_type(door *d, PyTypeObject *type, exchange *spare)
 {
 	for (unsigned i = 0; i < d->nexchanges; i++)

@@ -310,8 +310,8 @@ static void cuda_event_free(blk_device *d, blk_event *e)
 enum { LOG = 8192, LOG_OPTIONS = 3 };
 static const CUjit_option log_options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_BYTES, CUDA_JIT_LINE_INFO};
 
-/* What the driver's compiler is asked, with its log in values[0], which says what was wrong with the PTX; null: there is
- * no memory. */
+/* What the driver's compiler is asked, with its log in values[0], which says what was wrong with the PTX; null: there
+ * is no memory. */
 static char *open_log(void *values[LOG_OPTIONS])
 {
 	values[0] = calloc(1, LOG);

@@ -2,10 +2,10 @@
  *
  * In: NVTX_INJECTION64_PATH, which Nsight and other tools set for the process that they watch.  Out: ranges with a
  * kernel's name, its configuration and its grid.
- * The one idea: NVTX is a table of functions that the tool fills in.  The library that the variable names has a function
- * InitializeInjectionNvtx2; it is given a function that hands out our tables by number, asks for those of the modules
- * that it wants to see, and writes addresses through the pointers in them.  What it leaves alone stays null.  So no part
- * of a toolkit is needed, to build or to run.
+ * The one idea: NVTX is a table of functions that the tool fills in.  The library that the variable names has a
+ * function InitializeInjectionNvtx2; it is given a function that hands out our tables by number, asks for those of the
+ * modules that it wants to see, and writes addresses through the pointers in them.  What it leaves alone stays null.
+ * So no part of a toolkit is needed, to build or to run.
  *
  * Numbers and structures: NVIDIA's NVTX 3, nvtxTypes.h.  The table is the process's, as the tool is. */
 #include "nvtx.h"

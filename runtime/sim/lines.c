@@ -2,8 +2,8 @@
  *
  * In: how often each instruction ran and what it touched, from the launch.  Out: blk_sim_lines(); and the compiler's
  * report of the same code, into which these numbers are put.
- * The one idea: the page is the compiler's, whole; in it stands one empty place for a launch's numbers, as JSON by line of
- * the PTX, and the page's own script does the rest. */
+ * The one idea: the page is the compiler's, whole; in it stands one empty place for a launch's numbers, as JSON by line
+ * of the PTX, and the page's own script does the rest. */
 #include "device.h"
 #include "base/growing.h"
 

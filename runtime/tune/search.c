@@ -2,9 +2,9 @@
  *
  * In: the predicted times, which are expressions over the arguments, and what is known of each configuration.  Out: the
  * field, those that are to be known before a choice is made.  It is a walk down the ranking until `try` of them can be
- * used.  One that does not compile, does not fit or spills costs a compile and lets the next one in, but no more than as
- * many again once there is one that can be used; so the field of the same arguments is the same in every process, and
- * grows as more is learnt.
+ * used.  One that does not compile, does not fit or spills costs a compile and lets the next one in, but no more than
+ * as many again once there is one that can be used; so the field of the same arguments is the same in every process,
+ * and grows as more is learnt.
  *
  * A prediction decides what is tried, never what is right: nan and negative ones are last. */
 #include "tune.h"

@@ -52,8 +52,8 @@ static const struct {
 
 enum { FEW = 5000, MANY = 10000000, F64 = 1000000 };
 
-/* The logarithm of the gamma function has zeros, and below 0 it is a difference: the exponent of the larger of 1 and, for
- * a negative x, lgamma(-x). */
+/* The logarithm of the gamma function has zeros, and below 0 it is a difference: the exponent of the larger of 1 and,
+ * for a negative x, lgamma(-x). */
 static long least_of_log_gamma(double x)
 {
 	double y = x < 0 && isfinite(x) ? lgamma(-x) : 1;

@@ -45,7 +45,8 @@ template <class T> static bool says(const blk::result<T> &r, blk_status status, 
 }
 
 static const char source[] = R"(
-kernel scale(y: *f32, x: *const f32, n: i32, const BLOCK: i32 = 128, const FACTOR: f32 = 2.0, const NEGATE: bool = false)
+kernel scale(y: *f32, x: *const f32, n: i32, const BLOCK: i32 = 128, const FACTOR: f32 = 2.0,
+	const NEGATE: bool = false)
 	grid(cdiv(n, BLOCK))
 {
 	let i = program_id(0) * BLOCK + arange(0, BLOCK);

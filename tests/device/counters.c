@@ -1,9 +1,9 @@
-/* Programs that draw their tiles from a counter in memory, in the ways in which people write it: each takes the next one
- * when it is done with the last.  On sm_90a a warp of its own copies the tiles' blocks, so there it draws the numbers too
- * and sends them to the others.
+/* Programs that draw their tiles from a counter in memory, in the ways in which people write it: each takes the next
+ * one when it is done with the last.  On sm_90a a warp of its own copies the tiles' blocks, so there it draws the
+ * numbers too and sends them to the others.
  *
- * Two kinds of tiles: products that depend on each other, as in attention, and one product.  Sizes that no tile divides,
- * fewer tiles than programs, none at all; launches in a row, each of which has to leave 0 in the counter. */
+ * Two kinds of tiles: products that depend on each other, as in attention, and one product.  Sizes that no tile
+ * divides, fewer tiles than programs, none at all; launches in a row, each of which has to leave 0 in the counter. */
 #include "device_test.h"
 
 enum { HEADS = 3, WIDE = 64, ROWS = 64, LAUNCHES = 2 };

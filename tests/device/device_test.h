@@ -1,8 +1,8 @@
 /* What the device suites share.  A suite is a program that runs on any device of libblk, cpu and cuda alike:
  *     SUITE [--device=auto|cpu|sim|cuda:N] [--sim-seed=N] [--all] [name...]
  * Only cases whose name contains one of the words; --sim-seed: as blkrun has it, asynchronous copies land late if N is
- * odd; --all: more of them, for a machine with many cores.  ONE_CASE_IN=N in the environment: the first of the cases, and
- * of the others about one in N, the same ones each time; for builds that look at our own code, not at results.
+ * odd; --all: more of them, for a machine with many cores.  ONE_CASE_IN=N in the environment: the first of the cases,
+ * and of the others about one in N, the same ones each time; for builds that look at our own code, not at results.
  *
  * It builds kernels as text, runs them on poisoned outputs with a guard behind, and compares every element with a
  * reference computed here from scalar.h's exact rules or in double precision. */

@@ -1,7 +1,7 @@
 /* Tiles whose extents are no powers of two, where elements move between the parts that a GPU has of them: reshapes of
- * every kind, flips, puttings together; and programs in which such tiles go round loops, through branches and functions.
- * Results compare with loops over coordinates; what the language does not take it says.  Operations by themselves are in
- * shapes.c, tiles.c, scans.c, dot.c and tensors.c, beside the other extents. */
+ * every kind, flips, puttings together; and programs in which such tiles go round loops, through branches and
+ * functions.  Results compare with loops over coordinates; what the language does not take it says.  Operations by
+ * themselves are in shapes.c, tiles.c, scans.c, dot.c and tensors.c, beside the other extents. */
 #include "device_test.h"
 
 /* ---- what moves elements: f32, each element its own number ---- */

@@ -1,8 +1,8 @@
 /* nan in maxima and minima: passed over, or kept where `propagate_nan` says so, at every place of a row, in whole rows,
  * behind a mask, and of both signs; with the index of the winner.
  *
- * Row r of a matrix has its nan in column r; the last rows have several of them, infinities, none, or nothing else.  The
- * reference walks a row and decides by the words of docs/language.md. */
+ * Row r of a matrix has its nan in column r; the last rows have several of them, infinities, none, or nothing else.
+ * The reference walks a row and decides by the words of docs/language.md. */
 #include "device_test.h"
 
 enum { ODD_ROWS = 4 };

@@ -1,5 +1,5 @@
-/* Loops of products one behind the other, which share shared memory: their sums meet between them and behind, on runs of
- * any length, none too, in tiles that follow each other.  Numbers are small and whole, so every sum is exact. */
+/* Loops of products one behind the other, which share shared memory: their sums meet between them and behind, on runs
+ * of any length, none too, in tiles that follow each other.  Numbers are small and whole, so every sum is exact. */
 #include "device_test.h"
 
 enum { ROWS = 300, COLUMNS = 128, DEPTH = 328 };

@@ -1,9 +1,10 @@
 /* gemm_waves (blk/gemm.blk): tiles in whole waves, the K of those that are left in parts.
  *
- * In: products on sizes that no tile divides, of so many tiles and programs that none, one, or all but one of a wave are
- * left.  Every launch writes upon poison, the first one finds poison in `parts` and the later ones what was left there.
- * Out: the first is compared with sums in double precision, the others with its bits; `arrived` is zeros after each, and
- * nothing is written behind the blocks that the programs have.  The simulator has another order for each launch. */
+ * In: products on sizes that no tile divides, of so many tiles and programs that none, one, or all but one of a wave
+ * are left.  Every launch writes upon poison, the first one finds poison in `parts` and the later ones what was left
+ * there.
+ * Out: the first is compared with sums in double precision, the others with its bits; `arrived` is zeros after each,
+ * and nothing is written behind the blocks that the programs have.  The simulator has another order for each launch. */
 #include "device_test.h"
 
 enum { LAUNCHES = 4, BM = 64, BN = 32, BK = 32, MOST_PROGRAMS = 16, GUARD = 1024 };

@@ -6,8 +6,8 @@
  * how many are right without a report, and "N passed, M failed" over mutants.
  *
  * A line that begins with "both" is two, for sim and for sim:sm_90a; the second one counts where its code is another.
- * Lines "equal N KIND: WHY" behind it: so many mutants of that kind are right at most, for that reason; KIND "unreached"
- * is any, where no launch comes to the line, which is looked at by a trap in its place.
+ * Lines "equal N KIND: WHY" behind it: so many mutants of that kind are right at most, for that reason; KIND
+ * "unreached" is any, where no launch comes to the line, which is looked at by a trap in its place.
  *
  * The one idea: a mutant is the text with one line changed (`kinds`).  It is launched with each launch's arguments, in
  * several orders, until the simulator reports it.  What counts beside a report stands at `excused`. */

@@ -554,7 +554,8 @@ static void library_functions(void **state)
 	for (int i = 0; i < 15; i++) assert_int_equal(o[i], order[i]);
 }
 
-/* Rows that come in blocks: the maximum creeps up and then jumps; nothing is seen, at first or at all; infinities, nan. */
+/* Rows that come in blocks: the maximum creeps up and then jumps; nothing is seen, at first or at all; infinities,
+ * nan. */
 static void softmax_in_blocks(void **state)
 {
 	(void)state;

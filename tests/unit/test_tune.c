@@ -934,7 +934,8 @@ static int count_all_leftovers(void)
 	return count_leftovers("code") + count_leftovers("tune");
 }
 
-/* Or more, until enough have hit a store: on a busy machine the process is often killed before it has stored anything. */
+/* Or more, until enough have hit a store: on a busy machine the process is often killed before it has stored
+ * anything. */
 static void test_thousand_kills(void **state)
 {
 	(void)state;

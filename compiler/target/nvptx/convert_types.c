@@ -261,8 +261,9 @@ static LLVMValueRef bytes_from_zero(lower *l, scalar from, const LLVMValueRef *i
 	return scalar_is_signed(from) ? LLVMBuildXor(m, word, lower_i32(l, 0x8080), "") : word;
 }
 
-/* A byte is put into the low mantissa bits of 1024 in f16, whose ulp is 1; 1024 subtracted again gives the byte, exactly.  For
- * bf16, which has no room for a byte, that is 2^23 in f32.  These are fewer instructions than conversions of integers. */
+/* A byte is put into the low mantissa bits of 1024 in f16, whose ulp is 1; 1024 subtracted again gives the byte,
+ * exactly.  For bf16, which has no room for a byte, that is 2^23 in f32.  These are fewer instructions than conversions
+ * of integers. */
 static void byte_pair_to_half(lower *l, scalar from, scalar to, const LLVMValueRef *in, LLVMValueRef *out)
 {
 	assert(scalar_bits(from) == 8 && (to == SCALAR_F16 || to == SCALAR_BF16));

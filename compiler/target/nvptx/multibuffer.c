@@ -99,8 +99,8 @@ void lower_permute(lower *l, ir_op *o)
 }
 
 /* The same number, which LLVM does not add to a thread's own part of an address.  So the assembler has it in a uniform
- * register, and an address needs none of its own for each slot: such a one would wait, at the beginning of an iteration,
- * for the atomics of the last one, whose registers it gets. */
+ * register, and an address needs none of its own for each slot: such a one would wait, at the beginning of an
+ * iteration, for the atomics of the last one, whose registers it gets. */
 static LLVMValueRef opaque(lower *l, LLVMValueRef base)
 {
 	return lower_asm(l, "mov.b32 $0, $1;", "=r,r", l->i32, 1, &base, 0);

@@ -160,7 +160,8 @@ static void make_function(lower *l)
 	LLVMSetFunctionCallConv(l->function, 71); /* ptx_kernel */
 	enum_attribute(l, LLVMAttributeFunctionIndex, "nounwind", 0);
 	string_attribute(l, "nvvm.reqntid", arena_printf(l->arena, "%u,1,1", 32 * (ir_warps(f) + f->producer_warps)));
-	/* Beside setmaxnreg: else ptxas may not know with how many registers a thread begins, and ignores it (C7508). */
+	/* Beside setmaxnreg: else ptxas may not know with how many registers a thread begins, and ignores it
+	 * (C7508). */
 	if (f->producer_warps >= 4) string_attribute(l, "nvvm.minctasm", "1");
 	if (f->maxnreg) string_attribute(l, "nvvm.maxnreg", arena_printf(l->arena, "%u", f->maxnreg));
 	for (uint32_t i = 0; i < f->nparams; i++) {

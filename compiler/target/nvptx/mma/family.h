@@ -10,9 +10,9 @@
  *
  * A family's files are here too: NAME.c its forms and where operands and sums lie, NAME_lower.c its code.
  *
- * The row holds no more than the choice: name, capability, refusal, and what the dot becomes.  Behind select_mma a family
- * is its operations, and passes that place operands, copies and waits name these.  A third one, tcgen05, whose sums lie
- * in tensor memory, whose products one thread begins and an mbarrier ends, takes beside its row and files:
+ * The row holds no more than the choice: name, capability, refusal, and what the dot becomes.  Behind select_mma a
+ * family is its operations, and passes that place operands, copies and waits name these.  A third one, tcgen05, whose
+ * sums lie in tensor memory, whose products one thread begins and an mbarrier ends, takes beside its row and files:
  *
  *     target/target.[ch]                      the capability
  *     ir/ops.def, attributes.def,             its operations, what holds a sum in tensor memory, their rules
@@ -33,7 +33,8 @@
  *     target/nvptx/lower.[ch], code_size.c,   tables of the lowering; room in tensor memory, taken and given back
  *     sched_barrier.c
  *     explain/record.c, json.c, text.c        its row in reports
- *     ../runtime/sim                          its instructions: decode_warpgroup.c, warpgroup.c and product.c are wgmma's */
+ *     ../runtime/sim                          its instructions: decode_warpgroup.c, warpgroup.c and product.c are
+ *                                             wgmma's */
 #ifndef BLK_MMA_FAMILY_H
 #define BLK_MMA_FAMILY_H
 

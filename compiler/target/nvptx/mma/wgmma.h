@@ -29,7 +29,8 @@ typedef struct wgmma_form {
 /* Of the operand's type; null: none. */
 const wgmma_form *wgmma_form_of(scalar);
 
-/* Which part of a sum [m, n], or [batch, m, n], a warpgroup makes: 64 rows in each of `rows` places, `n` columns in each of `columns`. */
+/* Which part of a sum [m, n], or [batch, m, n], a warpgroup makes: 64 rows in each of `rows` places, `n` columns in
+ * each of `columns`. */
 typedef struct wgmma_shape {
 	uint32_t n;                      /* of one instruction */
 	uint32_t batches, rows, columns; /* instructions of a warpgroup, for one step of k */

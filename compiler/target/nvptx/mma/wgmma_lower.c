@@ -262,8 +262,8 @@ static const char *types_of(product *p)
 	return arena_printf(p->l->arena, p->plan.form->types, kind[0], kind[1]);
 }
 
-/* The descriptor of what begins at (batch, other, k), in the asm's register `name`; each from the operand's beginning, so that
- * nothing of one has to be kept for the next. */
+/* The descriptor of what begins at (batch, other, k), in the asm's register `name`; each from the operand's beginning,
+ * so that nothing of one has to be kept for the next. */
 static void put_descriptor(product *p, const source *s, const char *name, uint32_t batch, uint32_t other, uint32_t k)
 {
 	uint64_t whole = wgmma_descriptor(&s->o->tile) + (wgmma_tile_offset(&s->o->tile, batch, other, k) >> 4);
@@ -304,8 +304,8 @@ static void tied(lower *l, const char *code, unsigned n, LLVMValueRef *sum, unsi
 	for (unsigned i = 0; i < n; i++) sum[i] = LLVMBuildExtractValue(l->builder, made, i, "");
 }
 
-/* One instruction: the part of the sum from (batch, row, column) on, for k from `k` on; `held_at`: the input that is the first
- * operand's first word for it, if that comes from registers. */
+/* One instruction: the part of the sum from (batch, row, column) on, for k from `k` on; `held_at`: the input that is
+ * the first operand's first word for it, if that comes from registers. */
 static void multiply(product *p, uint32_t batch, uint32_t row, uint32_t column, uint32_t k, unsigned held_at)
 {
 	const wgmma_plan *plan = &p->plan;

@@ -73,8 +73,8 @@ static bool is_transposed_fragment(const pass_context *p, const ir_op *dot)
 	return is_fragment(ir_arg(v->def, 0), dot->block->func->num_warps);
 }
 
-/* Why an operand cannot be read in place, in half a sentence; null: both can, or the second one is held in registers and
- * the first one can.  One that is computed, or that stays round a loop, would be written to shared memory for each
+/* Why an operand cannot be read in place, in half a sentence; null: both can, or the second one is held in registers
+ * and the first one can.  One that is computed, or that stays round a loop, would be written to shared memory for each
  * product, where mma.sync has it in registers. */
 static const char *in_place(const pass_context *p, const ir_op *dot, bool is_second_held)
 {
