@@ -16,7 +16,8 @@
  *
  *     target/target.[ch]                      the capability
  *     ir/ops.def, attributes.def,             its operations, what holds a sum in tensor memory, their rules
- *     verify_types.c
+ *     ir.c, verify_types.c
+ *     passes/passes.h                         what passes ask of its operands: today wgmma_*()
  *     layout/families.c                       how the sum lies, when it is read into registers
  *     transform/assign_layouts.c, coalesce.c  layouts of sums and operands
  *     transform/transpose_dots.c              which dots it makes transposed: today wgmma is asked by name
