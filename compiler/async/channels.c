@@ -639,7 +639,12 @@ static cursor thread_regions(channels *c, unsigned steps, ir_op *o, cursor at)
 	return as_results(c, o);
 }
 
-/* `at` is where the channel that loads next, of those in step, stands; it moves on with the first load of each round. */
+/* The cursor through a block, of all channels in step: `at` in front of it, the result behind it.
+ * stands[n] is the cursor after n advances, so a channel's load number k here, from 0, takes stands[k], and the first
+ * channel to come to its load k makes stands[k + 1].  Of two channels x and y:
+ *     load x    stands[0], advances to stands[1]
+ *     load y    stands[0]
+ *     load x    stands[1], advances to stands[2] */
 static cursor thread_block(channels *c, unsigned steps, ir_block *b, cursor at)
 {
 	cursor stands[MOST_SITES + 1] = {at};
