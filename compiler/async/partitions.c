@@ -91,7 +91,7 @@ static ir_op *outermost(const pipeline *p)
 	return o;
 }
 
-/* In a cluster a program ends when its neighbours have given all slots back: nobody speaks to it any more, and what it
+/* In a cluster a program ends when its neighbours have released all slots: nobody speaks to it any more, and what it
  * brought them has been read.  As if it filled each slot once more. */
 static void wait_for_neighbours(pipeline *p, ir_value *slot, ir_value *parity)
 {
