@@ -52,7 +52,7 @@ static bool has_sent(const pipeline_set *s, const ir_op *atomic)
 }
 
 /* In a cluster the last slots are waited for behind all loops: once. */
-bool pipeline_may_go_on(const pipeline *p)
+bool pipeline_may_reuse(const pipeline *p)
 {
 	const pipeline_set *s = p->before;
 	bool may = s && s->released && s->loop->block == p->loop->block && p->func->num_ctas == 1;
@@ -147,9 +147,9 @@ void pipeline_partition(pipeline *p)
 	ir_op *products = pipeline_behind_products(p);
 	ir_builder behind = {.func = p->func, .block = p->body, .before = products, .at = at};
 	ir_value *slot_behind, *parity_behind;
-	ir_value *slot = p->goes_on ? carry_from(p, p->before->slot) : carry_on(p, zero, &slot_behind);
+	ir_value *slot = p->reuses ? carry_from(p, p->before->slot) : carry_on(p, zero, &slot_behind);
 	ir_value *last = p->loop->results[p->loop->nresults - 1];
-	p->parity = p->goes_on ? carry_from(p, p->before->parity) : carry_on(p, zero, &parity_behind);
+	p->parity = p->reuses ? carry_from(p, p->before->parity) : carry_on(p, zero, &parity_behind);
 	ir_value *parity_last = p->loop->results[p->loop->nresults - 1];
 
 	ir_value *other = ir_binary(&top, IR_XOR, p->parity, ir_constant_int(&top, SCALAR_I32, 1));
