@@ -3,17 +3,18 @@
  * In: two accesses whose pointers' axis information is known.  Out: false where it is proved that they do not.  The one
  * idea: a pointer was made by adding offsets to scalar pointers, its *origins*: the argument, a row's start, ..  Two
  * pointers with an origin in common are compared by what was added since: as offsets modulo a power of two, which may
- * lie apart, or as aligned blocks, which are the same block or apart.
+ * be disjoint, or as aligned blocks, which are the same block or disjoint.
  *
  * Proofs:
  *   1. scalar accesses are all made by thread 0;
- *   2. the offsets are a multiple of M and a constant range each, and the two ranges are apart modulo M;
+ *   2. the offsets are a multiple of M and a constant range each, and the two ranges are disjoint modulo M;
  *   tiles in one layout without copies, or two stores, as one thread of those that hold an element stores it:
  *   3. through one and the same pointer tile whose addresses are all different;
  *   4. that are aligned blocks, N consecutive elements from a multiple of N, of one origin or of memory as a whole:
  *      each thread meets its own elements only;
- *   5. they are patches of one matrix that lie apart (alias_matrix.c);
- *   6. the same one in another run: parts of rows that are the same or lie apart (alias_matrix.c);
+ *   5. they are disjoint patches of one matrix (alias_matrix.c);
+ *   6. they are one access in two iterations, of parts of rows that are the same or disjoint (alias_matrix.c): of 128
+ *      elements from c + h * N + t, t being 0, 128, .., with a mask that keeps them in row h;
  *   7. one is a stored block, and the other is kept in order with it when it runs (check_aliases.c).
  * An origin or a pointer that is made anew in a loop is another one behind that loop's back edge. */
 #include "alias.h"
@@ -91,7 +92,7 @@ static unsigned origins(const pass_context *c, const ir_value *pointer, origin o
 	}
 }
 
-static bool ranges_apart(const origin *x, const origin *y)
+static bool ranges_disjoint(const origin *x, const origin *y)
 {
 	assert(x->low <= x->high && y->low <= y->high);
 	uint64_t m = x->modulus < y->modulus ? x->modulus : y->modulus;
@@ -138,7 +139,8 @@ bool may_alias(pass_context *c, ir_func *f, const ir_op *earlier, const ir_op *n
 	for (unsigned i = 0; i < nx; i++)
 		for (unsigned k = 0; k < ny; k++) {
 			if (x[i].base != y[k].base || !ir_defined_outside(x[i].base, around)) continue;
-			if (ranges_apart(&x[i], &y[k]) || (own && f->row_groups == 1 && x[i].aligned && y[k].aligned))
+			if (ranges_disjoint(&x[i], &y[k]) ||
+				(own && f->row_groups == 1 && x[i].aligned && y[k].aligned))
 				return false;
 		}
 	return may_alias_patches(c, f, earlier, now, around);

@@ -1,18 +1,18 @@
-/* Are two patches of one matrix apart?
+/* Are two patches of one matrix disjoint?
  *
  * In: two accesses, by pointers with masks or by tensor maps.  Out: false where no element is in both:
  *     c + i[:, None] * N + j[None, :]           with a mask of which (j < N)[None, :] is a part
  *     c + (i + 64)[:, None] * N + j[None, :]    with such a mask, i having at most 64 elements
  *
- * The one idea: of a matrix whose rows follow one another an element has one row and one column, so patches are apart
- * where their rows are, or their columns.  The pointers' difference without the columns is a number of rows; the masks
+ * The one idea: of a matrix whose rows follow one another an element has one row and one column, so patches are
+ * disjoint where their rows are, or their columns.  The pointers' difference without the columns is a number of rows; the masks
  * keep the columns in 0..N - 1, without which the end of a row and the beginning of the next would be the same
  * elements.
  *
  * Values in common are compared by name: behind a loop's back edge those that the loop makes are other ones.
  *
- * Where a patch begins at multiples of its extents, another run of the same access has the same patch, or one that is
- * apart: then each thread, or warp, meets its own elements only. */
+ * Where a patch begins at multiples of its extents, another run of the same access has the same patch, or one that
+ * is disjoint from it: then each thread, or warp, meets its own elements only. */
 #include "ir/tensor_map.h"
 #include "alias.h"
 #include "mask.h"

@@ -1,8 +1,19 @@
-/* A variable that goes on round all loops around an operation.
+/* A variable through all loops and ifs around an operation.
  *
- * In: an operation; what the variable is in front of everything, in front of the operation, and behind it.  Out: ifs
- * and loops around it that carry it.  The one idea: from the inside outwards, each is given one value more: an if's
- * other side hands on what it was, a loop begins with what the next one around it carries. */
+ * In: an operation; what the variable is in front of everything (`start`), in front of the operation (`hole`, a
+ * placeholder) and behind it (`behind`).  Out: the ifs and loops around it carry the variable, here a slot:
+ *
+ *     %start = const 0                          %start = const 0
+ *     for i {                                   %r = for i, %start (%s) {
+ *       if c {                                    %t = if c {
+ *         o %hole                   ->              o %s
+ *         %behind = %hole + 1                       %behind = %s + 1
+ *                                                   yield %behind
+ *       }                                         } else { yield %s }
+ *     }                                           yield %t
+ *                                               }
+ * The one idea: from the inside outwards, each is given one value more, as phis are placed.  An if's other side yields
+ * what the variable was in front of the if; a loop begins with what the next loop around it carries. */
 #include "pipeline.h"
 
 /* Operands that wait for the value as it is outside. */

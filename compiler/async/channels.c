@@ -51,10 +51,10 @@ typedef struct channel {
 	uint32_t bytes; /* of a slot */
 	uint32_t expected;
 	bool loops;                           /* slots are filled again */
-	bool spanned;                         /* its tile lives round a loop: one or two are enough */
+	bool spans_loop;                      /* its tile lives round a loop: one or two slots are enough */
 	ir_value *multibuffer, *full, *empty; /* empty null: each slot is filled once */
-	unsigned steps; /* whose cursor it has: the first channel's that is filled in step with it */
-	unsigned taken; /* while threading: its loads since the cursor came into the block, or out of a region */
+	unsigned steps;  /* whose cursor it has: the first channel's that is filled in step with it */
+	unsigned loaded; /* while threading: its loads since the cursor came into the block, or out of a region */
 } channel;
 
 typedef struct cursor {
@@ -322,7 +322,7 @@ static void find_channels(channels *c)
 				.bytes = (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN * s->parts};
 		}
 		c->at[k].loops |= ir_loop_around(s->load) != NULL;
-		c->at[k].spanned |= spans_loop(s);
+		c->at[k].spans_loop |= spans_loop(s);
 	}
 }
 
@@ -389,7 +389,7 @@ static unsigned wanted_stages(const channels *c, const channel *ch)
 	}
 	if (!ch->loops) return 1;
 	if (n > MOST_STAGES) n = MOST_STAGES;
-	return n < 2 ? 2 : ch->spanned ? 2 : n;
+	return n < 2 ? 2 : ch->spans_loop ? 2 : n;
 }
 
 /* Where all do not fit beside the scratch of what follows, that lies where the multibuffers did, behind a barrier.
@@ -411,9 +411,9 @@ static bool choose_stages(channels *c)
 		channel *least = NULL;
 		for (unsigned i = 0; i < c->n; i++) {
 			channel *ch = &c->at[i];
-			if (ch->stages <= (ch->spanned || !ch->loops ? 1u : 2u)) continue;
-			if (!least || (ch->spanned && !least->spanned) ||
-				(ch->spanned == least->spanned && ch->stages > least->stages))
+			if (ch->stages <= (ch->spans_loop || !ch->loops ? 1u : 2u)) continue;
+			if (!least || (ch->spans_loop && !least->spans_loop) ||
+				(ch->spans_loop == least->spans_loop && ch->stages > least->stages))
 				least = ch;
 		}
 		if (!least) return false;
@@ -641,18 +641,22 @@ static cursor thread_regions(channels *c, unsigned steps, ir_op *o, cursor at)
 	return as_results(c, o);
 }
 
-/* `at` is where the channel that loads next, of those in step, stands; it moves on with the first load of each
- * round. */
+/* The cursor through a block, of all channels in step: `at` in front of it, the result behind it.
+ * stands[n] is the cursor after n advances, so a channel's load number k here, from 0, takes stands[k], and the first
+ * channel to come to its load k makes stands[k + 1].  Of two channels x and y:
+ *     load x    stands[0], advances to stands[1]
+ *     load y    stands[0]
+ *     load x    stands[1], advances to stands[2] */
 static cursor thread_block(channels *c, unsigned steps, ir_block *b, cursor at)
 {
 	cursor stands[MOST_SITES + 1] = {at};
 	unsigned n = 0;
-	for (unsigned i = 0; i < c->n; i++) c->at[i].taken = 0;
+	for (unsigned i = 0; i < c->n; i++) c->at[i].loaded = 0;
 	for (ir_op *o = b->first, *next; o; o = next) {
 		next = o->next;
 		site *s = site_of(c, o);
 		if (s && c->at[s->channel].steps == steps) {
-			unsigned k = c->at[s->channel].taken++;
+			unsigned k = c->at[s->channel].loaded++;
 			if (k == n) {
 				ir_builder here = {.func = c->func, .block = b, .before = o, .at = o->at};
 				stands[++n] = advance(&c->at[steps], &here, stands[k]);
@@ -661,7 +665,7 @@ static cursor thread_block(channels *c, unsigned steps, ir_block *b, cursor at)
 		} else if (o->nregions && holds_site(c, steps, o)) {
 			stands[0] = thread_regions(c, steps, o, stands[n]);
 			n = 0;
-			for (unsigned i = 0; i < c->n; i++) c->at[i].taken = 0;
+			for (unsigned i = 0; i < c->n; i++) c->at[i].loaded = 0;
 		}
 	}
 	return stands[n];

@@ -1,22 +1,22 @@
-/* Accesses that share memory with blocks that are stored only by chance: whether they do is looked at when they run.
+/* Run-time checks of whether an access overlaps an array of which bulk_store stores blocks.
  *
  * In: a mapped function.  Out: loads, stores and atomics of memory that changes, of which nobody knows whether it is
- * that of an array whose blocks are stored by copies, have `checked` set:
+ * that of an array of which blocks are stored (by bulk_store), have `checked` set:
  *
  *     for t {                                   for t {
- *       ..                                        %meet = the store's bytes overlap those of the array
- *       store lse ..                              if %meet { bulk_wait; cta_barrier }
+ *       ..                                        %overlap = lse's bytes overlap those of array o
+ *       store lse ..                              if %overlap { bulk_wait; cta_barrier }
  *       bulk_store o ..             ->            store lse .. {checked=1}
- *     }                                           if %meet { proxy_fence all; cta_barrier }
+ *     }                                           if %overlap { proxy_fence all; cta_barrier }
  *                                                 bulk_store o ..
  *                                               }
  *
- * The one idea: buffers of a kernel's arguments may overlap, and almost never do.  A copy goes on by itself, on another
- * way to memory: if an access may meet it, the copy has to be over, all threads meet, and each fences what it has
- * written from all of memory, which takes as long as a block of attention's loop.  An address is a sum of scalars and
- * of places in the tile (affine.h), so the bytes between the lowest and the highest are two scalars that every thread
- * knows, and so are the array's (i32 arithmetic is taken not to wrap around, as in affine.h).  Where they overlap,
- * everything that has to be in order is, around the access.
+ * The one idea: buffers of a kernel's arguments may overlap, and almost never do.  A bulk copy runs beside the threads,
+ * through the async proxy.  If an access may alias it, three things have to be between the two, and take as long as a
+ * block of attention's loop: the copy's end, a barrier of all threads, and each thread's fence of what it has written.
+ * With the check they happen only where the bytes overlap.  An address is a sum of scalars and of places in the tile
+ * (affine.h), so the lowest byte and the highest are two scalars that every thread knows, and so are the array's (i32
+ * arithmetic is taken not to wrap around, as in affine.h).
  *
  * Only accesses whose loop, if they are in one, holds the stores of blocks too: not those of inner loops, which run
  * often.  All accesses of a function get checks or none does, since one that has none takes the fence anyway.  Stores
@@ -261,7 +261,7 @@ static bytes access_bytes(ir_builder *b, const ir_op *o, const affine *s)
 
 /* ---- checks ---- */
 
-static ir_value *meet(ir_builder *b, bytes x, bytes y)
+static ir_value *overlap(ir_builder *b, bytes x, bytes y)
 {
 	ir_value *begins = ir_binary(b, IR_LT, x.low, y.high);
 	ir_value *ends = ir_binary(b, IR_LT, y.low, x.high);
@@ -273,29 +273,30 @@ static ir_value *either(ir_builder *b, ir_value *any, ir_value *one)
 	return any ? ir_binary(b, IR_OR, any, one) : one;
 }
 
-/* The access meets an array of which blocks are stored. */
-static ir_value *access_meets(const checker *c, ir_builder *b, unsigned access)
+/* The access overlaps an array of which blocks are stored. */
+static ir_value *access_overlaps(const checker *c, ir_builder *b, unsigned access)
 {
 	bytes mine = access_bytes(b, c->accesses[access], &c->sums[access]);
 	ir_value *any = NULL;
-	for (unsigned i = 0; i < c->nstores; i++) any = either(b, any, meet(b, mine, array_bytes(c, b, c->stores[i])));
+	for (unsigned i = 0; i < c->nstores; i++)
+		any = either(b, any, overlap(b, mine, array_bytes(c, b, c->stores[i])));
 	return any;
 }
 
-/* Blocks of another array, which meets the one of this store, were stored before; null: there are none. */
-static ir_value *store_meets(const checker *c, ir_builder *b, ir_op *store)
+/* Blocks of another array, which overlaps the one of this store, were stored before; null: there are none. */
+static ir_value *store_overlaps(const checker *c, ir_builder *b, ir_op *store)
 {
 	ir_value *any = NULL;
 	for (unsigned i = 0; i < c->nstores; i++) {
 		if (ir_tensor_map_same_array(map_of(c->stores[i]), map_of(store))) continue;
 		if (!may_come_before(c->stores[i], store)) continue;
 		bytes mine = array_bytes(c, b, store), other = array_bytes(c, b, c->stores[i]);
-		any = either(b, any, meet(b, mine, other));
+		any = either(b, any, overlap(b, mine, other));
 	}
 	return any;
 }
 
-/* if meet { `kind`; cta_barrier } */
+/* if condition { `kind`; cta_barrier } */
 static void order(ir_builder *b, ir_value *condition, ir_kind kind)
 {
 	ir_op *check = ir_build(b, IR_IF, 1, &condition, 0, NULL, 2);
@@ -313,22 +314,22 @@ static void check_access(checker *c, unsigned access)
 	ir_op *o = c->accesses[access];
 	ir_builder before = {.func = c->func, .block = o->block, .before = o, .at = o->at};
 	ir_builder behind = {.func = c->func, .block = o->block, .before = o->next, .at = o->at};
-	ir_value *meets = access_meets(c, &before, access);
+	ir_value *overlaps = access_overlaps(c, &before, access);
 	bool follows = false, precedes = false;
 	for (unsigned i = 0; i < c->nstores; i++) {
 		follows |= may_come_before(c->stores[i], o);
 		precedes |= may_come_before(o, c->stores[i]);
 	}
-	if (follows) order(&before, meets, IR_BULK_WAIT);
-	if (precedes) order(&behind, meets, IR_PROXY_FENCE);
+	if (follows) order(&before, overlaps, IR_BULK_WAIT);
+	if (precedes) order(&behind, overlaps, IR_PROXY_FENCE);
 	ir_set_checked(o, true);
 }
 
 static void check_store(const checker *c, ir_op *o)
 {
 	ir_builder before = {.func = c->func, .block = o->block, .before = o, .at = o->at};
-	ir_value *meets = store_meets(c, &before, o);
-	if (meets) order(&before, meets, IR_BULK_WAIT);
+	ir_value *overlaps = store_overlaps(c, &before, o);
+	if (overlaps) order(&before, overlaps, IR_BULK_WAIT);
 	ir_set_checked(o, true);
 }
 

@@ -280,14 +280,15 @@ static void add_scratch(ir_op *o, void *context)
 	else if (multibuffers)
 		bytes = 0;
 	if (bytes > p->scratch) p->scratch = bytes;
-	if (bytes) p->separate += bytes + scratch_align(o);
-	p->several += bytes > 0;
+	if (bytes) p->all_scratch += bytes + scratch_align(o);
+	p->nscratch += bytes > 0;
 }
 
-/* Of other loops: what lives beside multibuffers that last as long as the program, or this loop. */
+/* Multibuffers of other loops that live together with this loop's, which last as long as what `around` holds: the
+ * program, or the loop. */
 static uint32_t of_others(const pipeline *p, const ir_block *around)
 {
-	return p->used + (around == p->func->body ? p->most : p->inside);
+	return p->lasting + (around == p->func->body ? p->peak : p->nested);
 }
 
 uint32_t pipeline_wanted_stages(const pipeline *p)
@@ -296,28 +297,28 @@ uint32_t pipeline_wanted_stages(const pipeline *p)
 	return wanted < MOST_STAGES ? wanted : MOST_STAGES;
 }
 
-/* Scratch. */
-static uint32_t beside(const pipeline *p)
+/* What stays free beside all multibuffers, this loop's and those that last. */
+static uint32_t reserve_of(const pipeline *p)
 {
-	return p->beside > p->kept ? p->beside : p->kept;
+	return p->reserve > p->lasting_reserve ? p->reserve : p->lasting_reserve;
 }
 
-/* As many as stand beside the scratch of what `around` holds. */
+/* As many slots as there is room for beside the scratch of what `around` holds. */
 static void fill_shared(pipeline *p, ir_block *around)
 {
 	assert(p->nloads);
 	uint32_t wanted = pipeline_wanted_stages(p), bytes = 0, most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
-	p->scratch = p->several = 0;
-	p->separate = 0;
+	p->scratch = p->nscratch = 0;
+	p->all_scratch = 0;
 	ir_walk(around, add_scratch, p);
-	p->beside = p->scratch + (p->several > 1 ? SLACK : 0);
-	if (p->several > 1 && p->separate < p->beside) p->beside = (uint32_t)p->separate;
-	if (p->nbulk) p->beside += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
-	p->beside += p->sent.n * SENT_BYTES;
+	p->reserve = p->scratch + (p->nscratch > 1 ? SLACK : 0);
+	if (p->nscratch > 1 && p->all_scratch < p->reserve) p->reserve = (uint32_t)p->all_scratch;
+	if (p->nbulk) p->reserve += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
+	p->reserve += p->sent.n * SENT_BYTES;
 	p->stages = wanted;
-	uint64_t others = of_others(p, around) + beside(p);
+	uint64_t others = of_others(p, around) + reserve_of(p);
 	while (p->stages > 1 && (uint64_t)p->stages * bytes + others > most) p->stages--;
 	assert(p->stages >= 1);
 	p->multibuffers = p->stages * bytes;
@@ -332,7 +333,7 @@ static void check_stages(pipeline *p)
 	fill_shared(p, p->body);
 	if (p->stages >= wanted || !(ir_get_num_stages(p->loop) || p->func->stages_given)) return;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
-	uint32_t others = of_others(p, p->body) + beside(p);
+	uint32_t others = of_others(p, p->body) + reserve_of(p);
 	diag *d = diag_error(p->context->diags, 722, p->loop->at,
 		"num_stages = %u: an iteration of this loop copies %u bytes to shared memory, of which target '%s' has "
 		"%u "
@@ -359,7 +360,7 @@ static bool has_sent(const pipeline_set *s, const ir_op *atomic)
 
 /* The loop stands behind that of `before`, and loads as many blocks of the same kinds in as many stages.  In a cluster
  * the last slots are waited for behind all loops: once. */
-static bool may_go_on(const pipeline *p)
+static bool may_reuse(const pipeline *p)
 {
 	const pipeline_set *s = p->before;
 	bool may = s && s->released && s->loop->block == p->loop->block && p->func->num_ctas == 1;
@@ -373,8 +374,8 @@ static bool may_go_on(const pipeline *p)
 static bool choose_stages(pipeline *p)
 {
 	unsigned least = p->nwaits ? PARTITION_STAGES : 2;
-	if (!p->alone && may_go_on(p) && p->before->stages >= least) {
-		p->goes_on = p->partitions = true;
+	if (!p->alone && may_reuse(p) && p->before->stages >= least) {
+		p->reuses = p->partitions = true;
 		p->stages = p->before->stages;
 		return true;
 	}
@@ -389,10 +390,10 @@ static bool choose_stages(pipeline *p)
 	if (!p->partitions) fill_shared(p, p->body);
 	if (p->stages < 2) return false;
 	if (p->partitions) {
-		p->used += p->multibuffers;
-		p->kept = beside(p);
+		p->lasting += p->multibuffers;
+		p->lasting_reserve = reserve_of(p);
 	} else
-		p->inside += p->multibuffers;
+		p->nested += p->multibuffers;
 	return true;
 }
 

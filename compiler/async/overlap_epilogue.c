@@ -2,7 +2,15 @@
  *
  * In: a mapped function after specialise_warps.  Out: where a loop leaves products running, between it and the wait for
  * them stand pure scalar operations from in front of it that only what follows it takes, and loads through *const from
- * behind the wait with what their addresses and masks are computed from.
+ * behind the wait with what their addresses and masks are computed from:
+ *
+ *     %i = div %tile, %n                        for .. { %s = wgmma .. }
+ *     for .. { %s = wgmma .. }                  %i = div %tile, %n
+ *     %r = wgmma_wait %s                        %x = load %scales             through *const
+ *     mbarrier_arrive ..                 ->     %r = wgmma_wait %s
+ *     %x = load %scales                         mbarrier_arrive ..
+ *     bulk_store %c, (mul %r, %x), %i           bulk_store %c, (mul %r, %x), %i
+ *
  * The one idea: the last iteration's products run for longer than the divisions that say where their tile lies, and for
  * about as long as memory takes to answer.  So what only the store needs is free there; in front of the loop, where the
  * program before left it, it keeps the tensor cores waiting, and a load behind the wait keeps them waiting for its

@@ -67,7 +67,7 @@ static ir_op *outermost(const pipeline *p)
 	return o;
 }
 
-/* In a cluster a program ends when its neighbours have given all slots back: nobody speaks to it any more, and what it
+/* In a cluster a program ends when its neighbours have released all slots: nobody speaks to it any more, and what it
  * brought them has been read.  As if it filled each slot once more. */
 static void wait_for_neighbours(pipeline *p, ir_value *slot, ir_value *parity)
 {
@@ -123,9 +123,9 @@ void pipeline_partition(pipeline *p)
 	ir_op *products = pipeline_behind_products(p);
 	ir_builder behind = {.func = p->func, .block = p->body, .before = products, .at = at};
 	ir_value *slot_behind, *parity_behind;
-	ir_value *slot = p->goes_on ? carry_from(p, p->before->slot) : carry_on(p, zero, &slot_behind);
+	ir_value *slot = p->reuses ? carry_from(p, p->before->slot) : carry_on(p, zero, &slot_behind);
 	ir_value *last = p->loop->results[p->loop->nresults - 1];
-	p->parity = p->goes_on ? carry_from(p, p->before->parity) : carry_on(p, zero, &parity_behind);
+	p->parity = p->reuses ? carry_from(p, p->before->parity) : carry_on(p, zero, &parity_behind);
 	ir_value *parity_last = p->loop->results[p->loop->nresults - 1];
 
 	ir_value *other = ir_binary(&top, IR_XOR, p->parity, ir_constant_int(&top, SCALAR_I32, 1));

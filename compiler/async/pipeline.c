@@ -164,52 +164,52 @@ static void rewrite(pipeline *p)
 	ir_build(&after, IR_MULTIBUFFER_END, 0, NULL, 0, NULL, 0);
 }
 
-/* Multibuffers that live at a time: `inside` the loop, and then of the loop as a whole. */
-static uint32_t try_loop(pipeline *p, ir_op *loop, uint32_t inside)
+/* Bytes of multibuffers that live at a time in the loop as a whole; `nested`: in the loops inside it. */
+static uint32_t try_loop(pipeline *p, ir_op *loop, uint32_t nested)
 {
 	const pipeline b = *p;
 	*p = (pipeline){.context = b.context,
 		.func = b.func,
 		.loop = loop,
 		.body = loop->regions[0],
-		.used = b.used,
-		.inside = inside,
-		.most = b.most,
-		.kept = b.kept,
+		.lasting = b.lasting,
+		.nested = nested,
+		.peak = b.peak,
+		.lasting_reserve = b.lasting_reserve,
 		.before = b.before};
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
-	if (!pipeline_fits(p)) return inside;
+	if (!pipeline_fits(p)) return nested;
 	pipeline_init_accumulators(p);
 	if (p->partitions)
 		pipeline_partition(p);
 	else
 		rewrite(p);
-	return p->inside;
+	return p->nested;
 }
 
 /* Inner loops first: what they leave behind does not fit any more.  Loops one behind the other take the same bytes. */
 static uint32_t find_loops(pipeline *p, ir_block *b)
 {
-	uint32_t most = 0;
+	uint32_t peak = 0;
 	for (ir_op *o = b->first, *next; o; o = next) {
-		uint32_t inside = 0;
+		uint32_t nested = 0;
 		next = o->next;
 		for (unsigned r = 0; r < o->nregions; r++) {
 			uint32_t there = find_loops(p, o->regions[r]);
-			if (there > inside) inside = there;
+			if (there > nested) nested = there;
 		}
-		if (o->kind == IR_FOR) inside = try_loop(p, o, inside);
-		if (inside > most) most = inside;
-		if (most > p->most) p->most = most;
+		if (o->kind == IR_FOR) nested = try_loop(p, o, nested);
+		if (nested > peak) peak = nested;
+		if (peak > p->peak) p->peak = peak;
 	}
-	return most;
+	return peak;
 }
 
 bool pass_pipeline(pass_context *c, ir_func *f)
 {
 	if (!pass_axis(c, f)) return false;
-	pipeline p = {.context = c, .func = f, .used = scratch_place_lasting(f)};
+	pipeline p = {.context = c, .func = f, .lasting = scratch_place_lasting(f)};
 	find_loops(&p, f->body);
 	return true;
 }

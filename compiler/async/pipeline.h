@@ -7,7 +7,7 @@
  * accumulator_init.c  whether its sums begin with products instead of zeros
  * partition_refusal.c whether another warp can make its copies
  * partitions.c        the same where another warp shall make the copies (specialise_warps.c)
- * carry.c             a variable that goes on round all loops around an operation
+ * carry.c             a variable through all loops and ifs around an operation
  * multicast.c         whether neighbouring programs bring blocks to each other */
 #ifndef BLK_PIPELINE_H
 #define BLK_PIPELINE_H
@@ -62,32 +62,34 @@ typedef struct pipeline {
 	uint32_t nvalues; /* before the loop is rewritten */
 	staged loads[MOST_LOADS];
 	unsigned nloads, stages;
-	unsigned nbulk;              /* loads by tensor maps, */
-	uint32_t expected;           /* their bytes of an iteration, */
-	ir_value *barriers, *parity; /* and what they arrive at */
+	unsigned nbulk;              /* how many of the loads are by tensor maps, */
+	uint32_t expected;           /* the bytes that these bring in an iteration, */
+	ir_value *barriers, *parity; /* the `full` barriers, one a slot, and the parity of an iteration's phase */
 	unsigned distance;           /* iterations that copies run ahead */
-	int64_t step;
-	bool *sliced;      /* by value id: results of operations, and carried values, that the copies need */
-	ir_value *hi;      /* i64 */
-	uint32_t used;     /* bytes of multibuffers that live as long as the program, */
-	uint32_t kept;     /* and the most that has to stand beside them */
-	uint32_t inside;   /* of others: the most that live at a time in loops inside this one, */
-	uint32_t most;     /* and anywhere, so far */
-	uint32_t scratch;  /* the most that another operation needs while the multibuffers live, of */
-	uint32_t several;  /* so many, */
-	uint64_t separate; /* what they need if none shares bytes with another, */
-	uint32_t beside;   /* and all that stands beside the multibuffers then */
-	uint32_t multibuffers;
+	int64_t step;                /* of the loop's counter */
+	bool *sliced;                /* by value id: results of operations, and carried values, that the copies need */
+	ir_value *hi;                /* the loop's end, in i64: counter + distance * step does not wrap around there */
+	/* Bytes of shared memory.  A loop's slots are what others leave of the program's: of 227 KiB, with 32 KiB
+	 * `lasting`, 16 KiB `nested` and 3 KiB of reserve, 176 KiB are for this loop: 5 slots of 32 KiB. */
+	uint32_t lasting;         /* multibuffers that live as long as the program: a producer's, of the loops so far */
+	uint32_t lasting_reserve; /* the largest reserve of the loops that these belong to */
+	uint32_t nested;          /* other multibuffers: the most that live at a time in loops inside this one, */
+	uint32_t peak;            /* and anywhere in the program, so far: beside this loop's if they last */
+	uint32_t scratch;         /* the most that one other operation needs while the multibuffers live, */
+	uint32_t nscratch;        /* how many operations need some, */
+	uint64_t all_scratch;     /* and what they need if none shares bytes with another */
+	uint32_t reserve;         /* for that scratch, for barriers and for numbers that are sent */
+	uint32_t multibuffers;    /* this loop's */
 	/* Waits for products whose sums only go on to further products: they leave the loop.  And whether an
 	 * iteration's products may still run, and read the multibuffer, when the next iteration begins. */
 	ir_op *waits[MOST_PRODUCTS];
 	unsigned nwaits;
 	bool overlaps;
-	bool partitions;      /* the copies are for a producer, see specialise_warps.c; */
-	bool goes_on;         /* with the multibuffers of `before`; */
-	pipeline_set *before; /* null: there is none */
-	const char *alone;    /* or, half a sentence, why not */
-	atomics sent;         /* then */
+	bool partitions;      /* the copies are a producer's, see specialise_warps.c */
+	bool reuses;          /* then: the multibuffers, barriers and cursor are those of `before` */
+	pipeline_set *before; /* what the last loop with a producer has left; null: there was none */
+	const char *alone;    /* why no producer makes the copies, half a sentence; null: one may */
+	atomics sent;         /* those that the producer executes for its copies */
 	/* Programs of a cluster whose iterations go together where `in_step` holds; 0: each by itself.  Where they do,
 	 * slots are released to all of them. */
 	uint32_t cluster;
@@ -158,8 +160,8 @@ const char *partition_refusal(const pass_context *, const ir_func *, const ir_op
 void partition_find_sent(const pass_context *, const ir_func *, atomics *sent);
 
 /* ---- carry.c ---- */
-/* `hole` stands for the variable in front of `o` in its block, `behind` is it behind `o`, `start` is it in front of
- * everything.  What it is behind all loops. */
+/* The variable is `start` in front of everything, `hole` in front of `o` in its block, and `behind` behind `o`.
+ * Returns what it is behind all loops.  `hole` is a placeholder: its uses get what the innermost loop carries. */
 ir_value *carry_round_loops(arena *, ir_func *, ir_op *o, ir_value *start, ir_value *hole, ir_value *behind);
 
 /* ---- partitions.c ---- */

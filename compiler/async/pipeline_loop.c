@@ -93,7 +93,7 @@ static void take_over(pipeline *p)
 void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 {
 	assert(p->stages > 1 && p->nloads);
-	if (p->goes_on) {
+	if (p->reuses) {
 		take_over(p);
 		return;
 	}

@@ -1,7 +1,16 @@
 /* Blocks of which each group of rows has one of its own, in one slot of a multibuffer's barriers.
  *
  * In: a load by a tensor map in a function of several groups of warps (transform/deal_rows.c).  Out: what a producer's
- * copies of it have for indices, and where each group reads.
+ * copies of it have for indices, and where each group reads:
+ *
+ *     %g = row_group                            producer, of three groups, into slot w of the barriers:
+ *     %k = mul %g, 64                             bulk_copy m[3 w], .., %r + 0            {part=1}
+ *     %x = bulk_load %q, (add %r, %k)    ->       bulk_copy m[3 w + 1], .., %r + 64       {part=2}
+ *     %p = wgmma %x, ..                           bulk_copy m[3 w + 2], .., %r + 128      {part=3}
+ *                                               consumers:
+ *                                                 %p = wgmma m[3 w + %g], ..
+ *
+ * A bulk_copy has w for its slot and says by `part` which of the three it means.
  * The one idea: what differs between groups is arithmetic of `row_group`, so the copy for a group is the load with that
  * number in its place; the groups' blocks are neighbouring slots of the multibuffer, and share the barriers. */
 #include "pipeline.h"

@@ -20,7 +20,7 @@
 
 enum { SLOTS = 2 };
 
-/* A variable from round to round, and what stands for it until loops carry it. */
+/* A variable from iteration to iteration, and what stands for it until loops carry it. */
 typedef struct variable {
 	ir_value *hole, *next;
 } variable;

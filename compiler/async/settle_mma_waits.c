@@ -2,9 +2,15 @@
  *
  * In: a mapped function whose waits stand late (sink_mma_waits).  Out: the same; a wait stands in front of the first
  * operation with scratch, or with such inside, that follows its product, if the product has scratch itself.
- * Scratch belongs to an operation while it runs (scratch.h), a product's until its wait: what comes between may be
- * given the same bytes.  Operands in multibuffers have their own bytes and releases, and products of them stay in
- * flight. */
+ *
+ *     %p = wgmma %a, %b      (%b by scratch)    %p = wgmma %a, %b
+ *     %y = mul %x, %x                           %y = mul %x, %x
+ *     %z = convert_layout %y (by scratch)  ->   %s = wgmma_wait %p {pending=0}
+ *     %s = wgmma_wait %p                        %z = convert_layout %y
+ *
+ * The one idea: scratch belongs to an operation while it runs (scratch.h), a product's until its wait.  What stands
+ * between the two may be given the same bytes, as `convert_layout` above.  Operands in multibuffers have bytes and
+ * releases of their own, and products of them stay in flight. */
 #include "passes/passes.h"
 #include "scratch.h"
 

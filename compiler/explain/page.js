@@ -160,9 +160,9 @@ function bytesPicture(row) {
 		accesses > 1 ? make("label", {class: "control"}, "access", slider) : null);
 }
 
-/* ---- the ring of stages ---- */
+/* ---- the stages of a multibuffer ---- */
 
-function ringPicture(rows, flies) {
+function multibufferPicture(rows, flies) {
 	const S = rows[0].stages, late = flies && S > 1 ? 1 : 0, tiles = 2 * S + 2, last = tiles + late;
 	const unit = Math.min(56, 520 / (last + 1)), left = 52, high = 26, top = 20, x = t => left + (t + 1) * unit;
 	const parts = [];
@@ -188,8 +188,8 @@ function ringPicture(rows, flies) {
 	const waits = bulk ? "readers wait for the stage's mbarrier, which counts the bytes" : "readers wait for their own copies, then at a barrier of the CTA";
 	const frees = r.producer ? "its readers, by an mbarrier, for which the producer waits" : `a barrier of the CTA${late ? ", once the product that reads it is done, an iteration later" : ""}`;
 	const item = (colour, name, text) => make("span", {}, make("i", {style: `background: var(${colour})`}), make("b", {}, name), ` ${text}`);
-	return make("div", {class: "card"}, figure(`Ring of ${plural(S, "stage")}:`, `${names}${r.loop_line ? `, in the loop at line ${r.loop_line}` : ""}. Numbers are iterations; a copy may start as early as its bar does.`,
-		make("div", {class: "box"}, canvas(x(last) + 4, top + S * high + 4, `ring of ${S} stages`, ...parts)),
+	return make("div", {class: "card"}, figure(`Multibuffer of ${plural(S, "stage")}:`, `${names}${r.loop_line ? `, in the loop at line ${r.loop_line}` : ""}. Numbers are iterations; a copy may start as early as its bar does.`,
+		make("div", {class: "box"}, canvas(x(last) + 4, top + S * high + 4, `multibuffer of ${S} stages`, ...parts)),
 		make("div", {class: "legend"}, item("--fill", "filled", `by ${fills}; ${waits}`), item("--read", "read", `by ${r.read_by || (bulk ? "products" : "loads")}; freed by ${frees}`))));
 }
 
@@ -272,14 +272,14 @@ function summary(k, i) {
 	const section = make("section", {class: "summary", "data-k": i, id: `k${i}-pictures`}, make("h3", {}, "The kernel as a whole")), grid = make("div", {class: "grid"});
 	const live = new Map();
 	for (const p of all(`[data-k="${i}"][data-form="sass"] p[data-live][data-l]`)) live.set(p.dataset.l, Math.max(live.get(p.dataset.l) || 0, +p.dataset.live));
-	const rings = new Map();
+	const multibuffers = new Map();
 	for (const row of k.rows) if (row.stages > 1) {
 		const key = `${row.kind} ${row.stages} ${row.producer} ${row.loop_line}`;
-		if (!rings.has(key)) rings.set(key, []);
-		rings.get(key).push(row);
+		if (!multibuffers.has(key)) multibuffers.set(key, []);
+		multibuffers.get(key).push(row);
 	}
 	const products = k.rows.filter(r => r.kind === "product"), flies = products.length > 0 && products.every(r => r.left_running);
-	for (const rows of rings.values()) grid.append(ringPicture(rows, flies));
+	for (const rows of multibuffers.values()) grid.append(multibufferPicture(rows, flies));
 	if (k.programs_per_sm) grid.append(occupancyPicture(k, extra.kernels[i]));
 	if (k.live_registers.length) grid.append(registersPicture(k, live));
 	section.append(grid);

@@ -8,7 +8,7 @@
  *       %y = add %x, %e                             %e = mul %r, %c
  *       yield %y }                                  %y = add %x0, %e
  * The one idea: who adds c d1 + c d2 + .. may as well add d1 + d2 + .. up, which the instruction of the product does by
- * itself.  Integers lose nothing by it; floats round once for the factor instead of each round. */
+ * itself.  Integers lose nothing by it; floats round once for the factor instead of each iteration. */
 #include "passes/passes.h"
 
 #define LATE "the factor multiplies the sum behind the loop, not each product"

@@ -294,7 +294,7 @@ bool sim_step_product_commit(sim_warp *w, const sim_instr *in, uint32_t mask)
 	return true;
 }
 
-/* When all four have waited for a product, what it read is given back: a warp's wait speaks for that warp. */
+/* When all four have waited for a product, what it read is released: a warp's wait speaks for that warp. */
 static void release(sim_program *p, sim_group *g, uint32_t ticket, uint32_t warp)
 {
 	uint32_t kept = 0;

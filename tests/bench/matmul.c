@@ -7,7 +7,7 @@ typedef struct job {
 	bench_launch launch;
 	bench_array a, b, c, parts, arrived;
 	size_t m, n, k;
-	float *rows, *columns; /* a and b as floats, b turned */
+	float *rows, *columns; /* a and b as floats, b transposed */
 	double *want;
 } job;
 

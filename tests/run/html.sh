@@ -212,8 +212,8 @@ browser matmul.html 4 "
 	q('#k0-r' + i + ' details').open = true; await wait();
 	const cells = qa('#k0-r' + i + ' rect[data-t]').map(c => [+c.dataset.t, Math.round((c.getAttribute('y') - 14) / 8), Math.round((c.getAttribute('x') - 30) / 8)]);
 	say(cells.length === 64 * 32 && cells.every(([t, y, x]) => t === 32 * (y >> 4) + 4 * (y & 7) + (x >> 1 & 3)), 'the accumulator of wgmma: ' + cells.slice(0, 4));
-	const ring = qa('.card').find(c => c.textContent.includes('Ring of 3 stages'));
-	say(ring && ring.textContent.includes('a f16[64,64], b f16[64,64]') && ring.textContent.includes('stage 2'), 'the ring');
+	const card = qa('.card').find(c => c.textContent.includes('Multibuffer of 3 stages'));
+	say(card && card.textContent.includes('a f16[64,64], b f16[64,64]') && card.textContent.includes('stage 2'), 'the multibuffer');
 	say(qa('.card').some(c => c.textContent.includes('Registers by line')), 'registers');
 	location.hash = '#k0-r' + i; await wait();
 	const at = q('#k0-r' + i).getBoundingClientRect();

@@ -1,5 +1,5 @@
-/* Two stores of patches of one matrix: no barrier between them where their rows or columns are apart, one where they
- * may meet; and random pairs, of which a model writes down each element. */
+/* Two stores of patches of one matrix: no barrier between them where their rows or columns are disjoint, one where
+ * they may alias; and random pairs, of which a model writes down each element. */
 #include "compiled.h"
 
 #include <stdbool.h>
@@ -276,7 +276,7 @@ static void test_random_pairs(void **state)
 	(void)state;
 	static const int far[] = {0, 1, 15, 16, 17, 31, 32, 33, 48};
 	uint32_t seed = 1;
-	unsigned without = 0, apart = 0;
+	unsigned without = 0, disjoint = 0;
 	for (unsigned n = 0; n < 400; n++) {
 		static char source[4096];
 		patch a = {(int)next(&seed, STARTS), (int)next(&seed, STRIDES), (int)next(&seed, MASKS),
@@ -293,10 +293,10 @@ static void test_random_pairs(void **state)
 		strcat(source, "}\n");
 		bool met = !is_one_tile(&a, &b) && meet_somewhere(&a, &b), ordered = barriers(source) > 0;
 		if (met && !ordered) fail_msg("the two meet, and there is no barrier:\n%s", source);
-		apart += !met;
+		disjoint += !met;
 		without += !ordered;
 	}
-	print_message("of 400 pairs %u are apart, %u are known to be\n", apart, without);
+	print_message("of 400 pairs %u are disjoint, %u are known to be\n", disjoint, without);
 	assert_true(without > 20);
 }
 

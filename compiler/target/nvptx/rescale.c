@@ -1,4 +1,4 @@
-/* A sum that is scaled round by round, mostly by 1.
+/* A sum that each iteration scales, mostly by 1.
  *
  * In: a product, in a loop, of a tile of many registers and one factor a row, which is exp2(x - max(x, y)) or the like:
  * 1 in every row whose maximum y has not raised, or not by as much as a select asks for.  Out: the same bits; a warp in
