@@ -5,9 +5,9 @@
  *     c + (i + 64)[:, None] * N + j[None, :]    with such a mask, i having at most 64 elements
  *
  * The one idea: of a matrix whose rows follow one another an element has one row and one column, so patches are
- * disjoint where their rows are, or their columns.  The pointers' difference without the columns is a number of rows; the masks
- * keep the columns in 0..N - 1, without which the end of a row and the beginning of the next would be the same
- * elements.
+ * disjoint where their rows are, or their columns.  The pointers' difference without the columns is a number of rows;
+ * the masks keep the columns in 0..N - 1, without which the end of a row and the beginning of the next would be the
+ * same elements.
  *
  * Values in common are compared by name: behind a loop's back edge those that the loop makes are other ones.
  *

@@ -11,10 +11,10 @@
  *                                                     %n = add %m, %s
  *                                                     yield %n }
  *                                                   %l = reduce %q {axis=1 sum}
- * The one idea: whatever multiplies the whole row multiplies its parts, so lanes need to meet once, not in each iteration.
- * The parts are those of an instruction's result, of mma.sync as of wgmma: lane l of four neighbours has columns
- * 8 i + 2 l and 8 i + 2 l + 1 of a row, so what an iteration adds is in the thread's own registers.  The order of a
- * sum's additions is free (language.md); that the factor is applied to parts is what `strict` refuses. */
+ * The one idea: whatever multiplies the whole row multiplies its parts, so lanes need to meet once, not in each
+ * iteration.  The parts are those of an instruction's result, of mma.sync as of wgmma: lane l of four neighbours has
+ * columns 8 i + 2 l and 8 i + 2 l + 1 of a row, so what an iteration adds is in the thread's own registers.  The order
+ * of a sum's additions is free (language.md); that the factor is applied to parts is what `strict` refuses. */
 #include "passes/passes.h"
 
 #define APART "each row's sum stays in parts, which are added behind the loop"

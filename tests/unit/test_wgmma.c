@@ -378,8 +378,8 @@ static void dots_that_stay(void **state)
 	assert_int_equal(count(s, ", 1, 1, 1;"), 2);
 }
 
-/* Operands that a loop carries are known to no load: the first one comes from registers, and one that has to be transposed
- * leaves the dot as it is. */
+/* Operands that a loop carries are known to no load: the first one comes from registers, and one that has to be
+ * transposed leaves the dot as it is. */
 static const char *carried(const char *type)
 {
 	return arena_printf(&memory,
