@@ -229,6 +229,7 @@ static const rows_case rows[] = {
 	{"bf16", "z, [M, n]", SCALAR_BF16, 64, 256, 4, .planes = 1},
 	{"f16_narrow", "z, [M, n]", SCALAR_F16, 128, 128, 4, .planes = 1},
 	{"f16_192", "z, [M, n]", SCALAR_F16, 128, 192, 8, .planes = 1},
+	{"f16_144", "z, [M, n]", SCALAR_F16, 64, 144, 4, .planes = 1}, /* rows of 16 elements: two lanes each */
 	{"f16_walk", "z, [M, n]", SCALAR_F16, 64, 128, 4, .planes = 1, .walks = true},
 	{"f16_back", "z, [M, n]", SCALAR_F16, 64, 128, 4, .planes = 1, .back = 8},
 	{"f16_batch", "z, [2, M, n]", SCALAR_F16, 64, 128, 4, .planes = 2},

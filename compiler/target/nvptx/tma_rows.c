@@ -133,13 +133,18 @@ static void store_rows(const rows *r, uint32_t outside)
 	uint32_t first = layout_apply(ir_arg(r->o, 1)->layout, outside, 0, 0);
 	unsigned bytes = r->bytes, last = r->rank - 1;
 	unsigned lanes = r->p.box[1] * bytes / ACCESS, together = 32 / lanes; /* rows */
-	LLVMValueRef above = LLVMBuildUDiv(b, r->lane, lower_i32(l, lanes), "");
+	LLVMValueRef above = LLVMBuildUDiv(b, r->lane, lower_i32(l, lanes), ""), has_row = NULL;
 	LLVMValueRef beside = LLVMBuildURem(b, r->lane, lower_i32(l, lanes), "");
+	if (together > r->p.box[0]) { /* narrow rows: there are lanes for more of them than the buffer has */
+		has_row = LLVMBuildICmp(b, LLVMIntULT, above, lower_i32(l, r->p.box[0]), "");
+		above = LLVMBuildURem(b, above, lower_i32(l, r->p.box[0]), "");
+	}
 	LLVMValueRef column = LLVMBuildZExt(b, beside, r->l->i64, "");
 	column = LLVMBuildMul(b, column, number(r, ACCESS / bytes), "");
 	column = LLVMBuildAdd(b, column, r->index[last], "");
 	column = LLVMBuildAdd(b, column, number(r, layout_coordinate(ir_arg(r->o, 1)->layout, first, 1)), "");
 	LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntULT, column, value_of(r, r->map->extent[0]), "");
+	if (has_row) inside = LLVMBuildAnd(b, inside, has_row, "");
 	LLVMValueRef to =
 		LLVMBuildAdd(b, value_of(r, r->map->address), LLVMBuildMul(b, column, number(r, bytes), ""), "");
 	for (unsigned d = 0; d < r->front; d++) {
