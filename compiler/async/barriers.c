@@ -14,6 +14,8 @@
  * global memory.  The copy goes on until a bulk_wait of those threads: in front of what writes those bytes of scratch,
  * of what may meet the copy in global memory, and of the end, where the scratch has to have been read.
  *
+ * One by_rows (bulk_parts.c) is lanes' own stores: an exchange inside warps, then accesses as any others.
+ *
  * Global memory: the language says that a program's accesses happen in program order as by one thread, but different
  * threads make them.  Reads through *const meet no write.  Any two accesses through *T may meet, but those that alias.c
  * proves not to, and two atomics of one commutative kind whose old values nobody reads.
@@ -22,6 +24,7 @@
  * Branches and loops are uniform (their conditions are scalars, equal in all threads), so barriers may stand in them.
  * With one warp the same barriers are needed between lanes; the lowering emits bar.warp.sync for them. */
 #include "analysis/alias.h"
+#include "bulk.h"
 #include "scratch.h"
 
 #include <assert.h>
@@ -166,9 +169,14 @@ static bool exchanges_in_warps(const placer *p, const ir_op *o)
 	return plan.kind == LAYOUT_WARP_SHARED;
 }
 
+static bool is_by_thread_0(const ir_op *o)
+{
+	return o->kind != IR_BULK_STORE && ir_is_scalar(ir_arg(o, 0));
+}
+
 static bool by_thread_0(const ir_op *a, const ir_op *b)
 {
-	return ir_is_scalar(ir_arg(a, 0)) && ir_is_scalar(ir_arg(b, 0));
+	return is_by_thread_0(a) && is_by_thread_0(b);
 }
 
 /* Two accesses of global memory, the second being `now`. */
@@ -176,8 +184,8 @@ static bool meet(const placer *p, const access *earlier, const ir_op *now)
 {
 	assert(!earlier->is_shared);
 	/* Copies go on by themselves, whoever began them. */
-	bool copied = ir_touches(earlier->op, IR_COPIES), copies = ir_touches(now, IR_COPIES);
-	if (copied || copies) return may_alias(p->context, p->func, earlier->op, now, earlier->around);
+	if (bulk_begins_copies(earlier->op) || bulk_begins_copies(now))
+		return may_alias(p->context, p->func, earlier->op, now, earlier->around);
 	if (acquires(earlier->op) || releases(now)) return !by_thread_0(earlier->op, now);
 	if (!earlier->writes && !writes(now)) return false;
 	return !commute(earlier->op, now) && may_alias(p->context, p->func, earlier->op, now, earlier->around);
@@ -326,10 +334,10 @@ static void transfer(placer *p, pending *set, ir_op *o)
 	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */
 	if (o->shared_bytes) add(set, (access){.op = o, .is_shared = true});
 	if (o->shared_bytes && in_warps) add(set, (access){.op = o, .is_shared = true, .writes = true});
-	if (o->kind == IR_BULK_STORE) { /* its copies start behind the barrier inside */
+	if (o->kind == IR_BULK_STORE && bulk_begins_copies(o)) { /* they start behind the barrier inside */
 		add(set, (access){.op = o, .is_shared = true, .copying = true});
 		add(set, (access){.op = o, .writes = true, .copying = true});
-	} else if (touches_changing_memory(o) && !o->shared_bytes)
+	} else if (touches_changing_memory(o) && (!o->shared_bytes || o->kind == IR_BULK_STORE))
 		add(set, (access){.op = o, .writes = writes(o)});
 }
 

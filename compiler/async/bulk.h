@@ -45,6 +45,8 @@ typedef struct bulk_parts {
 
 /* Of a store of a value with a layout; false: no warp holds boxes whole. */
 bool bulk_parts_of(const ir_op *store, bulk_parts *);
+/* Whether it only begins accesses of global memory, which go on by themselves: all that copy, but a store by_rows. */
+bool bulk_begins_copies(const ir_op *);
 
 /* An access of a block of an array; the array's dimensions in front of the block's are those in which it has extent 1.
  */

@@ -120,6 +120,11 @@ static bool parts_of(const ir_value *v, bool rows, bulk_parts *p)
 	return p->copies <= MOST_COPIES;
 }
 
+bool bulk_begins_copies(const ir_op *o)
+{
+	return ir_touches(o, IR_COPIES) && !(o->kind == IR_BULK_STORE && ir_get_by_rows(o));
+}
+
 bool bulk_parts_of(const ir_op *store, bulk_parts *p)
 {
 	assert(store->kind == IR_BULK_STORE);

@@ -92,7 +92,7 @@ static bool is_committed_later(const ir_op *o)
 	bulk_parts p;
 	while (next && next->kind != IR_BULK_WAIT && next->kind != IR_BULK_STORE && !next->nregions) next = next->next;
 	if (!next || next->kind != IR_BULK_STORE || reuses_scratch(next)) return false;
-	if (ir_get_by_rows(next)) return false; /* it begins no copies */
+	if (!bulk_begins_copies(next)) return false;
 	return ir_get_by_warps(next) ? bulk_parts_of(next, &p) : !ir_get_by_warps(o);
 }
 
@@ -230,9 +230,9 @@ static void synchronise(ir_op *o, void *context)
 	case IR_WGMMA_WAIT: ir_set_done(o, o->nargs && is_in_flight(ir_arg(o, 0)) && is_waited_for(o)); break;
 	case IR_BULK_STORE:
 		ir_set_reuses(o, reuses_scratch(o));
-		ir_set_commit(o, !ir_get_by_rows(o) && !is_committed_later(o));
+		ir_set_commit(o, bulk_begins_copies(o) && !is_committed_later(o));
 		ir_set_syncwarp(o, ir_get_by_warps(o) && follows_bulk_wait(o));
-		ir_set_proxy(o, ir_get_by_rows(o) ? IR_PROXY_NONE : proxy_of_store(s->func, o));
+		ir_set_proxy(o, bulk_begins_copies(o) ? proxy_of_store(s->func, o) : IR_PROXY_NONE);
 		break;
 	case IR_MBARRIERS: see_barriers(f, o); break;
 	case IR_MBARRIER_ARRIVE: ir_set_syncwarp(o, follows_receive(o) || (s->reads && follows_reads(o))); break;
