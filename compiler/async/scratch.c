@@ -254,6 +254,36 @@ bool multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 	return false;
 }
 
+static uint32_t slot_bytes(const ir_op *multibuffer)
+{
+	layout_plan plan;
+	return multibuffer_plan(multibuffer, &plan) ? plan.bytes : 0;
+}
+
+/* Where its tile begins in a slot. */
+static uint32_t offset_in_slot(const ir_op *multibuffer)
+{
+	uint32_t offset = 0;
+	for (; multibuffer->nargs; offset += slot_bytes(multibuffer)) multibuffer = ir_arg(multibuffer, 0)->def;
+	return offset;
+}
+
+/* The one whose tile lies behind in each slot; null: none does. */
+static const ir_op *next_in_slot(const ir_op *multibuffer)
+{
+	for (const ir_use *u = multibuffer->results[0]->uses; u; u = u->next)
+		if (u->user->kind == IR_MULTIBUFFER) return u->user;
+	return NULL;
+}
+
+uint32_t multibuffer_pitch(const ir_op *multibuffer)
+{
+	assert(multibuffer->kind == IR_MULTIBUFFER);
+	uint32_t pitch = offset_in_slot(multibuffer);
+	for (; multibuffer; multibuffer = next_in_slot(multibuffer)) pitch += slot_bytes(multibuffer);
+	return pitch;
+}
+
 const ir_op *multibuffer_read_by_dot(const ir_op *o, unsigned operand)
 {
 	if (o->kind != IR_DOT) return NULL;
@@ -416,8 +446,7 @@ static uint32_t multibuffer_bytes(const ir_func *f, const ir_op *o)
 {
 	assert(o->kind == IR_MULTIBUFFER);
 	(void)f;
-	layout_plan plan;
-	return multibuffer_plan(o, &plan) ? plan.bytes * ir_get_stages(o) : 0;
+	return multibuffer_pitch(o) * ir_get_stages(o) - offset_in_slot(o);
 }
 
 static uint32_t scalars_bytes(const ir_func *f, const ir_op *o)
@@ -483,7 +512,10 @@ static void place_lasting(const ir_func *f, ir_block *b, uint32_t end, uint32_t 
 {
 	uint32_t start = end;
 	for (ir_op *o = b->first; o; o = o->next) {
-		if (scratch_lasts(o)) {
+		if (o->kind == IR_MULTIBUFFER && o->nargs) { /* in the other one's bytes */
+			const ir_op *front = ir_arg(o, 0)->def;
+			o->shared_offset = front->shared_offset + slot_bytes(front);
+		} else if (scratch_lasts(o)) {
 			uint32_t align = scratch_align(o), bytes = scratch_bytes(f, o);
 			o->shared_offset = (end + align - 1) / align * align;
 			end = o->shared_offset + (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;

@@ -226,7 +226,10 @@ static void synchronise(ir_op *o, void *context)
 	const ir_func *f = s->func;
 	wgmma_plan plan;
 	switch (o->kind) {
-	case IR_WGMMA: ir_set_fence(o, !wgmma_plan_make(o, f->num_warps, &plan) || !is_fenced(o, &plan)); break;
+	case IR_WGMMA:
+		ir_set_fence(
+			o, !ir_get_joined(o) && (!wgmma_plan_make(o, f->num_warps, &plan) || !is_fenced(o, &plan)));
+		break;
 	case IR_WGMMA_WAIT: ir_set_done(o, o->nargs && is_in_flight(ir_arg(o, 0)) && is_waited_for(o)); break;
 	case IR_BULK_STORE:
 		ir_set_reuses(o, reuses_scratch(o));

@@ -75,6 +75,7 @@ typedef struct explain_row {
 	const char *first,
 		*second; /* where the operands come from: "registers", "shared memory", "multibuffer"; null: mma.sync */
 	bool alternates; /* its scratch is two buffers, which iterations take in turns */
+	bool joined;     /* the instructions of the product in front make it too */
 	bool swapped;    /* the transposed product, a and b in the other order, */
 	const char *not_swapped; /* or why it is not where it might be; or null */
 	bool flies;              /* nobody waits for it in the loop */

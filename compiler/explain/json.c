@@ -177,6 +177,7 @@ static void put_row(json *j, const explain_row *r)
 		string(j, "b_from", r->second);
 		truth(j, "left_running", r->flies);
 		string(j, "not_wgmma_because", r->why_not);
+		truth(j, "joined", r->joined);
 		truth(j, "transposed", r->swapped);
 		truth(j, "double_buffered", r->alternates);
 		string(j, "not_transposed_because", r->not_swapped);

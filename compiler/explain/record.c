@@ -289,6 +289,8 @@ static void record_block_copy(recorder *r, const ir_op *o, explain_row *row)
 static void record_multibuffer(recorder *r, const ir_op *o, explain_row *row)
 {
 	assert(o->kind == IR_MULTIBUFFER);
+	layout_plan plan;
+	if (multibuffer_plan(o, &plan)) row->shared_bytes = plan.bytes * ir_get_stages(o); /* not its neighbours' */
 	row->loop_line = loop_of_copies(r, o);
 	if (row->kind == EXPLAIN_BULK)
 		record_block_copy(r, o, row);
@@ -304,13 +306,28 @@ static const char *place_of(const wgmma_operand *o)
 	return names[o->place];
 }
 
+/* Of an instruction, which makes joined products too (async/join_mma.c). */
+static uint32_t columns_of(const ir_op *wgmma, unsigned num_warps)
+{
+	wgmma_plan plan;
+	uint32_t columns = 0;
+	while (ir_get_joined(wgmma) && wgmma->prev) wgmma = wgmma->prev;
+	do {
+		if (wgmma_plan_make(wgmma, num_warps, &plan)) columns += plan.shape.n;
+		wgmma = wgmma->next;
+	} while (wgmma && wgmma->kind == IR_WGMMA && ir_get_joined(wgmma));
+	return columns;
+}
+
 static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 {
 	assert(o->kind == IR_WGMMA);
 	wgmma_plan plan;
 	if (!wgmma_plan_make(o, r->func->num_warps, &plan)) return;
-	row->how = arena_printf(r->arena, "wgmma m64n%uk%u", plan.shape.n, plan.form->k);
-	row->instructions = plan.shape.batches * plan.shape.rows * plan.shape.columns * (plan.k / plan.form->k);
+	row->joined = ir_get_joined(o);
+	row->how = arena_printf(r->arena, "wgmma m64n%uk%u", columns_of(o, r->func->num_warps), plan.form->k);
+	if (!row->joined)
+		row->instructions = plan.shape.batches * plan.shape.rows * plan.shape.columns * (plan.k / plan.form->k);
 	row->first = place_of(&plan.operand[0]);
 	row->second = place_of(&plan.operand[1]);
 	row->barriers = plan.scratch_bytes ? 1 : 0;

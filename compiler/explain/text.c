@@ -116,6 +116,7 @@ static void put_product(writer *w, const explain_row *row)
 {
 	text_printf(w->out, ": %s", row->how);
 	if (row->instructions) text_printf(w->out, ", %u a warpgroup", row->instructions);
+	if (row->joined) text_puts(w->out, " of the product in front");
 	if (row->first) text_printf(w->out, ", a from %s, b from %s", row->first, row->second);
 	if (row->swapped) text_puts(w->out, ", transposed onto warpgroups");
 	if (row->first) text_puts(w->out, row->flies ? ", left running" : ", waited for");

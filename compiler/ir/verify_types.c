@@ -481,6 +481,10 @@ static bool rule_multibuffer(const ir_op *o, text *why)
 	ir_type t = o->results[0]->type;
 	unsigned swizzle = ir_get_swizzle(o), fast = ir_get_fast(o);
 	if (!is_number(t) || t.rank == 0) return ir_verify_fail(why, "the result is %s", name(why, t));
+	if (o->nargs > 1) return ir_verify_fail(why, "%u operands", o->nargs);
+	const ir_op *front = o->nargs ? ir_arg(o, 0)->def : NULL;
+	if (o->nargs && (!front || front->kind != IR_MULTIBUFFER || ir_get_stages(front) != ir_get_stages(o)))
+		return ir_verify_fail(why, "behind what is no multibuffer of as many slots");
 	if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
 		return ir_verify_fail(why, "swizzle=%u", swizzle);
 	if (swizzle &&

@@ -127,6 +127,15 @@ status 0 "stores by rows" "$blkc" $rows --emit=explain -o -
 says_text "tensor copy c f16[128,128]: store row by row, 16 rows of 256 bytes of each warp, as they may begin inside a sector, 17408 bytes of shared memory"
 status 0 "stores by rows as JSON" "$blkc" $rows --emit=json -o -
 says_text '"how": "store", "copies": 16, "copy_bytes": 256, "swizzle": 0, "by_warps": true, "by_rows": true'
+tuned="examples/matmul/matmul.blk --kernel=matmul_tuned --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
+joined="$tuned -D BM=144 -D BN=64 -D BK=64 -D num_warps=4 -D num_stages=6"
+status 0 "joined products" "$blkc" $joined --emit=explain -o -
+says_text "product acc f32[64,128] [loop depth 1]: wgmma m64n144k16, 4 a warpgroup, a from multibuffer"
+says_text "product acc f32[64,16] [loop depth 1]: wgmma m64n144k16 of the product in front, a from multibuffer"
+says_text "tensor copy a f16[128,64]: load ahead by a tensor map, 1 copy of 16384 bytes, by one thread, swizzled in 128 bytes, into a multibuffer of 6 stages, 98304 bytes"
+says_text "tensor copy a f16[16,64]: load ahead by a tensor map, 1 copy of 2048 bytes, by one thread, swizzled in 128 bytes, into a multibuffer of 6 stages, 12288 bytes"
+status 0 "joined products as JSON" "$blkc" $joined --emit=json -o -
+says_text '"joined": true'
 persistent="examples/matmul/matmul.blk --kernel=matmul_persistent --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
 status 0 "a producer" "$blkc" $persistent -D BN=128 --emit=explain -o -
 says_text "sm_90a, 8 warps and 1 of a producer"

@@ -10,11 +10,12 @@
 #include <assert.h>
 
 /* The first byte of a slot. */
-static LLVMValueRef slot_offset(lower *l, const ir_op *o, const layout_plan *plan)
+static LLVMValueRef slot_offset(lower *l, const ir_op *o)
 {
 	const ir_op *multibuffer = ir_arg(o, 0)->def;
 	assert(multibuffer && multibuffer->kind == IR_MULTIBUFFER);
-	LLVMValueRef far = LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, plan->bytes), "");
+	LLVMValueRef far =
+		LLVMBuildMul(l->builder, lower_arg(l, o, 1).at[0], lower_i32(l, multibuffer_pitch(multibuffer)), "");
 	return LLVMBuildAdd(l->builder, far, lower_i32(l, multibuffer->shared_offset), "");
 }
 
@@ -54,7 +55,7 @@ void lower_async_copy(lower *l, ir_op *o)
 		return;
 	}
 	unsigned element = ir_element_bytes(multibuffer->results[0]->type), width = ir_get_width(o);
-	LLVMValueRef base = slot_offset(l, o, plan), owner = lower_owner(l, y);
+	LLVMValueRef base = slot_offset(l, o), owner = lower_owner(l, y);
 	for (uint32_t r = 0; r < pointer.n; r += width) {
 		LLVMValueRef to = lower_shared_address(l, lower_plan_offset(l, &plan->store, base, element, r));
 		copy(l, width * element, to, pointer.at[r], mask.at ? mask.at[r] : NULL, owner);
@@ -115,7 +116,7 @@ void lower_multibuffer_read(lower *l, ir_op *o)
 		lower_fail(l, o, "a multibuffer that nobody reads");
 		return;
 	}
-	LLVMValueRef base = slot_offset(l, o, plan);
+	LLVMValueRef base = slot_offset(l, o);
 	if (only_for_dot(o)) {
 		l->late[ir_result(o)->id] = (late_tile){plan, base};
 		return;

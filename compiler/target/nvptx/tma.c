@@ -392,7 +392,7 @@ void lower_bulk_copy(lower *l, ir_op *o)
 		slot = LLVMBuildMul(l->builder, slot, lower_i32(l, l->func->row_groups), "");
 		slot = LLVMBuildAdd(l->builder, slot, lower_i32(l, ir_get_part(o) - 1), "");
 	}
-	LLVMValueRef base = LLVMBuildMul(l->builder, slot, lower_i32(l, plan->bytes), "");
+	LLVMValueRef base = LLVMBuildMul(l->builder, slot, lower_i32(l, multibuffer_pitch(multibuffer)), "");
 	base = LLVMBuildAdd(l->builder, base, lower_i32(l, multibuffer->shared_offset), "");
 	travel t = travel_of(l, o, 3, 4, indices, ir_arg(o, 0)->type, shares, base, slot_barrier(l, o, 2, 1));
 	if (shares > 1)

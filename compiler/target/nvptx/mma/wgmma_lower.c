@@ -6,6 +6,9 @@
  * the sum it takes and what is added to each operand's descriptor.  Which warpgroup a thread belongs to is asked of
  * lane 0, so that the assembler sees that descriptors are the same in a warp.
  *
+ * Products that are joined (async/join_mma.c) have their columns one after the other in one instruction: that is named
+ * by its column in the first one's tile, and its registers are those of all sums.
+ *
  * What an operation emits is one piece of inline asm, from the fence, if it says so (synchronise.c), to the commit.  A
  * sum that is in flight round a loop has registers by name, which are set in front of the loop and read behind the wait
  * that makes it everybody's: LLVM sees neither phis nor operands, of which there would be hundreds, and nobody can use
@@ -27,13 +30,24 @@ typedef struct source { /* an operand */
 	uint32_t register_of[32];
 } source;
 
+typedef struct accumulator { /* of an instruction, or as much of it as one operation's sum is */
+	const layout *y;
+	tile registers;
+	uint32_t register_of[32];
+	uint32_t columns;
+} accumulator;
+
+enum { MOST_JOINED = 6 }; /* parts of 8 to 256 columns */
+
 typedef struct product {
 	lower *l;
 	wgmma_plan plan;
 	const layout *y; /* of the sum */
 	source a, b;
 	tile sum;
-	uint32_t register_of[32];
+	accumulator accumulators[MOST_JOINED]; /* of an instruction, from the left */
+	unsigned naccumulators;
+	uint32_t columns;   /* of an instruction */
 	bool begins;        /* the sum begins with it, in a loop's first iteration; */
 	unsigned iteration; /* then the input that says whether this is another one */
 	text code, constraints;
@@ -132,7 +146,7 @@ static void open_shared(product *p, source *s, const ir_op *o, unsigned dim)
 	LLVMValueRef first;
 	if (s->o->place == WGMMA_MULTIBUFFER) {
 		LLVMValueRef slot = lower_value(l, s->o->slot).at[0];
-		first = LLVMBuildMul(l->builder, slot, lower_i32(l, s->o->tile.bytes), "");
+		first = LLVMBuildMul(l->builder, slot, lower_i32(l, multibuffer_pitch(s->o->value->def)), "");
 		first = LLVMBuildAdd(l->builder, first, lower_i32(l, s->o->value->def->shared_offset), "");
 	} else
 		first = tile_in_scratch(p, s, o);
@@ -273,13 +287,16 @@ static void put_descriptor(product *p, const source *s, const char *name, uint32
 
 static void put_registers(product *p, uint32_t batch, uint32_t row, uint32_t column)
 {
-	uint32_t first = batch ? lower_register_at(p->register_of, batch << layout_shift(p->y, 0)) : 0;
-	assert(p->plan.shape.n / 2 <= p->sum.n);
-	for (unsigned i = 0; i < p->plan.shape.n / 2; i++) {
-		text_puts(&p->code, i ? ", " : "{");
-		put_sum(&p->code, &p->sum,
-			first | register_at(
-					p->y, p->register_of, row + 8 * (i >> 1 & 1), column + 8 * (i >> 2) + (i & 1)));
+	for (unsigned k = 0; k < p->naccumulators; k++) {
+		const accumulator *s = &p->accumulators[k];
+		uint32_t first = batch ? lower_register_at(s->register_of, batch << layout_shift(s->y, 0)) : 0;
+		assert(s->columns / 2 <= s->registers.n);
+		for (unsigned i = 0; i < s->columns / 2; i++) {
+			text_puts(&p->code, k || i ? ", " : "{");
+			put_sum(&p->code, &s->registers,
+				first | register_at(s->y, s->register_of, row + 8 * (i >> 1 & 1),
+						column + 8 * (i >> 2) + (i & 1)));
+		}
 	}
 	text_puts(&p->code, "}, ");
 }
@@ -313,7 +330,7 @@ static void multiply(product *p, uint32_t batch, uint32_t row, uint32_t column, 
 	text *code = &p->code;
 	if (!held) put_descriptor(p, &p->a, "first", batch, row, k);
 	put_descriptor(p, &p->b, "second", batch, column, k);
-	text_printf(code, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s ", plan->shape.n, plan->form->k, types_of(p));
+	text_printf(code, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s ", p->columns, plan->form->k, types_of(p));
 	put_registers(p, batch, row, column);
 	if (held) text_printf(code, "{$%u, $%u, $%u, $%u}", held_at, held_at + 1, held_at + 2, held_at + 3);
 	text_printf(code, "%s, second, ", held ? "" : "first");
@@ -415,9 +432,50 @@ static void open_sum(product *p)
 	p->iteration = 2 * operands_of(&p->sum) + p->inputs.n - 1;
 }
 
+static void add_accumulator(product *p, const ir_value *v, tile registers, uint32_t columns)
+{
+	assert(p->naccumulators < MOST_JOINED);
+	accumulator *s = &p->accumulators[p->naccumulators++];
+	*s = (accumulator){.y = v->layout, .registers = registers, .columns = columns};
+	lower_index_registers(s->y, s->register_of);
+	p->columns += columns;
+}
+
+/* The sums of the products behind it that are made by its instructions. */
+static void add_joined(product *p, const ir_op *o)
+{
+	for (o = o->next; o && o->kind == IR_WGMMA && ir_get_joined(o); o = o->next) {
+		wgmma_plan plan;
+		if (p->naccumulators == MOST_JOINED || !p->sum.sum ||
+			!wgmma_plan_make(o, p->l->func->num_warps, &plan)) {
+			lower_fail(p->l, o, "a product that no instruction of the one in front makes");
+			return;
+		}
+		add_accumulator(p, o->results[0], lower_value(p->l, plan.sum), plan.shape.n);
+	}
+}
+
+/* There is nothing to begin: the sum is in registers of its own already. */
+static void lower_joined(lower *l, ir_op *o)
+{
+	wgmma_plan plan;
+	const ir_op *front = o->prev;
+	tile all = {0};
+	if (wgmma_parts(o, &plan) && plan.sum) all = lower_value(l, plan.sum);
+	if (!front || front->kind != IR_WGMMA || !all.sum) {
+		lower_fail(l, o, "no product stands in front whose instructions make this one");
+		return;
+	}
+	lower_set(l, ir_result(o), all);
+}
+
 void lower_wgmma(lower *l, ir_op *o)
 {
 	assert(o->kind == IR_WGMMA);
+	if (ir_get_joined(o)) {
+		lower_joined(l, o);
+		return;
+	}
 	product *p = ARENA_NEW(l->arena, product);
 	const ir_value *result = ir_result(o);
 	*p = (product){.l = l, .y = result->layout};
@@ -438,7 +496,8 @@ void lower_wgmma(lower *l, ir_op *o)
 		LLVMValueRef none = LLVMGetPoison(lower_type(l, ir_element(result->type)));
 		for (uint32_t r = 0; r < p->sum.n; r++) p->sum.at[r] = none;
 	}
-	lower_index_registers(p->y, p->register_of);
+	add_accumulator(p, result, p->sum, p->plan.shape.n);
+	add_joined(p, o);
 	for (unsigned i = 0; i < 2; i++) {
 		s[i]->o = &p->plan.operand[i];
 		if (s[i]->o->place == WGMMA_SCRATCH) store_operand(p, s[i], o);
