@@ -8,6 +8,8 @@
  *                                          ->      %w = permute %acc : f32[128,16]
  *                                                  %t = dot %u, %v, %w {swapped=1} : f32[128,16]
  *                                                  %s = permute %t : f32[16,128]
+ * So are the products of other rows by the same b: 144 rows are 128 and 16 (cut_extents.c), and 128 and 16 columns of
+ * an instruction are 144 of one (join_mma.c).
  * The one idea: a transposition in registers is another name of the same layout, and in shared memory another
  * descriptor, so it costs nothing.  A sum that a loop carries from product to product is carried transposed: then
  * products of several iterations may be in flight.
@@ -52,13 +54,31 @@ static void collect(ir_op *o, void *context)
 	if (o->kind == IR_DOT) vec_push(s->pass->arena, &s->dots, o);
 }
 
+/* A product of other rows by the same columns that has to be swapped. */
+static bool is_beside_another(const swaps *s, const ir_op *dot)
+{
+	for (uint32_t i = 0; i < s->dots.n; i++) {
+		const ir_op *o = s->dots.at[i];
+		if (o != dot && o->block == dot->block && ir_arg(o, 1) == ir_arg(dot, 1) && wgmma_may_swap(s->pass, o))
+			return true;
+	}
+	return false;
+}
+
+static bool may_swap(const swaps *s, const ir_op *dot)
+{
+	if (wgmma_may_swap(s->pass, dot)) return true;
+	return wgmma_may_swap_beside(s->pass, dot) && is_beside_another(s, dot);
+}
+
 /* Those of which there is nothing to say: no transposed product might be made. */
 static void leave_out(swaps *s)
 {
-	uint32_t n = 0;
+	VEC(ir_op *) left = {0};
 	for (uint32_t i = 0; i < s->dots.n; i++)
-		if (wgmma_may_swap(s->pass, s->dots.at[i])) s->dots.at[n++] = s->dots.at[i];
-	s->dots.n = n;
+		if (may_swap(s, s->dots.at[i])) vec_push(s->pass->arena, &left, s->dots.at[i]);
+	for (uint32_t i = 0; i < left.n; i++) s->dots.at[i] = left.at[i];
+	s->dots.n = left.n;
 }
 
 static void refuse(swaps *s, uint32_t i, const char *why)
@@ -107,6 +127,8 @@ static void choose(swaps *s)
 					refuse(s, i, "something else than products by warpgroups takes an operand");
 					break;
 				}
+		for (uint32_t i = s->dots.n; i-- > 0;)
+			if (!may_swap(s, s->dots.at[i])) refuse(s, i, "the product of other rows stays as it is");
 	} while (s->changed);
 }
 

@@ -59,6 +59,8 @@ const char *wgmma_refusal(const pass_context *, const ir_op *dot);
 void wgmma_select(const pass_context *, ir_op *dot);
 /* A dot of few rows and enough columns, whose transposed product wgmma might make. */
 bool wgmma_may_swap(const pass_context *, const ir_op *dot);
+/* One of any rows, beside such a one. */
+bool wgmma_may_swap_beside(const pass_context *, const ir_op *dot);
 /* Why it stays as it is, in half a sentence; null: it need not. */
 const char *wgmma_swap_refusal(const pass_context *, const ir_op *dot);
 

@@ -124,20 +124,26 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 
 enum { ROWS = 64 }; /* of a warpgroup */
 
-bool wgmma_may_swap(const pass_context *p, const ir_op *dot)
+bool wgmma_may_swap_beside(const pass_context *p, const ir_op *dot)
 {
 	assert(dot->kind == IR_DOT);
 	ir_type sum = dot->results[0]->type;
 	scalar s = ir_arg(dot, 0)->type.elem;
 	bool multiplies = wgmma_form_of(s) && (s != SCALAR_F32 || ir_get_precision(dot) == IR_TF32);
 	if (!target_can(p->target, TARGET_WGMMA) || !multiplies || dot->block->func->num_warps < 4) return false;
-	return sum.dim[sum.rank - 1u] >= ROWS &&
-	       (sum.dim[sum.rank - 2u] < ROWS || (is_transposed_fragment(p, dot) && !in_place(p, dot, true)));
+	return sum.dim[sum.rank - 1u] >= ROWS;
+}
+
+bool wgmma_may_swap(const pass_context *p, const ir_op *dot)
+{
+	if (!wgmma_may_swap_beside(p, dot)) return false;
+	ir_type sum = dot->results[0]->type;
+	return sum.dim[sum.rank - 2u] < ROWS || (is_transposed_fragment(p, dot) && !in_place(p, dot, true));
 }
 
 const char *wgmma_swap_refusal(const pass_context *p, const ir_op *dot)
 {
-	assert(wgmma_may_swap(p, dot));
+	assert(wgmma_may_swap_beside(p, dot));
 	const ir_func *f = dot->block->func;
 	ir_type a = ir_arg(dot, 0)->type, sum = dot->results[0]->type, turned = sum;
 	const wgmma_form *form = wgmma_form_of(a.elem);
