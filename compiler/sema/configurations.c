@@ -9,7 +9,11 @@
  * left is none.  Of explicit ones, which belong together as they are, only those count that say the same as the request
  * themselves, if there are any; one that the request gives whole stands beside what others add to it, as the first of
  * its own names.  A condition sees the const parameters and options as a compile of that configuration would: defaults
- * that depend on what is tuned are computed again. */
+ * that depend on what is tuned are computed again.
+ *
+ * A product has more members than anybody wants to look at.  A clause that refuses one refuses all that agree with it
+ * in the axes up to the last one that the clause depends on, and these are counted, but not looked at:
+ *   BM: [64, 128]; BN: [64, 128]; num_stages: [3, 4, 5]; where BM == BN;      8 of 12 are looked at */
 #include "internal.h"
 
 #include <assert.h>
@@ -48,6 +52,7 @@ typedef struct expansion {
 	name_table seen; /* texts of explicit configurations */
 	uint32_t tried, kept;
 	uint32_t *refused;   /* by the block's where clauses, numbered as its kids: each one's own */
+	uint32_t refuses;    /* the clause that has refused what was looked at last; 0: none has */
 	const char *example; /* the first that was refused */
 	bool bound;          /* the request defines some of what is tuned */
 } expansion;
@@ -133,6 +138,7 @@ static bool admitted(expansion *e, bool *ok)
 	sema *s = e->s;
 	bool holds = true;
 	scope_mark m = scope_open(s);
+	e->refuses = 0;
 	bind_parameters(e);
 	for (const kernel_option *o = kernel_options; o->name; o++)
 		if (!find_parameter(e->kernel, o->name))
@@ -144,6 +150,7 @@ static bool admitted(expansion *e, bool *ok)
 		sval v = sema_constant_expression(s, k->kids[0], "a 'where' clause");
 		if (sval_is_poison(v) || !sema_as_const_bool(s, v, &holds, "a 'where' clause")) *ok = holds = false;
 		e->refused[i] += !holds;
+		if (!holds) e->refuses = i;
 	}
 	e->fits = (text){.arena = s->arena};
 	if (holds && *ok)
@@ -175,6 +182,48 @@ static bool add_line(expansion *e, bool once)
 	return true;
 }
 
+/* How many axes, from the first on, say what an expression over them and over the kernel's first `parameters` is. */
+static uint32_t decided_by(const expansion *e, const axis *axes, uint32_t n, const ast *expression, uint32_t parameters)
+{
+	uint32_t most = n;
+	while (most && !ast_mentions(expression, axes[most - 1].name)) most--;
+	const ast *list = e->kernel->kids[0];
+	for (uint32_t i = 0; list && i < parameters && i < list->nkids; i++) {
+		const ast *k = list->kids[i];
+		if (!k || !k->text || !k->flag || !ast_mentions(expression, k->text)) continue;
+		if (computed_find(e->s, k->text)) return n;
+		uint32_t inside = k->nkids > 1 && k->kids[1] ? decided_by(e, axes, n, k->kids[1], i) : 0;
+		if (inside > most) most = inside;
+	}
+	return most;
+}
+
+/* The same of a clause, which may name options too. */
+static uint32_t clause_decided_by(const expansion *e, const axis *axes, uint32_t n, const ast *clause)
+{
+	const ast *parameters = e->kernel->kids[0], *options = e->kernel->nkids > 2 ? e->kernel->kids[2] : NULL;
+	uint32_t all = parameters ? parameters->nkids : 0, most = decided_by(e, axes, n, clause, all);
+	for (uint32_t i = 0; options && i < options->nkids; i++) {
+		const ast *o = options->kids[i];
+		if (!o || !o->text || !o->nkids || !ast_mentions(clause, o->text)) continue;
+		uint32_t inside = decided_by(e, axes, n, o->kids[0], all);
+		if (inside > most) most = inside;
+	}
+	return most;
+}
+
+/* Members of the product behind number `at` that agree with it in the first `same` axes. */
+static uint32_t behind(const axis *axes, uint32_t n, const uint32_t *at, uint32_t same)
+{
+	uint32_t all = 1, number = 0;
+	for (uint32_t i = same; i < n; i++) {
+		assert(at[i] < axes[i].n);
+		all *= axes[i].n;
+		number = number * axes[i].n + at[i];
+	}
+	return all - number - 1;
+}
+
 /* Counts through the axes' product, the last axis fastest. */
 static bool cross(expansion *e, const axis *axes, uint32_t n)
 {
@@ -187,6 +236,13 @@ static bool cross(expansion *e, const axis *axes, uint32_t n)
 			vec_push(s->arena, &e->chosen, ((choice){axes[i].name, axes[i].values[at[i]]}));
 		if (!add_line(e, false)) return false;
 		uint32_t i = n;
+		if (e->refuses) {
+			i = clause_decided_by(e, axes, n, e->block->kids[e->refuses]->kids[0]);
+			uint32_t skipped = behind(axes, n, at, i);
+			e->tried += skipped;
+			e->refused[e->refuses] += skipped;
+			for (uint32_t j = i; j < n; j++) at[j] = 0;
+		}
 		while (i > 0 && ++at[i - 1] == axes[i - 1].n) at[--i] = 0;
 		if (i == 0) break;
 	}
