@@ -126,6 +126,9 @@ for c in BM=128,BN=256,num_warps=8,num_stages=4,num_ctas=2,GROUP=16 BM=128,BN=25
 	BM=192,BN=128,num_warps=12,num_stages=5 BM=192,BN=160,num_warps=12,num_stages=4,num_ctas=2,PERSISTENT=true \
 	BM=192,BN=192,num_warps=12,num_stages=4,PERSISTENT=true BM=192,BN=192,num_warps=12,num_stages=4,num_ctas=2 \
 	BM=192,BN=256,num_warps=12,num_stages=3,PERSISTENT=true BM=192,BN=256,num_warps=12,num_stages=3,num_ctas=2 \
+	BM=208,BN=128,GROUP=1,num_warps=8,num_stages=4,num_ctas=2,PERSISTENT=true BM=80,BN=64,num_warps=4,num_stages=8 \
+	BM=144,BN=128,num_warps=8,num_stages=5,PERSISTENT=true BM=112,BN=128,num_warps=4,num_stages=6,num_ctas=4 \
+	BM=128,BN=208,num_warps=8,num_stages=4 BM=192,BN=176,num_warps=12,num_stages=4 \
 	BM=128,BN=128,num_warps=4,num_stages=3 BM=64,BN=160,GROUP=16,num_warps=4,num_stages=7,num_ctas=4 \
 	BM=64,BN=32,num_warps=4,num_stages=8 BM=64,BN=64,num_warps=4,num_stages=8,num_ctas=4 \
 	BM=8,BN=64,num_warps=4,num_stages=8 BM=16,BN=128,num_warps=4,num_stages=6,PERSISTENT=true BM=32,BN=256,num_warps=4,num_stages=4,num_ctas=2; do
@@ -189,12 +192,24 @@ case $file-$target in
 		esac
 		wanted=0 widest=256
 		[ "$warps" != 12 ] || { m=64 warps=4 widest=128; } # a group of rows
+		turned=no most=256 # are rows columns of instructions; of how many
+		for rows in $(pieces "$m"); do [ "$rows" -ge 64 ] || turned=yes; done
+		[ "$widest" = 256 ] || most=192
 		for rows in $(pieces "$m"); do
+			narrow=$((n % 64)) # columns whose panels are others than those of the rest
+			[ "$(number 'const TRANSPOSED bool')" = true ] && [ $((k * bytes)) -le 128 ] && narrow=0
+			if [ $turned = no ] && [ $((rows * 4 / 64)) -ge "$warps" ] && [ "$n" -le $most ] && [ "$n" -ge 64 ] && [ "$kernel" != matmul_weights ]; then
+				for columns in 1 $(pieces $narrow); do wanted=$((wanted + $(instructions "$rows"))); done # other pieces are one
+				continue
+			fi
 			for columns in $(pieces "$n"); do
 				[ "$columns" -le $widest ] || wanted=$((wanted + $(instructions "$rows")))
 				long=$rows
-				[ "$rows" -ge 64 ] && [ "$kernel" != matmul_weights ] || long=$columns # converted weights are the first factor
-				[ "$long" -lt 64 ] || [ "$warps" -lt 4 ] || wanted=$((wanted + $(instructions "$long")))
+				[ $turned = no ] && [ "$kernel" != matmul_weights ] || long=$columns # converted weights are the first factor
+				[ "$long" -ge 64 ] && [ "$warps" -ge 4 ] || continue
+				# pieces of rows are one: the first
+				[ $turned = yes ] && [ $((columns * 4 / 64)) -ge "$warps" ] && [ $((k * bytes)) -le 128 ] && [ "$rows" != "$(pieces "$m" | head -n 1)" ] ||
+					wanted=$((wanted + $(instructions "$long")))
 			done
 		done
 		wanted=$((wanted * k * bytes / 32))
