@@ -36,10 +36,12 @@ static bool is_in_flight(const ir_op *wgmma, const wgmma_plan *p, bool *zero)
 	       ir_arg(wgmma->block->last, sum->index - 1u) == wgmma->results[0];
 }
 
-/* Whether a tile of the same panels, behind this one, goes on where it ends. */
+/* Whether a tile of the same panels, behind this one, goes on where it ends: with a panel, and without a gap, as there
+ * is behind one that is no multiple of WGMMA_ALIGN. */
 static bool ends_with_panel(const wgmma_operand *b)
 {
 	const wgmma_tile *t = &b->tile;
+	if (ir_elements(t->type) * ir_element_bytes(t->type) != t->bytes) return false;
 	unsigned m = t->type.rank - 2u;
 	uint32_t along = t->type.dim[m + t->fast] * ir_element_bytes(t->type);
 	return t->fast == t->k ? along == t->swizzle : along % t->swizzle == 0;
@@ -49,6 +51,7 @@ static bool ends_with_panel(const wgmma_operand *b)
 static bool may_follow(const ir_op *last, const ir_op *next)
 {
 	const ir_op *o = last->block == next->block ? last : NULL;
+	if (last == next) return false; /* two products by one tile */
 	if (next->nargs) return ir_arg(next, 0)->def == last;
 	if (ir_get_stages(last) != ir_get_stages(next)) return false;
 	for (const ir_use *u = last->results[0]->uses; u; u = u->next)
@@ -96,11 +99,11 @@ static bool goes_on(const ir_func *f, const joined *j, const joined *next)
 {
 	const wgmma_operand *b = &j->last.operand[1], *c = &next->plan.operand[1];
 	return same_operand(&j->plan.operand[0], &next->plan.operand[0]) && b->slot == c->slot &&
-	       b->tile.fast == c->tile.fast && b->tile.k == c->tile.k && b->tile.swizzle == c->tile.swizzle &&
-	       ir_get_transposed(j->first) == ir_get_transposed(next->first) && j->zero == next->zero &&
-	       j->plan.shape.rows == next->plan.shape.rows && j->first->block == next->first->block &&
-	       ends_with_panel(b) && has_instruction(f, j->plan.form, j->columns + next->columns) &&
-	       may_follow(b->value->def, c->value->def);
+	       b->tile.type.elem == c->tile.type.elem && b->tile.fast == c->tile.fast && b->tile.k == c->tile.k &&
+	       b->tile.swizzle == c->tile.swizzle && ir_get_transposed(j->first) == ir_get_transposed(next->first) &&
+	       j->zero == next->zero && j->plan.shape.rows == next->plan.shape.rows &&
+	       j->first->block == next->first->block && ends_with_panel(b) &&
+	       has_instruction(f, j->plan.form, j->columns + next->columns) && may_follow(b->value->def, c->value->def);
 }
 
 /* The product's second operand lies behind the tile of `front`. */

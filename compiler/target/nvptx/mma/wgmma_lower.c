@@ -37,7 +37,7 @@ typedef struct accumulator { /* of an instruction, or as much of it as one opera
 	uint32_t columns;
 } accumulator;
 
-enum { MOST_JOINED = 6 }; /* parts of 8 to 256 columns */
+enum { MOST_JOINED = 32 }; /* of 8 columns, 256 in all */
 
 typedef struct product {
 	lower *l;
