@@ -17,6 +17,7 @@
  * (ptxas makes an instruction of m64n8k16 of an empty group.)  Where several ways lead to a wait, the fewest groups
  * count: to wait for more than is needed is right. */
 #include "passes/passes.h"
+#include "scratch.h"
 #include "target/nvptx/mma/wgmma.h"
 
 #include <assert.h>
@@ -54,19 +55,9 @@ static bool may_follow(const ir_op *last, const ir_op *next)
 	if (last == next) return false; /* two products by one tile */
 	if (next->nargs) return ir_arg(next, 0)->def == last;
 	if (ir_get_stages(last) != ir_get_stages(next)) return false;
-	for (const ir_use *u = last->results[0]->uses; u; u = u->next)
-		if (u->user->kind == IR_MULTIBUFFER) return false;
+	if (multibuffer_next_in_slot(last)) return false;
 	while (o && o != next) o = o->next;
 	return o != NULL;
-}
-
-/* i8 takes up to 32 columns by eights, more by sixteens; other types all by eights. */
-static bool has_instruction(const ir_func *f, const wgmma_form *form, uint32_t columns)
-{
-	/* as wgmma_widest() says, but of columns that are no power of two: 96 of 128 registers */
-	enum { WIDEST = 256, WIDEST_OF_GROUPS = 192 };
-	if (columns > (f->row_groups > 1 ? WIDEST_OF_GROUPS : WIDEST)) return false;
-	return form->type != SCALAR_I8 || columns <= 32 || columns % 16 == 0;
 }
 
 /* What one instruction is made of so far. */
@@ -103,7 +94,8 @@ static bool goes_on(const ir_func *f, const joined *j, const joined *next)
 	       b->tile.swizzle == c->tile.swizzle && ir_get_transposed(j->first) == ir_get_transposed(next->first) &&
 	       j->zero == next->zero && j->plan.shape.rows == next->plan.shape.rows &&
 	       j->first->block == next->first->block && ends_with_panel(b) &&
-	       has_instruction(f, j->plan.form, j->columns + next->columns) && may_follow(b->value->def, c->value->def);
+	       wgmma_takes_columns(f, j->plan.form, j->columns + next->columns) &&
+	       may_follow(b->value->def, c->value->def);
 }
 
 /* The product's second operand lies behind the tile of `front`. */

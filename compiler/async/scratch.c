@@ -268,8 +268,7 @@ static uint32_t offset_in_slot(const ir_op *multibuffer)
 	return offset;
 }
 
-/* The one whose tile lies behind in each slot; null: none does. */
-static const ir_op *next_in_slot(const ir_op *multibuffer)
+const ir_op *multibuffer_next_in_slot(const ir_op *multibuffer)
 {
 	for (const ir_use *u = multibuffer->results[0]->uses; u; u = u->next)
 		if (u->user->kind == IR_MULTIBUFFER) return u->user;
@@ -280,7 +279,7 @@ uint32_t multibuffer_pitch(const ir_op *multibuffer)
 {
 	assert(multibuffer->kind == IR_MULTIBUFFER);
 	uint32_t pitch = offset_in_slot(multibuffer);
-	for (; multibuffer; multibuffer = next_in_slot(multibuffer)) pitch += slot_bytes(multibuffer);
+	for (; multibuffer; multibuffer = multibuffer_next_in_slot(multibuffer)) pitch += slot_bytes(multibuffer);
 	return pitch;
 }
 

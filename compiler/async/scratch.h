@@ -102,6 +102,8 @@ bool tile_load_needs_sharing(const ir_op *);
 bool multibuffer_plan(const ir_op *multibuffer, layout_plan *);
 /* Bytes from a slot to the next one: of its tile, and of those that lie in the same slots (join_mma.c). */
 uint32_t multibuffer_pitch(const ir_op *multibuffer);
+/* The one whose tile lies behind this one's in each slot; null: none does. */
+const ir_op *multibuffer_next_in_slot(const ir_op *multibuffer);
 bool multibuffer_is_bulk(
 	const ir_op *multibuffer); /* filled by bulk copies: its slots are blocks as these lay them (bulk.h) */
 /* The multibuffer_read that a dot makes itself of an operand, where it stands; null: it takes registers, or is no

@@ -20,13 +20,21 @@ const wgmma_form *wgmma_form_of(scalar s)
 	return NULL;
 }
 
-enum { WIDEST = 256, WIDEST_OF_GROUPS = 128, ROWS = 64, NARROWEST = 8 };
+enum { WIDEST = 256, WIDEST_OF_GROUPS = 128, MOST_OF_GROUPS = 192, ROWS = 64, NARROWEST = 8 };
 
 /* ptxas 13.0 holds an instruction to the registers with which a launch begins, 128 for 16 warps, whatever setmaxnreg
  * hands over later (C7602). */
 uint32_t wgmma_widest(const ir_func *f)
 {
 	return f->row_groups > 1 ? WIDEST_OF_GROUPS : WIDEST;
+}
+
+/* Of three groups' 128 registers, 192 columns are 96.  i8 takes up to 32 columns by eights, more by sixteens; other
+ * types all by eights. */
+bool wgmma_takes_columns(const ir_func *f, const wgmma_form *form, uint32_t columns)
+{
+	if (columns > (f->row_groups > 1 ? MOST_OF_GROUPS : WIDEST)) return false;
+	return columns % (form->type == SCALAR_I8 && columns > 32 ? 16 : NARROWEST) == 0;
 }
 
 bool wgmma_shape_of(ir_type sum, unsigned num_warps, uint32_t widest, wgmma_shape *s)

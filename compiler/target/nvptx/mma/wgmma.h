@@ -39,6 +39,8 @@ typedef struct wgmma_shape {
 
 /* The most columns of an instruction. */
 uint32_t wgmma_widest(const ir_func *);
+/* Whether an instruction takes so many columns, a power of two or not. */
+bool wgmma_takes_columns(const ir_func *, const wgmma_form *, uint32_t columns);
 /* Warpgroups take whole products of a batch, then rows, then columns.  False: the sum does not fall into parts of 64
  * rows and at least 8 columns, one for each four warps. */
 bool wgmma_shape_of(ir_type sum, unsigned num_warps, uint32_t widest, wgmma_shape *);
