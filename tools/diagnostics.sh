@@ -60,7 +60,7 @@ This page is made by `tools/diagnostics.sh` from `compiler/support/codes.def` an
 | imports, one in another | 256 deep | E0708 |
 | instructions of a thread that a kernel becomes on a GPU, estimated | 500,000, or `--max-code` | E0723 |
 | values in a tuple; tuples inside each other | 4,096; 64 | E0710 |
-| configurations of an autotune block | 100,000 | E0709 |
+| configurations of an autotune block | 100,000; 1,000,000 before `where` clauses | E0709 |
 END
 # A line for each code: its number and title, and its paragraph behind a '|'.
 awk '

@@ -3,14 +3,21 @@
  * In: a loop whose loads are bulk copies, of a function with num_ctas > 1.  Out: for each load either why every program
  * brings it for itself, or two questions that the code asks before the loop, once:
  *   - in_step: is there a cluster, and do all its programs run the same iterations?
- *   - together: do all of them, in every iteration, load the same block?
+ *   - together: which of them, in every iteration, load the same block?
  * The one idea: a program computes its neighbours' answers itself.  A cluster is num_ctas neighbours along x, so
  * neighbour d has program number program_id(0) ^ d; what differs between them is arithmetic of that number, cloned with
  * the other one in its place, and compared.  So all programs of a cluster come to the same answers without having
  * asked each other, and nothing has to wait.
  *
  *     t = program_id(0)                         t' = t ^ 1
- *     j = t / m * 256                  ->       j' = t' / m * 256;  together = j == j' && in_step
+ *     j = t / m * 256                  ->       j' = t' / m * 256;  together = j == j' && in_step ? 0b11 : 0b01
+ *
+ * `together` has bit d for each neighbour d that takes part, bit 0 for the program itself.  Those who bring a block
+ * together are programs whose numbers differ in bits that lie side by side: of a cluster of four all, or pairs {0, 1} and
+ * {2, 3}, or pairs {0, 2} and {1, 3}.  So four programs of two rows of tiles and two columns share both operands:
+ *
+ *     tiles    0 2     a: 0b0101, 0 with 2 and 1 with 3
+ *              1 3     b: 0b0011, 0 with 1 and 2 with 3
  *
  * What a loop around counts is another number of the neighbour's too: it began elsewhere and made the same steps.
  *
@@ -160,7 +167,7 @@ static const char *load_unshared(neighbours *n, const staged *s)
 	assert(s->load->kind == IR_BULK_LOAD);
 	pipeline *p = n->p;
 	if (!s->nby || s->by[0].op->kind != IR_WGMMA) return "threads read it from shared memory themselves";
-	if (ir_get_shares(s->load) != p->func->num_ctas) return "the block has no such parts";
+	if (ir_get_shares(s->load) < 2) return "the block has no such parts";
 	leaves l = leaves_of(p, s->load);
 	for (uint32_t i = 0; i < l.all.n; i++)
 		if (same_value(n, l.all.at[i]) == UNKNOWN) return "where it lies depends on more than arithmetic";
@@ -224,9 +231,9 @@ static ir_value *other(asking *a, ir_value *v)
 	return a->map[v->id] = result;
 }
 
-static ir_value *both(asking *a, ir_value *x, ir_value *y)
+static ir_value *both(ir_builder *b, ir_value *x, ir_value *y)
 {
-	return x ? ir_binary(a->b, IR_AND, x, y) : y;
+	return x ? ir_binary(b, IR_AND, x, y) : y;
 }
 
 /* Iterations of a loop as i64; its step is above 0. */
@@ -253,17 +260,17 @@ static ir_value *as_often(asking *a, const ir_op *o, ir_value *so_far)
 	}
 	if (!differs) return so_far;
 	ir_value *upwards = ir_binary(a->b, IR_LT, ir_constant_int(a->b, SCALAR_I32, 0), v[2]);
-	so_far = both(a, so_far, upwards);
-	so_far = both(a, so_far, ir_binary(a->b, IR_EQ, v[2], w[2]));
+	so_far = both(a->b, so_far, upwards);
+	so_far = both(a->b, so_far, ir_binary(a->b, IR_EQ, v[2], w[2]));
 	return both(
-		a, so_far, ir_binary(a->b, IR_EQ, iterations(a, v[0], v[1], v[2]), iterations(a, w[0], w[1], w[2])));
+		a->b, so_far, ir_binary(a->b, IR_EQ, iterations(a, v[0], v[1], v[2]), iterations(a, w[0], w[1], w[2])));
 }
 
 /* The same value there? */
 static ir_value *as_here(asking *a, ir_value *v, ir_value *so_far)
 {
 	ir_value *w = other(a, v);
-	return v == w ? so_far : both(a, so_far, ir_binary(a->b, IR_EQ, v, w));
+	return v == w ? so_far : both(a->b, so_far, ir_binary(a->b, IR_EQ, v, w));
 }
 
 static ir_value *is_formed(pipeline *p, ir_builder *b)
@@ -295,19 +302,76 @@ void pipeline_build_in_step(pipeline *p, ir_builder *b)
 	}
 }
 
+/* Where the block lies that a load brings in each program of the cluster, by the number's difference. */
+typedef struct places {
+	ir_builder *b;
+	uint32_t programs, n; /* values of each */
+	ir_value *in_step, **of[BULK_SHARES];
+} places;
+
+static places places_of(pipeline *p, asking *others, const staged *s)
+{
+	leaves l = leaves_of(p, s->load);
+	places all = {.b = others->b, .programs = p->cluster, .n = l.all.n, .in_step = p->in_step};
+	for (uint32_t d = 0; d < p->cluster; d++) {
+		all.of[d] = ARENA_ARRAY(p->context->arena, ir_value *, l.all.n + 1);
+		for (uint32_t k = 0; k < l.all.n; k++) all.of[d][k] = d ? other(&others[d], l.all.at[k]) : l.all.at[k];
+	}
+	return all;
+}
+
+/* Those whose numbers differ from number `from` in these bits at most load the same block; and what holds so far. */
+static ir_value *same_in(const places *w, uint32_t from, uint32_t bits, ir_value *so_far)
+{
+	assert((from | bits) < w->programs);
+	for (uint32_t d = 1; d <= bits; d++)
+		for (uint32_t k = 0; k < w->n && !(d & ~bits); k++) {
+			ir_value *x = w->of[from][k], *y = w->of[from ^ d][k];
+			if (x != y) so_far = both(w->b, so_far, ir_binary(w->b, IR_EQ, x, y));
+		}
+	return so_far;
+}
+
+static ir_value *chosen(const places *w, ir_value *condition, uint32_t bits, ir_value *otherwise)
+{
+	uint32_t set = 0;
+	for (uint32_t d = 0; d <= bits; d++)
+		if (!(d & ~bits)) set |= 1u << d;
+	ir_value *args[] = {condition, ir_constant_int(w->b, SCALAR_I32, (int)set), otherwise};
+	return ir_build1(w->b, IR_SELECT, otherwise->type, 3, args);
+}
+
+/* With whom a program brings the block.  All have to come to answers that agree: who is in another's set has the same
+ * one.  So either the whole cluster falls into sets of one kind, which each program finds for all of them; or, where
+ * tiles of a cluster lie in two rows, the first 2, 4, .. of it, of which each looks at its own: larger sets of those are
+ * made of smaller ones, so that nobody is wanted by two. */
+static ir_value *set_of(const places *w, uint32_t most)
+{
+	ir_value *set = ir_constant_int(w->b, SCALAR_I32, 1);
+	for (uint32_t n = 2; n <= most; n *= 2) set = chosen(w, same_in(w, 0, n - 1, w->in_step), n - 1, set);
+	for (uint32_t n = 2; n <= most; n *= 2)
+		for (uint32_t bits = n - 1; bits < w->programs; bits *= 2) {
+			ir_value *all = w->in_step;
+			for (uint32_t from = 0; from < w->programs; from++)
+				if (!(from & bits)) all = same_in(w, from, bits, all);
+			set = chosen(w, all, bits, set);
+		}
+	return set;
+}
+
 void pipeline_build_multicast(pipeline *p, ir_builder *b)
 {
-	assert(p->cluster > 1 && p->in_step);
+	assert(p->cluster > 1 && p->cluster <= BULK_SHARES && p->in_step);
+	asking others[BULK_SHARES];
+	for (unsigned d = 1; d < p->cluster; d++) others[d] = ask(p, b, d);
+	others[0] = others[1];
 	for (unsigned i = 0; i < p->nloads; i++) {
-		p->loads[i].multicast = p->loads[i].unshared ? ir_constant_int(b, SCALAR_BOOL, 0) : p->in_step;
-	}
-	for (unsigned d = 1; d < p->cluster; d++) {
-		asking a = ask(p, b, d);
-		for (unsigned i = 0; i < p->nloads; i++) {
-			staged *s = &p->loads[i];
-			if (s->unshared) continue;
-			leaves l = leaves_of(p, s->load);
-			for (uint32_t k = 0; k < l.all.n; k++) s->multicast = as_here(&a, l.all.at[k], s->multicast);
+		staged *s = &p->loads[i];
+		if (s->unshared) {
+			s->multicast = ir_constant_int(b, SCALAR_I32, 1);
+			continue;
 		}
+		places w = places_of(p, others, s);
+		s->multicast = set_of(&w, ir_get_shares(s->load));
 	}
 }

@@ -40,7 +40,7 @@ typedef struct staged {
 	unsigned parts;             /* so many blocks: row_groups.c */
 	ir_value *multibuffer;
 	const char *unshared; /* half a sentence: why each program of a cluster brings it for itself; null: where */
-	ir_value *multicast;  /* this holds, all bring it together */
+	ir_value *multicast;  /* who brings it together, see bulk_copy in ops.def */
 } staged;
 
 /* What a loop with a producer leaves to the next one of its block: multibuffers, barriers, and where their cursor

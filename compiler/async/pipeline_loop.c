@@ -26,7 +26,7 @@ void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value *
 		unsigned shares = ir_get_shares(s->load);
 		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = ir_mapped(map, ir_arg(s->load, k));
 		b->at = s->load->at;
-		if (shares > 1) args[n++] = p->cluster ? s->multicast : ir_constant_int(b, SCALAR_BOOL, 0);
+		if (shares > 1) args[n++] = p->cluster ? s->multicast : ir_constant_int(b, SCALAR_I32, 1);
 		if (s->parts > 1) {
 			row_group_copies(b, s->load, s->parts, n, args);
 			continue;

@@ -250,7 +250,7 @@ bool bulk_make(pass_context *p, ir_func *f, ir_op *o, bulk_access *t)
 	ir_tensor_map *described = ARENA_NEW(p->arena, ir_tensor_map);
 	if (!bulk_shape_of(t->block, &s) || !aligned(p, t) || !narrow_indices(t)) return false;
 	unsigned shares = shares_of(p, f, o);
-	if (!bulk_shape_divide(t->block, shares, &s)) shares = 1;
+	while (!bulk_shape_divide(t->block, shares, &s)) shares /= 2; /* 1 always does */
 	ir_value *root = describe(&h, t, &s, described);
 	ir_value *map = root ? build_map(f, root, described, o->at) : NULL;
 	if (!map) return false;

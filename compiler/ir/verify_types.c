@@ -510,7 +510,7 @@ static bool conditions(const ir_op *o, unsigned first, text *why)
 	return true;
 }
 
-/* multibuffer, slot, barriers, map, indices, perhaps a bool. */
+/* multibuffer, slot, barriers, map, indices, perhaps one more. */
 static bool rule_bulk_copy(const ir_op *o, text *why)
 {
 	unsigned indices_end = o->nargs - (ir_get_shares(o) > 1);
@@ -521,10 +521,11 @@ static bool rule_bulk_copy(const ir_op *o, text *why)
 	ir_type block = type(o, 0);
 	if (block.elem != type(o, 3).elem || indices_end < 4u + block.rank || indices_end > 4u + IR_MAP_RANK)
 		return ir_verify_fail(why, "%u operands for a block of type %s", o->nargs, name(why, block));
-	for (unsigned i = 4; i < indices_end; i++)
-		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), "index", why)) return false;
+	for (unsigned i = 4; i < o->nargs; i++)
+		if (!same(o, type(o, i), ir_scalar_type(SCALAR_I32), i < indices_end ? "index" : "set", why))
+			return false;
 	if (ir_get_part(o) > o->block->func->row_groups) return ir_verify_fail(why, "part %u", ir_get_part(o));
-	return conditions(o, indices_end, why) && barriers_and_slot(o, 2, why);
+	return barriers_and_slot(o, 2, why);
 }
 
 /* An operand of wgmma, and its slot if it is a multibuffer; *t is it as [rows, columns]. */

@@ -91,7 +91,7 @@ static void check_item(sema_program *p, const ast *kernel, const ast *block, con
 		check_tunable(p, kernel, block, n->text, mark_of(n));
 		check_twice(p, axes, n);
 		*product = (*product ? *product : 1) * (n->nkids ? n->nkids : 1);
-		if (*product > SEMA_MAX_CONFIGS) *product = SEMA_MAX_CONFIGS + 1;
+		if (*product > SEMA_MAX_CROSSED) *product = SEMA_MAX_CROSSED + 1;
 		break;
 	case AST_CONFIG:
 		++*configs;
@@ -146,8 +146,8 @@ void autotune_check(sema_program *p, const ast *n)
 	name_table axes = {0};
 	for (uint32_t i = 1; i < n->nkids; i++)
 		if (n->kids[i]) check_item(p, kernel->node, n, n->kids[i], &axes, &product, &configs);
-	if (product + configs > SEMA_MAX_CONFIGS)
-		diag_error(p->diags, 709, mark_of(n), "more than 100,000 configurations");
+	if (product + configs > SEMA_MAX_CROSSED)
+		diag_error(p->diags, 709, mark_of(n), "more than 1,000,000 configurations before 'where' clauses");
 }
 
 /* ---- the line ---- */

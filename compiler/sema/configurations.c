@@ -168,6 +168,10 @@ static bool add_line(expansion *e, bool once)
 	bool passes = admitted(e, &ok);
 	e->tried++;
 	e->kept += passes;
+	if (e->kept > SEMA_MAX_CONFIGS) {
+		sema_error(e->s, 709, mark_of(e->block), "more than 100,000 configurations");
+		return false;
+	}
 	if (!ok || (!passes && e->example)) return ok;
 	for (uint32_t i = 0; i < e->chosen.n; i++)
 		text_printf(&line, "%s%s=%s", i ? "," : "", e->chosen.at[i].name,

@@ -13,8 +13,9 @@ enum {
 	SEMA_MAX_LEAVES = 4096,    /* values in a tuple, tuples inside it included */
 	SEMA_MAX_TUPLES = 64,      /* tuples inside each other */
 	SEMA_MAX_CONFIGS = 100000, /* configurations of one autotune block */
-	SEMA_MAX_COMPUTED = 16,    /* const parameters of a kernel that a launch computes */
-	SEMA_TRY = 24,             /* of which so many are tried where an order is given and nothing else said */
+	SEMA_MAX_CROSSED = 1000000, /* and before its clauses refuse some */
+	SEMA_MAX_COMPUTED = 16,     /* const parameters of a kernel that a launch computes */
+	SEMA_TRY = 24,              /* of which so many are tried where an order is given and nothing else said */
 };
 
 /* The name or operator of a node: where a caret goes. */
@@ -157,6 +158,7 @@ struct sema_private {
 	uint32_t block_slots; /* slots at and beyond this belong to the innermost block */
 	bool work_reported;
 	const ast *kernel;            /* that is specialised */
+	bool options_read;            /* its options are known, and have names: kernel_option_constant_name */
 	VEC(computed_const) computed; /* of the kernel, in their order */
 	name_table constants; /* top-level constants: declaration's name to constant_state; library ones apart */
 	name_table library_constants;
@@ -347,6 +349,8 @@ const ast *find_parameter(const ast *kernel, const char *name);
 enum { KERNEL_OPTIONS = 8 };
 extern const kernel_option kernel_options[KERNEL_OPTIONS + 1]; /* ends with a null name */
 const kernel_option *kernel_option_find(const char *name);
+/* Of those that a kernel's grid, cost and body may name, as constants: num_warps, num_stages, num_ctas. */
+const kernel_option *kernel_option_constant_name(const char *name);
 uint32_t *kernel_option_field(ir_func *, const kernel_option *);
 uint32_t kernel_option_value(sema *, const kernel_option *);      /* of this kernel; the largest when it has none */
 sval kernel_option_constant(sema *, const kernel_option *, span); /* the same as a condition sees it */

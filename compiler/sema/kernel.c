@@ -345,6 +345,7 @@ ir_func *sema_specialise(sema_program *p, const sema_request *r, text *signature
 	check_promises(s, d);
 	bind_parameters(s, d, &params, &consts);
 	read_options(s, d);
+	s->private->options_read = true;
 	text_printf(signature, "kernel %s\nsymbol %s\n%s%s", d->name, d->name, params.at ? params.at : "",
 		consts.at ? consts.at : "");
 	computed_signature(s, d->node, signature);

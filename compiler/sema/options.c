@@ -32,6 +32,12 @@ const kernel_option *kernel_option_find(const char *name)
 	return NULL;
 }
 
+const kernel_option *kernel_option_constant_name(const char *name)
+{
+	const kernel_option *o = kernel_option_find(name);
+	return o && o - kernel_options < 3 ? o : NULL; /* ORDER kernel_options */
+}
+
 uint32_t *kernel_option_field(ir_func *f, const kernel_option *o)
 {
 	assert(o >= kernel_options && o < kernel_options + KERNEL_OPTIONS);

@@ -199,6 +199,8 @@ static sval look_up(sema *s, const char *name, span at, bool is_target)
 	d = sema_library_find(p->program, name, "std.blk");
 	if (!d) d = kernel;
 	if (d) return declared(s, d, at);
+	const kernel_option *o = p->options_read ? kernel_option_constant_name(name) : NULL;
+	if (o) return kernel_option_constant(s, o, at);
 	if (strcmp(name, "range") == 0 || strcmp(name, "static_range") == 0)
 		return sema_error(s, 403, at, "'%s' stands only after 'in' of a 'for'", name);
 	if (p->program->incomplete) return sval_poison(at);

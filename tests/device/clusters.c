@@ -1,5 +1,5 @@
-/* Products by programs of a cluster (num_ctas): neighbours that share the first operand, the second, both or neither,
- * always or now and then; whose iterations are the same and are not; grids that are whole clusters and that are not;
+/* Products by programs of a cluster (num_ctas): neighbours that share the first operand, the second, one with some and
+ * one with others, or neither, always or now and then; whose iterations are the same and are not; grids that are whole clusters and that are not;
  * one tile a program and many.  Numbers are small and whole, so every sum is exact, whoever brought its blocks. */
 #include "device_test.h"
 
@@ -25,6 +25,10 @@ static const cluster_case cases[] = {
 	{"neither", DIAGONAL, ALL, 2, 4, 4, 64, 64, 64, false, false},
 	{"grouped", GROUPED, ALL, 2, 4, 3, 64, 64, 64, false, false},
 	{"grouped_of_4", GROUPED, ALL, 4, 4, 4, 64, 64, 32, false, false},
+	{"square_of_4", GROUPED, ALL, 4, 8, 4, 128, 64, 64, false, false},
+	{"two_by_four", GROUPED, ALL, 8, 4, 4, 64, 64, 64, false, false},
+	{"two_by_four_few_parts", GROUPED, ALL, 8, 4, 4, 64, 32, 32, false, false},
+	{"eight", DOWN, ALL, 8, 4, 3, 32, 64, 64, false, false},
 	{"two_stages", DOWN, ALL, 2, 4, 2, 64, 64, 64, false, false},
 	{"iterations", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 4, 4, 64, 64, 32, false, false},
 	{"beginnings", DOWN, "t % 2 * 32", "k", 2, 4, 4, 64, 64, 32, false, false},
@@ -32,6 +36,7 @@ static const cluster_case cases[] = {
 	{"apart_producer", ACROSS, ALL, 2, 8, 3, 128, 64, 64, false, true},
 	{"persistent", DOWN, ALL, 2, 4, 4, 64, 64, 64, true, false},
 	{"persistent_of_4", GROUPED, ALL, 4, 8, 3, 128, 64, 64, true, false},
+	{"persistent_two_by_four", GROUPED, ALL, 8, 4, 3, 64, 64, 64, true, false},
 	{"persistent_grouped", GROUPED, ALL, 2, 4, 3, 64, 64, 64, true, false},
 	{"persistent_apart", ACROSS, ALL, 2, 8, 3, 128, 64, 32, true, true},
 	{"row_groups", DOWN, ALL, 2, 12, 3, 192, 64, 64, false, false},
@@ -143,6 +148,7 @@ int main(int argc, char **argv)
 		run(&s, &cases[i], 250, 256, 208); /* tiles by twos and fours */
 		run(&s, &cases[i], 290, 176, 80);  /* an odd number of them */
 		run(&s, &cases[i], 256, 128, 24);  /* fewer iterations than stages */
+		run(&s, &cases[i], 500, 176, 80);  /* three tiles a row: those of a cluster lie in two */
 	}
 	return suite_close(&s);
 }

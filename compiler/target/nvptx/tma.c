@@ -356,20 +356,47 @@ static LLVMValueRef cluster_rank(lower *l)
 	return lower_intrinsic(l, "llvm.nvvm.read.ptx.sreg.cluster.ctarank", l->i32, 0, NULL);
 }
 
-/* Where that holds this program's share of the copies, to all programs of the cluster; else all of them. */
-static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned shares, LLVMValueRef multicast)
+/* Those of `n` programs who bring a block together, `set` as in bulk_copy's operand: as a mask of the cluster's programs
+ * (i16), and which of them this one is. */
+typedef struct partners {
+	LLVMValueRef mask, number;
+} partners;
+
+static partners partners_of(lower *l, unsigned n, LLVMValueRef set)
+{
+	LLVMBuilderRef m = l->builder;
+	LLVMValueRef rank = cluster_rank(l), one = lower_i32(l, 1);
+	if (n == l->func->num_ctas) return (partners){lower_const(l, l->i16, (1 << n) - 1), rank};
+	/* the set's last neighbour differs in all the bits in which they do; the first of them has zeros there */
+	LLVMValueRef clz[] = {set, LLVMConstInt(l->i1, 1, 0)};
+	LLVMValueRef zeros = lower_intrinsic(l, "llvm.ctlz.i32", l->i32, 2, clz);
+	LLVMValueRef first =
+		LLVMBuildAnd(m, rank, LLVMBuildNot(m, LLVMBuildSub(m, lower_i32(l, 31), zeros, ""), ""), "");
+	LLVMValueRef mask = LLVMBuildShl(m, set, first, "");
+	LLVMValueRef before = LLVMBuildSub(m, LLVMBuildShl(m, one, rank, ""), one, "");
+	LLVMValueRef below = LLVMBuildAnd(m, mask, before, "");
+	return (partners){LLVMBuildTrunc(m, mask, l->i16, ""), lower_intrinsic(l, "llvm.ctpop.i32", l->i32, 1, &below)};
+}
+
+/* With others of the cluster this program's share of the copies, to all of them; else all copies. */
+static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned shares, LLVMValueRef set)
 {
 	assert(shares > 1 && t->s.panels * t->s.pieces % shares == 0);
-	unsigned each = t->s.panels * t->s.pieces / shares;
-	LLVMBasicBlockRef share = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	LLVMBasicBlockRef whole = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	LLVMBuildCondBr(l->builder, multicast, share, whole);
-	LLVMPositionBuilderAtEnd(l->builder, share);
-	LLVMValueRef first = LLVMBuildMul(l->builder, cluster_rank(l), lower_i32(l, each), "");
-	copies(l, o, t, first, each, lower_const(l, l->i16, (1 << shares) - 1));
-	LLVMBuildBr(l->builder, after);
-	LLVMPositionBuilderAtEnd(l->builder, whole);
+	LLVMValueRef size = lower_intrinsic(l, "llvm.ctpop.i32", l->i32, 1, &set);
+	for (unsigned n = shares; n > 1; n /= 2) {
+		unsigned each = t->s.panels * t->s.pieces / n;
+		LLVMBasicBlockRef share = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+		LLVMBasicBlockRef fewer = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+		LLVMValueRef these = LLVMBuildICmp(l->builder, LLVMIntEQ, size, lower_i32(l, n), "");
+		LLVMBuildCondBr(l->builder, these, share, fewer);
+		LLVMPositionBuilderAtEnd(l->builder, share);
+		partners p = partners_of(l, n, set);
+		LLVMValueRef first = LLVMBuildMul(l->builder, p.number, lower_i32(l, each), "");
+		copies(l, o, t, first, each, p.mask);
+		LLVMBuildBr(l->builder, after);
+		LLVMPositionBuilderAtEnd(l->builder, fewer);
+	}
 	all_copies(l, o, t);
 	lower_end_if(l, after);
 }
