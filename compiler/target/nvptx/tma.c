@@ -383,6 +383,9 @@ static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned 
 {
 	assert(shares > 1 && t->s.panels * t->s.pieces % shares == 0);
 	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
+	if (l->func->num_ctas >
+		2) /* what follows from it is computed each time: a producer has few registers to keep it in */
+		set = lower_asm(l, "mov.b32 $0, $1;", "=r,r", l->i32, 1, &set, LOWER_ASM_EFFECT);
 	LLVMValueRef size = lower_intrinsic(l, "llvm.ctpop.i32", l->i32, 1, &set);
 	for (unsigned n = shares; n > 1; n /= 2) {
 		unsigned each = t->s.panels * t->s.pieces / n;
