@@ -13,8 +13,8 @@
  *     j = t / m * 256                  ->       j' = t' / m * 256;  together = j == j' && in_step ? 0b11 : 0b01
  *
  * `together` has bit d for each neighbour d that takes part, bit 0 for the program itself.  Those who bring a block
- * together are programs whose numbers differ in bits that lie side by side: of a cluster of four all, or pairs {0, 1} and
- * {2, 3}, or pairs {0, 2} and {1, 3}.  So four programs of two rows of tiles and two columns share both operands:
+ * together are programs whose numbers differ in bits that lie side by side: of a cluster of four all, or {0, 1} and
+ * {2, 3}, or {0, 2} and {1, 3}.  So four programs of two rows of tiles and two columns share both operands:
  *
  *     tiles    0 2     a: 0b0101, 0 with 2 and 1 with 3
  *              1 3     b: 0b0011, 0 with 1 and 2 with 3
@@ -342,13 +342,14 @@ static ir_value *chosen(const places *w, ir_value *condition, uint32_t bits, ir_
 }
 
 /* With whom a program brings the block.  All have to come to answers that agree: who is in another's set has the same
- * one.  So either the whole cluster falls into sets of one kind, which each program finds for all of them; or, where
- * tiles of a cluster lie in two rows, the first 2, 4, .. of it, of which each looks at its own: larger sets of those are
- * made of smaller ones, so that nobody is wanted by two. */
+ * one.  So either the whole cluster falls into sets of one kind, which each program verifies for all of them; or, where
+ * tiles of a cluster lie in two rows, it is the first 2, 4, .. that load the same, of which each looks at its own:
+ * larger ones of these sets are made of smaller ones, so that nobody is wanted by two. */
 static ir_value *set_of(const places *w, uint32_t most)
 {
 	ir_value *set = ir_constant_int(w->b, SCALAR_I32, 1);
-	for (uint32_t n = 2; n <= most; n *= 2) set = chosen(w, same_in(w, 0, n - 1, w->in_step), n - 1, set);
+	for (uint32_t n = 2; n <= most && n < w->programs; n *= 2)
+		set = chosen(w, same_in(w, 0, n - 1, w->in_step), n - 1, set);
 	for (uint32_t n = 2; n <= most; n *= 2)
 		for (uint32_t bits = n - 1; bits < w->programs; bits *= 2) {
 			ir_value *all = w->in_step;

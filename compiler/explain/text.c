@@ -136,7 +136,7 @@ static void put_sharing(writer *w, const explain_row *row)
 {
 	if (row->shared)
 		text_printf(w->out,
-			"\n            by the %u programs of a cluster together, where it is the same for all",
+			"\n            by programs of a cluster of %u together, where they load the same block",
 			w->kernel->cluster);
 	if (row->unshared) text_printf(w->out, "\n            not by a cluster together: %s", row->unshared);
 }

@@ -337,6 +337,7 @@ bool autotune_configurations(sema *s, const ast *block, const ast *kernel, text 
 	e.refused = arena_alloc(s->arena, (block->nkids + 1) * sizeof *e.refused);
 	memset(e.refused, 0, (block->nkids + 1) * sizeof *e.refused);
 	VEC(axis) axes = {0};
+	uint64_t crossed = 1;
 	for (uint32_t i = 1; i < block->nkids; i++) {
 		const ast *k = block->kids[i];
 		if (!k || k->kind != AST_AXIS || !k->text || defined(&e, k->text)) continue;
@@ -348,6 +349,8 @@ bool autotune_configurations(sema *s, const ast *block, const ast *kernel, text 
 			if (sval_is_poison(a.values[j])) return false;
 		}
 		vec_push(s->arena, &axes, a);
+		crossed *= a.n;
+		if (crossed > SEMA_MAX_CROSSED) return false; /* which autotune.c has reported */
 	}
 	if (!cross(&e, axes.at, axes.n)) return false;
 	return all_explicit(&e) && some_are_left(&e);

@@ -1,7 +1,7 @@
 """Products of shapes that no list names, for the tuner: what it chooses beside cuBLAS.
 
 usage: python3 tests/bench/peers.py BUILD --only=wide [--out=wide.csv] [--seconds=540] [--seed=1] [--count=40] [--first=0] [--last=40]
-           [--shapes=5120x5120x5120,..] [--try=N] [--waves] [--verbose]
+           [--shapes=5120x5120x5120,..] [--try=N] [--waves] [--copy] [--verbose]
        python3 tests/bench/peers_wide.py [--seed=1] [--count=40]      prints the shapes, without a GPU
   The shapes are drawn by --seed: M, N and K log-uniform in 64 .. 12288, half of them multiples of 64, the others of 8; f16 and
   bf16, B as [K, N] and as [N, K] in turn.  --first and --last take a part of them, for runs that must end in time.  --shapes
@@ -127,6 +127,10 @@ def sections(p):
         (_, mine, what, tried), seconds, pairs = choose(m, n, k, kind, transposed, a, b, want)
         del want
         contenders = {"blk tuned": mine, "cuBLAS": lambda: torch.matmul(a, right, out=c)}
+        if "copy" in p.OPTIONS:  # moves as many bytes as the product must
+            words = (m * k + k * n + m * n) // 2
+            source, target = p.fresh(words, dtype=dtype), p.poisoned(words, dtype=dtype)
+            contenders["copy"] = lambda: target.copy_(source)
         times = {who: [] for who in contenders}
         for run in contenders.values():
             p.timed(run, 1 if p.DRY else 3)
@@ -144,8 +148,10 @@ def sections(p):
         rate = lambda ms: 2e-9 * m * n * k / ms  # TFLOP/s
         p.say(f"{number:3d} {work:30s} {ratio:6.3f}  {rate(median['blk tuned']):6.0f} TFLOP/s  tuned {seconds:5.2f} s, {tried:3d} timed, order {said}  {what}")
         for who, ms in median.items():
-            ours = who != "cuBLAS"
-            p.record("wide", work, who, what if ours else "matmul", ms, rate(ms), ratio=ratio if ours else None, unit="TFLOP/s")
+            ours = who == "blk tuned"
+            if who == "copy":
+                p.say(f"    {ms / median['blk tuned']:6.3f} of a copy of as many bytes, {median['blk tuned'] * 1e3:.2f} and {ms * 1e3:.2f} us")
+            p.record("wide", work, who, what if ours else who if who == "copy" else "matmul", ms, rate(ms), ratio=ratio if ours else None, unit="TFLOP/s")
         p.record("wide tuner", work, "blk", f"{tried} timed, order {said.strip()}", ms=seconds * 1e3)
 
     def wide():

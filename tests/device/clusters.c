@@ -1,6 +1,7 @@
 /* Products by programs of a cluster (num_ctas): neighbours that share the first operand, the second, one with some and
- * one with others, or neither, always or now and then; whose iterations are the same and are not; grids that are whole clusters and that are not;
- * one tile a program and many.  Numbers are small and whole, so every sum is exact, whoever brought its blocks. */
+ * one with others, or neither, always or now and then; whose iterations are the same and are not; grids that are whole
+ * clusters and that are not; one tile a program and many.  Numbers are small and whole, so every sum is exact, whoever
+ * brought its blocks. */
 #include "device_test.h"
 
 typedef struct cluster_case {
@@ -140,6 +141,39 @@ static void run(suite *s, const cluster_case *c, int m, int n, int k)
 	free(x.c);
 }
 
+/* What was asked for has names in the grid, in the body and in functions, unless the kernel has its own. */
+static void run_names(suite *s)
+{
+	static const struct {
+		const char *name, *text;
+		int32_t want;
+	} all[] = {
+		{"cluster.names",
+			"kernel k(z: *i32, n: i32) grid(whole(5)) options(num_warps = 2, num_stages = 5, num_ctas = 4) "
+			"{ store(z + program_id(0), asked()); }",
+			254},
+		{"cluster.own_name",
+			"kernel k(z: *i32, n: i32, const num_ctas: i32 = 8) grid(num_ctas) options(num_warps = 2, "
+			"num_stages = "
+			"5) "
+			"{ let num_warps = 9; store(z + program_id(0), num_warps * 100 + asked() % 10 * 10 + "
+			"num_ctas); }",
+			918}};
+	for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
+		char text[1024];
+		int32_t z[8];
+		int wrong = 0;
+		if (!suite_wants(s, all[i].name)) continue;
+		snprintf(text, sizeof text,
+			"fn whole(n) { return cdiv(n, num_ctas) * num_ctas; }\n"
+			"fn asked() { return num_warps * 100 + num_stages * 10 + num_ctas; }\n%s\n",
+			all[i].text);
+		bool good = suite_run(s, all[i].name, text, NULL, 0, SCALAR_I32, z, 8, NULL, NULL, 0, 0);
+		for (unsigned k = 0; k < 8 && good; k++) wrong += z[k] != all[i].want;
+		suite_verdict(s, good, wrong, text);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	suite s;
@@ -150,5 +184,6 @@ int main(int argc, char **argv)
 		run(&s, &cases[i], 256, 128, 24);  /* fewer iterations than stages */
 		run(&s, &cases[i], 500, 176, 80);  /* three tiles a row: those of a cluster lie in two */
 	}
+	run_names(&s);
 	return suite_close(&s);
 }

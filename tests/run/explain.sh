@@ -73,7 +73,7 @@ says_text '"rows_together": "no producer can copy for them"'
 status 0 "clusters" "$blkc" $matmul --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64 -D num_ctas=2
 says_text "8 warps and 1 of a producer, clusters of 2 programs"
 says_text "tensor copy a f16[128,64]: load ahead by a tensor map, 2 copies of 8192 bytes, by one thread of a producer warp, swizzled in 128 bytes, into a multibuffer of"
-says_text "            by the 2 programs of a cluster together, where it is the same for all"
+says_text "            by programs of a cluster of 2 together, where they load the same block"
 status 0 "clusters as JSON" "$blkc" examples/matmul/matmul.blk --kernel=matmul_persistent --target=sm_90a --emit=json -o - -D num_ctas=4 --specialize=a%16,b%16,c%16,M%16,N%16,K%16
 says_text '"cluster": 4'
 says_text '"by_a_cluster": true'

@@ -43,7 +43,7 @@ static const row rows[] = {
 	{"sm_90a", "num_warps = 2", false, "", LOOP, 1, "not wgmma: wgmma takes four warps together"},
 	/* clusters: what products read, and what threads do */
 	{"sm_90a", "num_warps = 8, num_ctas = 2", true, "", LOOP, 2,
-		"by the 2 programs of a cluster together, where it is the same for all"},
+		"by programs of a cluster of 2 together, where they load the same block"},
 	{"sm_90a", "num_warps = 8, num_ctas = 2", true, "var e = zeros([128, 64], f32);",
 		"for t in range(0, k, 64) { s = dot(A.load([g, t], [128, 64]), B.load([t, g], [64, 128]), s);\n"
 		"e = e + A.load([g + 128, t], [128, 64]).to(f32); }\nC.store([g, g + 128], e.to(f16));",

@@ -356,8 +356,8 @@ static LLVMValueRef cluster_rank(lower *l)
 	return lower_intrinsic(l, "llvm.nvvm.read.ptx.sreg.cluster.ctarank", l->i32, 0, NULL);
 }
 
-/* Those of `n` programs who bring a block together, `set` as in bulk_copy's operand: as a mask of the cluster's programs
- * (i16), and which of them this one is. */
+/* Those of `n` programs who bring a block together, `set` as in bulk_copy's operand: as a mask of the cluster's
+ * programs (i16), and which of them this one is. */
 typedef struct partners {
 	LLVMValueRef mask, number;
 } partners;
