@@ -199,8 +199,8 @@ void pipeline_find_cluster(pipeline *p)
 typedef struct asking {
 	neighbours n;
 	ir_builder *b;
-	ir_value *formed, *number; /* bool; of the neighbour, where there is one */
-	ir_value **map;            /* by value id: its value of what differs */
+	ir_value *number; /* of the neighbour, where it may be asked */
+	ir_value **map;   /* by value id: its value of what differs */
 } asking;
 
 static ir_value *other(asking *a, ir_value *v);
@@ -279,12 +279,13 @@ static ir_value *is_formed(pipeline *p, ir_builder *b)
 	return ir_binary(b, IR_EQ, size, ir_constant_int(b, SCALAR_I32, p->cluster));
 }
 
-/* The d-th neighbour; where there is no cluster, the program itself, whose arithmetic harms nobody. */
-static asking ask(pipeline *p, ir_builder *b, unsigned d)
+/* The d-th neighbour if it comes by here too, as `may` says: it exists, and in a loop its counter is one that it has.
+ * Else the program itself, whose arithmetic harms nobody: another's might divide by 0, or load from beyond a table. */
+static asking ask(pipeline *p, ir_builder *b, unsigned d, ir_value *may)
 {
 	assert(d && d < p->cluster);
-	asking a = {.n = neighbours_of(p), .b = b, .formed = is_formed(p, b)};
-	ir_value *args[] = {a.formed, ir_constant_int(b, SCALAR_I32, d), ir_constant_int(b, SCALAR_I32, 0)};
+	asking a = {.n = neighbours_of(p), .b = b};
+	ir_value *args[] = {may, ir_constant_int(b, SCALAR_I32, d), ir_constant_int(b, SCALAR_I32, 0)};
 	a.number = ir_build1(b, IR_SELECT, args[1]->type, 3, args);
 	a.map = ARENA_ARRAY(p->context->arena, ir_value *, p->func->nvalues);
 	return a;
@@ -293,9 +294,9 @@ static asking ask(pipeline *p, ir_builder *b, unsigned d)
 void pipeline_build_in_step(pipeline *p, ir_builder *b)
 {
 	assert(p->cluster > 1);
-	p->in_step = is_formed(p, b);
+	ir_value *formed = p->in_step = is_formed(p, b);
 	for (unsigned d = 1; d < p->cluster; d++) {
-		asking a = ask(p, b, d);
+		asking a = ask(p, b, d, formed);
 		for (unsigned i = 0; i < 2; i++) p->in_step = as_here(&a, ir_arg(p->loop, i), p->in_step);
 		for (const ir_op *o = p->loop->block->parent; o; o = o->block->parent)
 			if (o->kind == IR_FOR) p->in_step = as_often(&a, o, p->in_step);
@@ -364,7 +365,7 @@ void pipeline_build_multicast(pipeline *p, ir_builder *b)
 {
 	assert(p->cluster > 1 && p->cluster <= BULK_SHARES && p->in_step);
 	asking others[BULK_SHARES];
-	for (unsigned d = 1; d < p->cluster; d++) others[d] = ask(p, b, d);
+	for (unsigned d = 1; d < p->cluster; d++) others[d] = ask(p, b, d, p->in_step);
 	others[0] = others[1];
 	for (unsigned i = 0; i < p->nloads; i++) {
 		staged *s = &p->loads[i];

@@ -111,6 +111,19 @@ static sval option_value(expansion *e, const kernel_option *o)
 	return kernel_option_constant(s, o, e->block->at);
 }
 
+/* By its name for the clauses; for the functions that they call, which see no names of this scope, as the kernel's own:
+ * kernel_option_constant_name. */
+static void bind_option(expansion *e, const kernel_option *o)
+{
+	sema *s = e->s;
+	int64_t n;
+	sval v = option_value(e, o);
+	scope_bind(s, names_intern(s->private->program->names, o->name, strlen(o->name)), e->block->at,
+		BINDING_PARAMETER, v);
+	if (kernel_option_constant_name(o->name) && !sval_is_poison(v) && sema_as_const_int(s, v, &n, "an option"))
+		*kernel_option_field(s->func, o) = (uint32_t)n;
+}
+
 static bool add_conditions(expansion *e)
 {
 	sema *s = e->s;
@@ -137,13 +150,13 @@ static bool admitted(expansion *e, bool *ok)
 {
 	sema *s = e->s;
 	bool holds = true;
+	uint32_t asked[KERNEL_OPTIONS];
 	scope_mark m = scope_open(s);
 	e->refuses = 0;
 	bind_parameters(e);
+	for (uint32_t i = 0; i < KERNEL_OPTIONS; i++) asked[i] = *kernel_option_field(s->func, &kernel_options[i]);
 	for (const kernel_option *o = kernel_options; o->name; o++)
-		if (!find_parameter(e->kernel, o->name))
-			scope_bind(s, names_intern(s->private->program->names, o->name, strlen(o->name)), e->block->at,
-				BINDING_PARAMETER, option_value(e, o));
+		if (!find_parameter(e->kernel, o->name)) bind_option(e, o);
 	for (uint32_t i = 1; i < e->block->nkids && holds; i++) {
 		const ast *k = e->block->kids[i];
 		if (!k || k->kind != AST_WHERE || !k->nkids || autotune_over_arguments(s, k->kids[0])) continue;
@@ -156,6 +169,7 @@ static bool admitted(expansion *e, bool *ok)
 	if (holds && *ok)
 		*ok = requires_of_configuration(s, e->kernel, &e->fits) && add_conditions(e) &&
 		      (!autotune_find(e->block, AST_ORDER) || add_time(e));
+	for (uint32_t i = 0; i < KERNEL_OPTIONS; i++) *kernel_option_field(s->func, &kernel_options[i]) = asked[i];
 	scope_close(s, m);
 	return holds;
 }
@@ -202,7 +216,17 @@ static uint32_t decided_by(const expansion *e, const axis *axes, uint32_t n, con
 	return most;
 }
 
-/* The same of a clause, which may name options too. */
+static bool calls_functions(const ast *n)
+{
+	if (!n) return false;
+	const ast *callee = n->kind == AST_CALL && n->nkids ? n->kids[0] : NULL;
+	if (callee && (callee->kind != AST_NAME || !sema_builtin_find(callee->text))) return true;
+	for (uint32_t i = 0; i < n->nkids; i++)
+		if (calls_functions(n->kids[i])) return true;
+	return false;
+}
+
+/* The same of a clause, which may name options too, as the functions may that it calls. */
 static uint32_t clause_decided_by(const expansion *e, const axis *axes, uint32_t n, const ast *clause)
 {
 	const ast *parameters = e->kernel->kids[0], *options = e->kernel->nkids > 2 ? e->kernel->kids[2] : NULL;
@@ -213,6 +237,8 @@ static uint32_t clause_decided_by(const expansion *e, const axis *axes, uint32_t
 		uint32_t inside = decided_by(e, axes, n, o->kids[0], all);
 		if (inside > most) most = inside;
 	}
+	for (uint32_t i = most; i < n && calls_functions(clause); i++)
+		if (kernel_option_constant_name(axes[i].name)) most = i + 1;
 	return most;
 }
 

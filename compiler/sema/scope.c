@@ -197,10 +197,10 @@ static sval look_up(sema *s, const char *name, span at, bool is_target)
 	const builtin *f = sema_builtin_find(name);
 	if (f) return (sval){.kind = SVAL_BUILTIN, .at = at, .builtin = f};
 	d = sema_library_find(p->program, name, "std.blk");
-	if (!d) d = kernel;
 	if (d) return declared(s, d, at);
-	const kernel_option *o = p->options_read ? kernel_option_constant_name(name) : NULL;
-	if (o) return kernel_option_constant(s, o, at);
+	const kernel_option *o = kernel_option_constant_name(name);
+	if (o && p->options_read) return kernel_option_constant(s, o, at);
+	if (kernel) return declared(s, kernel, at);
 	if (strcmp(name, "range") == 0 || strcmp(name, "static_range") == 0)
 		return sema_error(s, 403, at, "'%s' stands only after 'in' of a 'for'", name);
 	if (p->program->incomplete) return sval_poison(at);
@@ -211,6 +211,9 @@ static sval look_up(sema *s, const char *name, span at, bool is_target)
 	const char *near = !foreign && s->diags->errors < 100 ? nearest_visible(s, name) : NULL;
 	if (file)
 		diag_set_hint(s->diags, e, "it is in the library: import \"%s\";", file);
+	else if (o)
+		diag_set_hint(s->diags, e,
+			"options are constants of the grid, the cost and the body only, which come behind them");
 	else if (foreign)
 		diag_set_hint(s->diags, e, "it is written %s", foreign);
 	else if (strcmp(name, "tl") == 0 || strcmp(name, "triton") == 0 || strcmp(name, "math") == 0 ||

@@ -16,6 +16,9 @@ typedef struct cluster_case {
 #define ACROSS "let i = t / across; let j = t % across;"
 #define DIAGONAL "let i = t % down; let j = (t / down + i) % across;"
 #define GROUPED "let (i, j) = swizzle2d(t / across, t % across, down, across, 2);"
+/* As ACROSS; what it looks up ends with the last tile, behind which a neighbour has none, and nothing may be asked. */
+#define LOOKS                                                                                                          \
+	"let i = t / across + (load(x + (A.shape[0] * k + t - down * across)).to(i32) + 3 >> 12); let j = t % across;"
 #define ALL "0", "k"
 
 static const cluster_case cases[] = {
@@ -46,6 +49,7 @@ static const cluster_case cases[] = {
 	{"row_groups_square", GROUPED, ALL, 2, 12, 3, 192, 192, 64, true, false},
 	{"row_groups_wide", ACROSS, ALL, 2, 12, 3, 192, 256, 32, true, false},
 	{"row_groups_apart", DOWN, ALL, 4, 12, 3, 192, 64, 64, true, true},
+	{"persistent_looks", LOOKS, ALL, 2, 4, 4, 64, 64, 64, true, false},
 	{"persistent_rounds", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 4, 4, 64, 64, 32, true, false},
 };
 
@@ -69,7 +73,7 @@ static void range_of(const cluster_case *c, int t, int k, int *first, int *last)
 static void tile_of(const cluster_case *c, int t, int down, int across, int *i, int *j)
 {
 	*i = t % down, *j = t / down;
-	if (strcmp(c->tile, ACROSS) == 0) *i = t / across, *j = t % across;
+	if (strcmp(c->tile, ACROSS) == 0 || strcmp(c->tile, LOOKS) == 0) *i = t / across, *j = t % across;
 	if (strcmp(c->tile, DIAGONAL) == 0) *j = (t / down + *i) % across;
 	if (strcmp(c->tile, GROUPED) == 0) {
 		int group = t / (2 * across), rows = down - 2 * group < 2 ? down - 2 * group : 2;
