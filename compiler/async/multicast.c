@@ -3,18 +3,19 @@
  * In: a loop whose loads are bulk copies, of a function with num_ctas > 1.  Out: for each load either why every program
  * brings it for itself, or two questions that the code asks before the loop, once:
  *   - in_step: is there a cluster, and do all its programs run the same iterations?
- *   - together: which of them, in every iteration, load the same block?
+ *   - the set: which of them, in every iteration, load the same block?
  * The one idea: a program computes its neighbours' answers itself.  A cluster is num_ctas neighbours along x, so
  * neighbour d has program number program_id(0) ^ d; what differs between them is arithmetic of that number, cloned with
  * the other one in its place, and compared.  So all programs of a cluster come to the same answers without having
  * asked each other, and nothing has to wait.
  *
  *     t = program_id(0)                         t' = t ^ 1
- *     j = t / m * 256                  ->       j' = t' / m * 256;  together = j == j' && in_step ? 0b11 : 0b01
+ *     j = t / m * 256                  ->       j' = t' / m * 256;  set = j == j' && in_step ? 0b11 : 0b01
  *
- * `together` has bit d for each neighbour d that takes part, bit 0 for the program itself.  Those who bring a block
- * together are programs whose numbers differ in bits that lie side by side: of a cluster of four all, or {0, 1} and
- * {2, 3}, or {0, 2} and {1, 3}.  So four programs of two rows of tiles and two columns share both operands:
+ * The set has bit d for neighbour d, bit 0 for the program itself.  Its members must hold the same set, or one waits for
+ * a part that nobody sends.  So sets are of numbers that differ in adjacent bits (of four: all; {0, 1} and {2, 3};
+ * {0, 2} and {1, 3}), and either all of the cluster's are of one kind, or they are aligned and nested: set_of.  Four
+ * programs of two rows of tiles and two columns share both operands:
  *
  *     tiles    0 2     a: 0b0101, 0 with 2 and 1 with 3
  *              1 3     b: 0b0011, 0 with 1 and 2 with 3
@@ -303,7 +304,7 @@ void pipeline_build_in_step(pipeline *p, ir_builder *b)
 	}
 }
 
-/* Where the block lies that a load brings in each program of the cluster, by the number's difference. */
+/* Where the block lies that a load brings, of each neighbour. */
 typedef struct places {
 	ir_builder *b;
 	uint32_t programs, n; /* values of each */
@@ -321,7 +322,7 @@ static places places_of(pipeline *p, asking *others, const staged *s)
 	return all;
 }
 
-/* Those whose numbers differ from number `from` in these bits at most load the same block; and what holds so far. */
+/* so_far, and: neighbour `from` and all whose numbers differ from its in `bits` alone load the same block. */
 static ir_value *same_in(const places *w, uint32_t from, uint32_t bits, ir_value *so_far)
 {
 	assert((from | bits) < w->programs);
@@ -342,10 +343,9 @@ static ir_value *chosen(const places *w, ir_value *condition, uint32_t bits, ir_
 	return ir_build1(w->b, IR_SELECT, otherwise->type, 3, args);
 }
 
-/* With whom a program brings the block.  All have to come to answers that agree: who is in another's set has the same
- * one.  So either the whole cluster falls into sets of one kind, which each program verifies for all of them; or, where
- * tiles of a cluster lie in two rows, it is the first 2, 4, .. that load the same, of which each looks at its own:
- * larger ones of these sets are made of smaller ones, so that nobody is wanted by two. */
+/* The set that brings the block.  First aligned runs of 2, 4, .. below all of the cluster: each program looks at its
+ * own run only, and runs nest, so that their members agree.  Then, and instead, what holds for the whole cluster: each
+ * program verifies it for all, so all agree.  The largest set wins. */
 static ir_value *set_of(const places *w, uint32_t most)
 {
 	ir_value *set = ir_constant_int(w->b, SCALAR_I32, 1);

@@ -510,7 +510,7 @@ static bool conditions(const ir_op *o, unsigned first, text *why)
 	return true;
 }
 
-/* multibuffer, slot, barriers, map, indices, perhaps one more. */
+/* multibuffer, slot, barriers, map, indices, perhaps the set. */
 static bool rule_bulk_copy(const ir_op *o, text *why)
 {
 	unsigned indices_end = o->nargs - (ir_get_shares(o) > 1);

@@ -111,8 +111,8 @@ static sval option_value(expansion *e, const kernel_option *o)
 	return kernel_option_constant(s, o, e->block->at);
 }
 
-/* By its name for the clauses; for the functions that they call, which see no names of this scope, as the kernel's own:
- * kernel_option_constant_name. */
+/* Clauses see it as a name of this scope.  Functions that they call do not see this scope: they read the kernel's own
+ * field (kernel_option_constant_name), which is set meanwhile. */
 static void bind_option(expansion *e, const kernel_option *o)
 {
 	sema *s = e->s;

@@ -13,9 +13,9 @@ enum {
 	SEMA_MAX_LEAVES = 4096,    /* values in a tuple, tuples inside it included */
 	SEMA_MAX_TUPLES = 64,      /* tuples inside each other */
 	SEMA_MAX_CONFIGS = 100000, /* configurations of one autotune block */
-	SEMA_MAX_CROSSED = 1000000, /* and before its clauses refuse some */
+	SEMA_MAX_CROSSED = 1000000, /* configurations of one before its 'where' clauses */
+	SEMA_TRY = 24,              /* configurations that are tried where an order is given and nothing else said */
 	SEMA_MAX_COMPUTED = 16,     /* const parameters of a kernel that a launch computes */
-	SEMA_TRY = 24,              /* of which so many are tried where an order is given and nothing else said */
 };
 
 /* The name or operator of a node: where a caret goes. */

@@ -213,7 +213,8 @@ static sval look_up(sema *s, const char *name, span at, bool is_target)
 		diag_set_hint(s->diags, e, "it is in the library: import \"%s\";", file);
 	else if (o)
 		diag_set_hint(s->diags, e,
-			"options are constants of the grid, the cost and the body only, which come behind them");
+			"the grid, the cost, requires and the body may name it: parameters and options are read "
+			"before");
 	else if (foreign)
 		diag_set_hint(s->diags, e, "it is written %s", foreign);
 	else if (strcmp(name, "tl") == 0 || strcmp(name, "triton") == 0 || strcmp(name, "math") == 0 ||

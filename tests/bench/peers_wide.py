@@ -5,7 +5,8 @@ usage: python3 tests/bench/peers.py BUILD --only=wide [--out=wide.csv] [--second
        python3 tests/bench/peers_wide.py [--seed=1] [--count=40]      prints the shapes, without a GPU
   The shapes are drawn by --seed: M, N and K log-uniform in 64 .. 12288, half of them multiples of 64, the others of 8; f16 and
   bf16, B as [K, N] and as [N, K] in turn.  --first and --last take a part of them, for runs that must end in time.  --shapes
-  replaces them, f16, B as [K, N].  --try=N replaces the number of configurations that the autotune blocks try, as --try=10000 for all.
+  replaces them, f16, B as [K, N].  --copy adds a copy of as many bytes as operands and result have (half of them read, half
+  written), and prints its time over ours.  --try=N replaces the number of configurations that the autotune blocks try, as --try=10000 for all.
 
 Each shape is tuned anew (what an earlier one compiled is in the cache of the run), by matmul_tuned, where its tiles are few by matmul_split_k too, and with
 --waves by matmul_waves; the fastest one by the tuner's
@@ -150,7 +151,7 @@ def sections(p):
         for who, ms in median.items():
             ours = who == "blk tuned"
             if who == "copy":
-                p.say(f"    {ms / median['blk tuned']:6.3f} of a copy of as many bytes, {median['blk tuned'] * 1e3:.2f} and {ms * 1e3:.2f} us")
+                p.say(f"    {ms / median['blk tuned']:6.3f} of a copy's speed (as many bytes): {median['blk tuned'] * 1e3:.2f} us, the copy {ms * 1e3:.2f} us")
             p.record("wide", work, who, what if ours else who if who == "copy" else "matmul", ms, rate(ms), ratio=ratio if ours else None, unit="TFLOP/s")
         p.record("wide tuner", work, "blk", f"{tried} timed, order {said.strip()}", ms=seconds * 1e3)
 

@@ -367,7 +367,8 @@ static partners partners_of(lower *l, unsigned n, LLVMValueRef set)
 	LLVMBuilderRef m = l->builder;
 	LLVMValueRef rank = cluster_rank(l), one = lower_i32(l, 1);
 	if (n == l->func->num_ctas) return (partners){lower_const(l, l->i16, (1 << n) - 1), rank};
-	/* the set's last neighbour differs in all the bits in which they do; the first of them has zeros there */
+	/* the highest bit of the set is at the number of all bits in which members differ (0b0101: at 2); without these the
+	 * rank is the first member's */
 	LLVMValueRef clz[] = {set, LLVMConstInt(l->i1, 1, 0)};
 	LLVMValueRef zeros = lower_intrinsic(l, "llvm.ctlz.i32", l->i32, 2, clz);
 	LLVMValueRef first =
@@ -378,14 +379,14 @@ static partners partners_of(lower *l, unsigned n, LLVMValueRef set)
 	return (partners){LLVMBuildTrunc(m, mask, l->i16, ""), lower_intrinsic(l, "llvm.ctpop.i32", l->i32, 1, &below)};
 }
 
-/* With others of the cluster this program's share of the copies, to all of them; else all copies. */
+/* In a set of several: this program's share of the copies, to all members.  Alone: all copies.  For two programs the
+ * mask is a constant; else an opaque mov keeps LLVM from moving mask and number out of the loop, as a producer has few
+ * registers. */
 static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned shares, LLVMValueRef set)
 {
 	assert(shares > 1 && t->s.panels * t->s.pieces % shares == 0);
 	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	if (l->func->num_ctas >
-		2) /* what follows from it is computed each time: a producer has few registers to keep it in */
-		set = lower_asm(l, "mov.b32 $0, $1;", "=r,r", l->i32, 1, &set, LOWER_ASM_EFFECT);
+	if (l->func->num_ctas > 2) set = lower_asm(l, "mov.b32 $0, $1;", "=r,r", l->i32, 1, &set, LOWER_ASM_EFFECT);
 	LLVMValueRef size = lower_intrinsic(l, "llvm.ctpop.i32", l->i32, 1, &set);
 	for (unsigned n = shares; n > 1; n /= 2) {
 		unsigned each = t->s.panels * t->s.pieces / n;
