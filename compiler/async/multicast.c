@@ -12,8 +12,8 @@
  *     t = program_id(0)                         t' = t ^ 1
  *     j = t / m * 256                  ->       j' = t' / m * 256;  set = j == j' && in_step ? 0b11 : 0b01
  *
- * The set has bit d for neighbour d, bit 0 for the program itself.  Its members must hold the same set, or one waits for
- * a part that nobody sends.  So sets are of numbers that differ in adjacent bits (of four: all; {0, 1} and {2, 3};
+ * The set has bit d for neighbour d, bit 0 for the program itself.  Its members must hold the same set, or one waits
+ * for a part that nobody sends.  So sets are of numbers that differ in adjacent bits (of four: all; {0, 1} and {2, 3};
  * {0, 2} and {1, 3}), and either all of the cluster's are of one kind, or they are aligned and nested: set_of.  Four
  * programs of two rows of tiles and two columns share both operands:
  *
