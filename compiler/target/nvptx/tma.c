@@ -367,8 +367,8 @@ static partners partners_of(lower *l, unsigned n, LLVMValueRef set)
 	LLVMBuilderRef m = l->builder;
 	LLVMValueRef rank = cluster_rank(l), one = lower_i32(l, 1);
 	if (n == l->func->num_ctas) return (partners){lower_const(l, l->i16, (1 << n) - 1), rank};
-	/* the highest bit of the set is at the number of all bits in which members differ (0b0101: at 2); without these the
-	 * rank is the first member's */
+	/* the highest bit of the set is at the number of all bits in which members differ (0b0101: at 2); without these
+	 * the rank is the first member's */
 	LLVMValueRef clz[] = {set, LLVMConstInt(l->i1, 1, 0)};
 	LLVMValueRef zeros = lower_intrinsic(l, "llvm.ctlz.i32", l->i32, 2, clz);
 	LLVMValueRef first =
