@@ -354,9 +354,9 @@ static void multibuffers(void **state)
 		       "bulk_copy %r, %i, %y, %m, %i, %i, %i, %i, %i, %i {shares=1}",
 			"10 operands for a block of type f32[8,32]"},
 		{WORDS "bulk_copy %r, %i, %y, %m, %i, %j {shares=1}", "index: i64 and i32"},
-		{WORDS "bulk_copy %r, %i, %y, %m, %i, %i, %i {shares=2}", "i32 is not a bool scalar"},
-		{WORDS "bulk_copy %r, %j, %y, %m, %i, %i, %b {shares=2}", "slot: i64 and i32"},
-		{WORDS "bulk_copy %r, %i, %y, %m, %i, %i, %b {shares=2}", NULL},
+		{WORDS "bulk_copy %r, %i, %y, %m, %i, %i, %b {shares=2}", "set: bool and i32"},
+		{WORDS "bulk_copy %r, %j, %y, %m, %i, %i, %i {shares=2}", "slot: i64 and i32"},
+		{WORDS "bulk_copy %r, %i, %y, %m, %i, %i, %i {shares=2}", NULL},
 	};
 	CHECK("level=mapped num_warps=1", copies);
 }
