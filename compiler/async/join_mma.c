@@ -37,11 +37,12 @@ static bool is_in_flight(const ir_op *wgmma, const wgmma_plan *p, bool *zero)
 	       ir_arg(wgmma->block->last, sum->index - 1u) == wgmma->results[0];
 }
 
-/* Whether a tile of the same panels, behind this one, goes on where it ends: with a panel, and without a gap, as there
- * is behind one that is no multiple of WGMMA_ALIGN. */
-static bool ends_with_panel(const wgmma_operand *b)
+/* Whether a tile of the same panels, behind this one, goes on where its `columns` end: with a panel, and without a gap,
+ * as there is behind one that is no multiple of WGMMA_ALIGN, or that has more columns (whole_panels.c). */
+static bool ends_with_panel(const wgmma_operand *b, uint32_t columns)
 {
 	const wgmma_tile *t = &b->tile;
+	if (t->type.dim[t->type.rank - 2u + (1u - t->k)] != columns) return false;
 	if (ir_elements(t->type) * ir_element_bytes(t->type) != t->bytes) return false;
 	unsigned m = t->type.rank - 2u;
 	uint32_t along = t->type.dim[m + t->fast] * ir_element_bytes(t->type);
@@ -93,7 +94,7 @@ static bool goes_on(const ir_func *f, const joined *j, const joined *next)
 	       b->tile.type.elem == c->tile.type.elem && b->tile.fast == c->tile.fast && b->tile.k == c->tile.k &&
 	       b->tile.swizzle == c->tile.swizzle && ir_get_transposed(j->first) == ir_get_transposed(next->first) &&
 	       j->zero == next->zero && j->plan.shape.rows == next->plan.shape.rows &&
-	       j->first->block == next->first->block && ends_with_panel(b) &&
+	       j->first->block == next->first->block && ends_with_panel(b, j->last.shape.width) &&
 	       wgmma_takes_columns(f, j->plan.form, j->columns + next->columns) &&
 	       may_follow(b->value->def, c->value->def);
 }

@@ -196,6 +196,7 @@ static void find_loads(pipeline *p)
 		staged s = {.load = o, .parts = 1};
 		bool bulk = o->kind == IR_BULK_LOAD;
 		if ((o->kind != IR_LOAD && !bulk) || ir_is_scalar(o->results[0])) continue;
+		s.block = o->results[0]->type;
 		const char *why = bulk               ? fits_block(p, &s)
 				  : reads_plainly(o) ? fits_multibuffer(p, &s)
 						     : "it is not through *const, or has hints or an other";
@@ -347,7 +348,7 @@ static void check_stages(pipeline *p)
 
 static bool fills(const staged *s, const staged *before)
 {
-	return ir_type_equal(s->load->results[0]->type, before->multibuffer->type) && s->swizzle == before->swizzle &&
+	return ir_type_equal(s->block, before->block) && s->swizzle == before->swizzle &&
 	       s->fast == before->fast && s->parts == before->parts;
 }
 
@@ -370,10 +371,22 @@ static bool may_reuse(const pipeline *p)
 	return may;
 }
 
+/* Whole panels, where they cost no stage. */
+static void widen(pipeline *p)
+{
+	ir_block *around = p->alone ? p->body : p->func->body;
+	fill_shared(p, around);
+	unsigned before = p->stages;
+	if (!pipeline_widen(p)) return;
+	fill_shared(p, around);
+	if (p->stages < before) pipeline_narrow(p);
+}
+
 /* A producer's multibuffers last as long as the program. */
 static bool choose_stages(pipeline *p)
 {
 	unsigned least = p->nwaits ? PARTITION_STAGES : 2;
+	widen(p);
 	if (!p->alone && may_reuse(p) && p->before->stages >= least) {
 		p->reuses = p->partitions = true;
 		p->stages = p->before->stages;
@@ -418,6 +431,7 @@ bool pipeline_fits(pipeline *p)
 		note_all(p, "shared memory has no room for two stages");
 		return false;
 	}
+	pipeline_bring_whole_panels(p);
 	pipeline_find_cluster(p);
 	bool all_bulk = p->nbulk == p->nloads;
 	p->overlaps = p->nwaits && (all_bulk || p->stages >= OVERLAP_STAGES);

@@ -8,6 +8,7 @@
  * partition_refusal.c whether another warp can make its copies
  * partitions.c        the same where another warp shall make the copies (specialise_warps.c)
  * carry.c             a variable through all loops and ifs around an operation
+ * whole_panels.c      which blocks are brought with more columns than are asked for
  * multicast.c         whether neighbouring programs bring blocks to each other */
 #ifndef BLK_PIPELINE_H
 #define BLK_PIPELINE_H
@@ -31,6 +32,7 @@ enum { SENT_BYTES = 1024 }; /* of shared memory for each, at most, with what tha
 /* A load that becomes copies into a multibuffer. */
 typedef struct staged {
 	ir_op *load;
+	ir_type block; /* what a slot holds: the load's tile, or with more columns (whole_panels.c) */
 	consumer by[MOST_PRODUCTS]; /* a conversion, or products; */
 	unsigned nby;               /* none: anything, as it lies */
 	bool bulk;                  /* by a tensor map */
@@ -100,6 +102,13 @@ typedef struct pipeline {
 /* False: the loop stays as it is.  Fills everything but multibuffers and hi. */
 bool pipeline_fits(pipeline *);
 uint32_t pipeline_wanted_stages(const pipeline *); /* the user's number */
+
+/* ---- whole_panels.c ---- */
+/* Blocks that would be part of an instruction with whole panels have these, in the plan: false: none.  Taken back, for
+ * want of room; and, at the end, brought. */
+bool pipeline_widen(pipeline *);
+void pipeline_narrow(pipeline *);
+void pipeline_bring_whole_panels(pipeline *);
 
 /* ---- slice.c ---- */
 /* Adds what a value is made of to the slice; false where something else than the loop's own business is needed. */

@@ -90,6 +90,16 @@ static void take_over(pipeline *p)
 	p->empty = p->before->empty;
 }
 
+/* Who would hold what: of a block that has more than the load's columns, nobody asks. */
+static const layout *layout_of_block(const pipeline *p, const staged *s)
+{
+	const ir_value *tile = s->load->results[0];
+	if (ir_type_equal(s->block, tile->type)) return tile->layout;
+	layout *l = ARENA_NEW(p->context->arena, layout);
+	*l = layout_coalesced(s->block, lg2(16 / ir_element_bytes(s->block)), (const uint8_t[]){1, 0}, p->func->num_warps);
+	return l;
+}
+
 void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 {
 	assert(p->stages > 1 && p->nloads);
@@ -100,11 +110,11 @@ void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 	for (unsigned i = 0; i < p->nloads; i++) {
 		staged *s = &p->loads[i];
 		b->at = s->load->at;
-		s->multibuffer = ir_build1(b, IR_MULTIBUFFER, s->load->results[0]->type, 0, NULL);
+		s->multibuffer = ir_build1(b, IR_MULTIBUFFER, s->block, 0, NULL);
 		ir_set_stages(s->multibuffer->def, p->stages * s->parts);
 		ir_set_swizzle(s->multibuffer->def, s->swizzle);
 		ir_set_fast(s->multibuffer->def, s->fast);
-		s->multibuffer->layout = s->load->results[0]->layout;
+		s->multibuffer->layout = layout_of_block(p, s);
 		pipeline_hand_on_note(p->context, s->load, s->multibuffer->def);
 		if (s->unshared)
 			vec_push(p->context->arena, &p->context->alone,

@@ -558,9 +558,11 @@ static bool rule_wgmma(const ir_op *o, text *why)
 	if (!wgmma_operand(o, &at, transposed & 1, &a, why) || !wgmma_operand(o, &at, transposed & 2, &b, why))
 		return false;
 	unsigned m = a.rank - 2u, n = a.rank - 1u;
+	const ir_op *slots = ir_arg(o, at - 2)->def; /* of b, if it is a multibuffer: it may have more columns */
+	bool wider = slots && slots->kind == IR_MULTIBUFFER && !(transposed & 2) && r.dim[n] < b.dim[n] && !m;
 	bool fits = (a.elem == b.elem || (scalar_is_fp8(a.elem) && scalar_is_fp8(b.elem))) && a.rank == b.rank &&
 		    a.dim[n] == b.dim[m] && is_number(r) && r.rank == a.rank && r.dim[m] == a.dim[m] &&
-		    r.dim[n] == b.dim[n] && (!m || (a.dim[0] == b.dim[0] && r.dim[0] == a.dim[0])) &&
+		    (r.dim[n] == b.dim[n] || wider) && (!m || (a.dim[0] == b.dim[0] && r.dim[0] == a.dim[0])) &&
 		    r.elem == summed_in(a.elem);
 	if (!fits)
 		return ir_verify_fail(why, "%s and %s do not multiply to %s", name(why, a), name(why, b), name(why, r));

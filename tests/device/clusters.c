@@ -49,6 +49,11 @@ static const cluster_case cases[] = {
 	{"row_groups_square", GROUPED, ALL, 2, 12, 3, 192, 192, 64, true, false},
 	{"row_groups_wide", ACROSS, ALL, 2, 12, 3, 192, 256, 32, true, false},
 	{"row_groups_apart", DOWN, ALL, 4, 12, 3, 192, 64, 64, true, true},
+	{"whole_panel", DOWN, ALL, 2, 8, 3, 128, 160, 64, false, false},
+	{"whole_panel_of_16", GROUPED, ALL, 4, 4, 3, 64, 80, 64, false, false},
+	{"whole_panel_alone", ACROSS, ALL, 1, 4, 3, 64, 96, 32, false, false},
+	{"whole_panel_persistent", ACROSS, ALL, 2, 8, 3, 128, 144, 32, true, false},
+	{"whole_panel_rows", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 12, 3, 192, 160, 32, true, false},
 	{"persistent_looks", LOOKS, ALL, 2, 4, 4, 64, 64, 64, true, false},
 	{"persistent_rounds", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 4, 4, 64, 64, 32, true, false},
 };

@@ -279,6 +279,10 @@ static void multibuffers(void **state)
 #define THERE "<reg (4,0)(0,1)(0,2)(0,4) lane (0,8)(0,16)(0,32)(1,0)(2,0) warp ()>"
 #define SUM "<reg (0,1) lane (0,2)(0,4)(1,0)(2,0)(4,0) warp ()>"
 #define RING "%r = multibuffer {stages=2 swizzle=128 fast=1} : f16[8,64] " HERE " "
+#define HERE64 "<reg (0,1)(0,2)(0,4)(16,0)(32,0)(2,0)(4,0) lane (0,8)(0,16)(0,32)(1,0)(8,0) warp ()>"
+#define HERE32 "<reg (0,1)(0,2)(0,4)(16,0)(32,0)(4,0) lane (0,8)(0,16)(2,0)(1,0)(8,0) warp ()>"
+#define SQUARE "%r = multibuffer {stages=2 swizzle=128 fast=1} : f16[64,64] " HERE64 " "
+#define RING64 SQUARE "%s = multibuffer {stages=2 swizzle=64 fast=1} : f16[64,32] " HERE32 " "
 #define PLAIN "%r = multibuffer {stages=2 swizzle=0 fast=0} : f16[8,64] " HERE " "
 #define BAR "%y = mbarriers {count=2 arrivals=1} : i32 "
 #define WORDS                                                                                                          \
@@ -345,6 +349,11 @@ static void multibuffers(void **state)
 		{RING "%k = wgmma %r, %r, %r, %i {transposed=2} : f32[8,8] " SUM, "no slot"},
 		{PLAIN "%k = wgmma %r, %i, %r, %i {transposed=2} : f32[8,8] " SUM, "the multibuffer is not for wgmma"},
 		{RING "%k = wgmma %r, %i, %r, %i {transposed=2} : f32[8,8] " SUM, NULL},
+		/* a slot of b may have more columns than the product; not as [N, K], and no fewer */
+		{SQUARE "%k = wgmma %r, %i, %r, %i {transposed=0} : f32[64,64] " HERE64, NULL},
+		{SQUARE "%k = wgmma %r, %i, %r, %i {transposed=0} : f32[64,32] " HERE32, NULL},
+		{SQUARE "%k = wgmma %r, %i, %r, %i {transposed=2} : f32[64,32] " HERE32, "do not multiply"},
+		{RING64 "%k = wgmma %r, %i, %s, %i {transposed=0} : f32[64,64] " HERE64, "do not multiply"},
 	};
 	CHECK("level=mapped num_warps=1", rows);
 	/* a map's pointer is a parameter, so that its element is the parameter's */
