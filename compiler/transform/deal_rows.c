@@ -1,4 +1,4 @@
-/* Tiles of 3 x 64 rows for three warpgroups, each with rows of its own.
+/* Tiles of 3 x 64 rows, or columns, for three warpgroups, each with rows of its own.
  *
  * In: tile IR from sema of a program of 12 warps.  Out: where it can be, a program of 4 warps for a third of the rows,
  * of which there are three groups; where an access or an index says which rows they are, the group's number is added.
@@ -10,6 +10,9 @@
  * The one idea: what counts a product's rows is rows wherever it stands (analysis/same_dims.h), and what is computed of
  * rows is computed of each row by itself; so a third of the rows is the same program on smaller tiles.  What all rows
  * share, as keys and values, each group reads, and a producer brings once (async/channels.c).
+ *
+ * Where rows do not fill warpgroups, as 144 do not, 192 columns are dealt in their place: 64 to each group, whose
+ * transposed product (transpose_dots.c) has them as its 64 rows.  `Rows` below are what is dealt.
  *
  * Only a producer makes three groups worth their while: where later passes find none, the program is compiled again as
  * one of 8 warps, whose tiles cut_extents.c cuts (pass_context.whole_rows). */
@@ -24,6 +27,7 @@ enum { OTHER_WARPS = 8, ROWS = 64 /* of a warpgroup's product */ };
 typedef struct dealer {
 	pass_context *pass;
 	ir_func *func;
+	unsigned along;  /* of the products' sums: 0, rows, or 1, columns, which are then the rows of what is said here */
 	uint32_t rows, each;
 	same_dims dims;
 	bool *is_rows;   /* by class */
@@ -39,10 +43,11 @@ static void find_rows(ir_op *o, void *context)
 	dealer *d = context;
 	if (o->kind != IR_DOT || d->why) return;
 	const ir_value *sum = o->results[0];
-	if (sum->type.rank != 2 || (d->rows && sum->type.dim[0] != d->rows))
-		d->why = "its products have different rows";
-	d->rows = sum->type.dim[0];
-	d->is_rows[same_dims_class(&d->dims, sum, 0)] = true;
+	if (sum->type.rank != 2 || (d->rows && sum->type.dim[d->along] != d->rows))
+		d->why = d->along ? "its products have different columns" : "its products have different rows";
+	if (sum->type.rank != 2) return;
+	d->rows = sum->type.dim[d->along];
+	d->is_rows[same_dims_class(&d->dims, sum, d->along)] = true;
 }
 
 /* Dimensions of the value that are rows; *at: the last of them.  What this pass makes has none. */
@@ -62,19 +67,21 @@ static bool has_rows(const dealer *d, const ir_op *o)
 	return false;
 }
 
-/* Elements in front of the dimension, if there are rows. */
-static uint64_t in_front(ir_type t, unsigned at)
+static uint64_t elements(ir_type t, unsigned first, unsigned end)
 {
 	uint64_t n = 1;
-	for (unsigned i = 0; i < at; i++) n *= t.dim[i];
+	for (unsigned i = first; i < end; i++) n *= t.dim[i];
 	return n;
 }
 
-/* Rows are the slowest dimension of both sides, so that a third of one is a third of the other. */
+/* Rows are the slowest dimension of both sides, or the fastest, so that a third of one is a third of the other. */
 static bool keeps_rows(const dealer *d, const ir_value *from, const ir_value *to)
 {
 	unsigned a = 0, b = 0, n = rows_of(d, from, &a), m = rows_of(d, to, &b);
-	return n == m && (!n || (in_front(from->type, a) == 1 && in_front(to->type, b) == 1));
+	ir_type f = from->type, t = to->type;
+	if (n != m) return false;
+	return !n || (elements(f, 0, a) == 1 && elements(t, 0, b) == 1) ||
+	       (elements(f, a + 1, f.rank) == 1 && elements(t, b + 1, t.rank) == 1);
 }
 
 static bool along_rows(const dealer *d, const ir_op *o)
@@ -88,7 +95,7 @@ static const char *refusal(const dealer *d, const ir_op *o)
 	for (unsigned i = 0; i < o->nresults; i++)
 		if (rows_of(d, o->results[i], &at) > 1) return "a tile has the rows in two dimensions";
 	switch (o->kind) {
-	case IR_DOT: return rows_of(d, ir_arg(o, 1), &at) ? "rows are the second factor of a product" : NULL;
+	case IR_DOT: return rows_of(d, ir_arg(o, 1 - d->along), &at) ? "a product sums over them" : NULL;
 	case IR_RESHAPE: return keeps_rows(d, ir_arg(o, 0), o->results[0]) ? NULL : "a reshape mixes rows";
 	case IR_REDUCE: return along_rows(d, o) ? "it combines rows with each other" : NULL;
 	case IR_SCAN: return along_rows(d, o) ? "it scans along the rows" : NULL;
@@ -113,18 +120,36 @@ static void look(ir_op *o, void *context)
 	if (!d->why) d->why = refusal(d, o);
 }
 
-static const char *refuses(dealer *d)
+static const char *refuses_along(dealer *d, unsigned along)
 {
-	const ir_func *f = d->func;
-	if (!target_can(d->pass->target, TARGET_SETMAXNREG)) return "only sm_90a hands registers over";
-	if (f->maxnreg) return "maxnreg is given";
-	d->dims = same_dims_find(d->pass->arena, f);
+	ir_func *f = d->func;
+	*d = (dealer){.pass = d->pass, .func = f, .along = along, .dims = d->dims};
 	d->is_rows = ARENA_ARRAY(d->pass->arena, bool, f->nvalues *IR_MAX_RANK);
 	ir_walk(f->body, find_rows, d);
 	if (!d->why && !d->rows) return "it has no product";
-	if (!d->why && d->rows != IR_ROW_GROUPS * ROWS) return "its products do not have 192 rows";
+	if (!d->why && d->rows != IR_ROW_GROUPS * ROWS) return "its products have neither 192 rows nor 192 columns";
 	if (!d->why) ir_walk(f->body, look, d);
 	return d->why;
+}
+
+static void find_whole(ir_op *o, void *context)
+{
+	const ir_type sum = o->kind == IR_DOT ? o->results[0]->type : (ir_type){0};
+	*(bool *)context |= sum.rank == 2 && sum.dim[0] % ROWS == 0;
+}
+
+/* Columns are rows of the transposed products, which those become whose own rows do not fill warpgroups
+ * (transpose_dots.c). */
+static const char *refuses(dealer *d)
+{
+	const ir_func *f = d->func;
+	bool whole = false;
+	if (!target_can(d->pass->target, TARGET_SETMAXNREG)) return "only sm_90a hands registers over";
+	if (f->maxnreg) return "maxnreg is given";
+	d->dims = same_dims_find(d->pass->arena, f);
+	const char *why = refuses_along(d, 0);
+	ir_walk(f->body, find_whole, &whole);
+	return why && d->rows != IR_ROW_GROUPS * ROWS && !whole ? refuses_along(d, 1) : why;
 }
 
 /* ---- the smaller tiles ---- */

@@ -54,6 +54,10 @@ static const cluster_case cases[] = {
 	{"whole_panel_alone", ACROSS, ALL, 1, 4, 3, 64, 96, 32, false, false},
 	{"whole_panel_persistent", ACROSS, ALL, 2, 8, 3, 128, 144, 32, true, false},
 	{"whole_panel_rows", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 12, 3, 192, 160, 32, true, false},
+	{"dealt_columns", DOWN, ALL, 2, 12, 3, 144, 192, 32, false, false},
+	{"dealt_columns_shared", GROUPED, ALL, 4, 12, 3, 80, 192, 32, true, false},
+	{"dealt_columns_alone", ACROSS, "0", "minimum(k, (t % 3 + 1) * 40)", 1, 12, 4, 176, 192, 32, true, false},
+	{"dealt_columns_apart", DOWN, ALL, 2, 12, 3, 160, 192, 64, false, true},
 	{"persistent_looks", LOOKS, ALL, 2, 4, 4, 64, 64, 64, true, false},
 	{"persistent_rounds", DOWN, "0", "minimum(k, (t % 3 + 1) * 40)", 2, 4, 4, 64, 64, 32, true, false},
 };
