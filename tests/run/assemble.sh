@@ -127,6 +127,8 @@ for c in BM=128,BN=256,num_warps=8,num_stages=4,num_ctas=2,GROUP=16 BM=128,BN=25
 	BM=192,BN=192,num_warps=12,num_stages=4,PERSISTENT=true BM=192,BN=192,num_warps=12,num_stages=4,num_ctas=2 \
 	BM=192,BN=256,num_warps=12,num_stages=3,PERSISTENT=true BM=192,BN=256,num_warps=12,num_stages=3,num_ctas=2 \
 	BM=208,BN=128,GROUP=1,num_warps=8,num_stages=4,num_ctas=2,PERSISTENT=true BM=80,BN=64,num_warps=4,num_stages=8 \
+	BM=144,BN=192,num_warps=12,num_stages=4,PERSISTENT=true BM=160,BN=192,num_warps=12,num_stages=4,num_ctas=2,GROUP=1 \
+	BM=256,BN=192,num_warps=8,num_stages=3,num_ctas=2,PERSISTENT=true BM=256,BN=144,num_warps=8,num_stages=3,num_ctas=2 \
 	BM=144,BN=128,num_warps=8,num_stages=5,PERSISTENT=true BM=112,BN=128,num_warps=4,num_stages=6,num_ctas=4 \
 	BM=128,BN=208,num_warps=8,num_stages=4 BM=192,BN=176,num_warps=12,num_stages=4 \
 	BM=128,BN=128,num_warps=4,num_stages=3 BM=64,BN=160,GROUP=16,num_warps=4,num_stages=7,num_ctas=4 \
@@ -191,13 +193,18 @@ case $file-$target in
 		matmul_fp8_blocks) bytes=1 k=128 ;; # of which a scale is
 		esac
 		wanted=0 widest=256
-		[ "$warps" != 12 ] || { m=64 warps=4 widest=128; } # a group of rows
+		whole=$(((m + ((n + 63) & ~63)) * k * bytes * $(number num_stages))) # with panels that are brought whole
+		if [ "$warps" = 12 ]; then # a group of rows, or of columns
+			warps=4 widest=128
+			if [ $((m % 64)) = 0 ]; then m=64; else n=64; fi
+		fi
 		turned=no most=256 # are rows columns of instructions; of how many
 		for rows in $(pieces "$m"); do [ "$rows" -ge 64 ] || turned=yes; done
 		[ "$widest" = 256 ] || most=192
 		for rows in $(pieces "$m"); do
 			narrow=$((n % 64)) # columns whose panels are others than those of the rest
 			[ "$(number 'const TRANSPOSED bool')" = true ] && [ $((k * bytes)) -le 128 ] && narrow=0
+			case $narrow in 16 | 32) [ $whole -gt 212992 ] || narrow=0 ;; esac
 			if [ $turned = no ] && [ $((rows * 4 / 64)) -ge "$warps" ] && [ "$n" -le $most ] && [ "$n" -ge 64 ] && [ "$kernel" != matmul_weights ]; then
 				for columns in 1 $(pieces $narrow); do wanted=$((wanted + $(instructions "$rows"))); done # other pieces are one
 				continue
