@@ -348,8 +348,8 @@ static void check_stages(pipeline *p)
 
 static bool fills(const staged *s, const staged *before)
 {
-	return ir_type_equal(s->block, before->block) && s->swizzle == before->swizzle &&
-	       s->fast == before->fast && s->parts == before->parts;
+	return ir_type_equal(s->block, before->block) && s->swizzle == before->swizzle && s->fast == before->fast &&
+	       s->parts == before->parts;
 }
 
 static bool has_sent(const pipeline_set *s, const ir_op *atomic)

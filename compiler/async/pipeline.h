@@ -32,7 +32,7 @@ enum { SENT_BYTES = 1024 }; /* of shared memory for each, at most, with what tha
 /* A load that becomes copies into a multibuffer. */
 typedef struct staged {
 	ir_op *load;
-	ir_type block; /* what a slot holds: the load's tile, or with more columns (whole_panels.c) */
+	ir_type block;              /* what a slot holds: the load's tile, or with more columns (whole_panels.c) */
 	consumer by[MOST_PRODUCTS]; /* a conversion, or products; */
 	unsigned nby;               /* none: anything, as it lies */
 	bool bulk;                  /* by a tensor map */

@@ -96,7 +96,8 @@ static const layout *layout_of_block(const pipeline *p, const staged *s)
 	const ir_value *tile = s->load->results[0];
 	if (ir_type_equal(s->block, tile->type)) return tile->layout;
 	layout *l = ARENA_NEW(p->context->arena, layout);
-	*l = layout_coalesced(s->block, lg2(16 / ir_element_bytes(s->block)), (const uint8_t[]){1, 0}, p->func->num_warps);
+	*l = layout_coalesced(
+		s->block, lg2(16 / ir_element_bytes(s->block)), (const uint8_t[]){1, 0}, p->func->num_warps);
 	return l;
 }
 

@@ -1,9 +1,9 @@
 /* The last columns of a row of products are brought in a whole panel, so that they are part of the same instruction.
  *
- * In: the loads of a loop that is pipelined.  Out: a block of b with less than 128 bytes of columns, behind others whose
- * columns fill their panels, becomes one of 128 bytes:
- *     %y = bulk_load %b, %k, %j : f16[64,128]                  two panels of 64 columns          two panels
- *     %z = bulk_load %b, %k, %j+128 : f16[64,32]         ->    one of 32, swizzled in 64 bytes   one of 64, in 128 bytes
+ * In: the loads of a loop that is pipelined.  Out: a block of b with less than 128 bytes of columns, behind others
+ * whose columns fill their panels, becomes one of 128 bytes:
+ *     %y = bulk_load %b, %k, %j : f16[64,128]          two panels of 64 columns          two panels
+ *     %z = bulk_load %b, %k, %j+128 : f16[64,32]   ->  one of 32, swizzled in 64 bytes   one of 64, in 128 bytes
  *
  * The one idea: an instruction reads n columns of equal panels, and need not read the last one to its end.  Both
  * products are then one of 160 columns (join_mma.c), 80 cycles for each k16 instead of 64 + 24; what the copy brings
@@ -35,7 +35,7 @@ static uint32_t columns_of(const ir_func *f, const ir_op *product)
 	return fits && shape.columns == 1 && shape.width == sum.dim[1] ? shape.width : 0;
 }
 
-/* `map`, which nobody else uses, becomes one of `whole` boxes; or another one of the function's, if that is the same. */
+/* `map`, which nobody else uses, gets the boxes of `whole`, unless another map of the function is that already. */
 static ir_value *of_whole_boxes(const ir_func *f, ir_value *map, const ir_tensor_map *whole)
 {
 	for (const ir_op *o = f->body->first; o; o = o->next)
@@ -44,7 +44,7 @@ static ir_value *of_whole_boxes(const ir_func *f, ir_value *map, const ir_tensor
 	return map;
 }
 
-/* The products by the same first operand: those in front of this one fill their panels, and there is none behind it. */
+/* The products by the same first operand: those in front of this one fill their panels, and none is behind it. */
 static bool ends_a_row(const pipeline *p, const staged *last)
 {
 	const ir_op *product = product_by(last);

@@ -27,7 +27,7 @@ enum { OTHER_WARPS = 8, ROWS = 64 /* of a warpgroup's product */ };
 typedef struct dealer {
 	pass_context *pass;
 	ir_func *func;
-	unsigned along;  /* of the products' sums: 0, rows, or 1, columns, which are then the rows of what is said here */
+	unsigned along; /* the sums' dimension: 0, or 1, whose columns are then the `rows` of what is said here */
 	uint32_t rows, each;
 	same_dims dims;
 	bool *is_rows;   /* by class */
