@@ -325,14 +325,16 @@ static void fill_shared(pipeline *p, ir_block *around)
 	p->multibuffers = p->stages * bytes;
 }
 
-/* The user's own number is not lowered behind his back, but for a producer's sake. */
-static void check_stages(pipeline *p)
+/* The user's own number is not lowered behind his back, but for a producer's sake.  False: it is too high for groups of
+ * rows, whose scratch is their own; without them the program is compiled again. */
+static bool check_stages(pipeline *p)
 {
 	assert(p->nloads);
 	uint32_t wanted = pipeline_wanted_stages(p), bytes = 0, most = p->context->target->shared_bytes;
 	if (p->func->max_shared < most) most = p->func->max_shared;
 	fill_shared(p, p->body);
-	if (p->stages >= wanted || !(ir_get_num_stages(p->loop) || p->func->stages_given)) return;
+	if (p->stages >= wanted || !(ir_get_num_stages(p->loop) || p->func->stages_given)) return true;
+	if (p->func->row_groups > 1) return false;
 	for (unsigned i = 0; i < p->nloads; i++) bytes += p->loads[i].bytes;
 	uint32_t others = of_others(p, p->body) + reserve_of(p);
 	diag *d = diag_error(p->context->diags, 722, p->loop->at,
@@ -344,6 +346,7 @@ static void check_stages(pipeline *p)
 		diag_set_hint(p->context->diags, d, "num_stages = %u fits; or a smaller tile", p->stages);
 	else
 		diag_set_hint(p->context->diags, d, "a smaller tile, or num_stages = 1: loads that do not run ahead");
+	return true;
 }
 
 static bool fills(const staged *s, const staged *before)
@@ -371,15 +374,34 @@ static bool may_reuse(const pipeline *p)
 	return may;
 }
 
-/* Whole panels, where they cost no stage. */
+enum { REGISTERS = 128 }; /* that a thread of a product has, about */
+
+/* Programs that an SM holds at a time, as far as multibuffers and warps say. */
+static unsigned programs_at_once(const pipeline *p, const ir_block *around)
+{
+	uint32_t bytes = p->multibuffers + of_others(p, around);
+	unsigned warps = ir_warps(p->func) + (p->alone ? 0 : 4); /* of a producer */
+	return target_fill_sm(p->context->target, warps, REGISTERS, bytes).ctas;
+}
+
+static void find_other_products(ir_op *o, void *context)
+{
+	pipeline *p = context;
+	if (o->kind == IR_WGMMA && o->block != p->body) p->others = true;
+}
+
+/* Whole panels, where all products stay in flight, as else they are no one instruction, and where they cost neither a
+ * stage nor a program at a time, nor the room of another loop. */
 static void widen(pipeline *p)
 {
 	ir_block *around = p->alone ? p->body : p->func->body;
+	ir_walk(p->func->body, find_other_products, p);
+	if (!p->nwaits || p->others) return;
 	fill_shared(p, around);
-	unsigned before = p->stages;
+	unsigned stages = p->stages, programs = programs_at_once(p, around);
 	if (!pipeline_widen(p)) return;
 	fill_shared(p, around);
-	if (p->stages < before) pipeline_narrow(p);
+	if (p->stages < stages || programs_at_once(p, around) < programs) pipeline_narrow(p);
 }
 
 /* A producer's multibuffers last as long as the program. */
@@ -392,7 +414,7 @@ static bool choose_stages(pipeline *p)
 		p->stages = p->before->stages;
 		return true;
 	}
-	check_stages(p);
+	if (!check_stages(p)) return false;
 	if (!p->alone) {
 		fill_shared(p, p->func->body);
 		p->partitions = p->stages >= least;

@@ -87,6 +87,7 @@ typedef struct pipeline {
 	ir_op *waits[MOST_PRODUCTS];
 	unsigned nwaits;
 	bool overlaps;
+	bool others;          /* there are products outside of the loop's body */
 	bool partitions;      /* the copies are a producer's, see specialise_warps.c */
 	bool reuses;          /* then: the multibuffers, barriers and cursor are those of `before` */
 	pipeline_set *before; /* what the last loop with a producer has left; null: there was none */

@@ -7,8 +7,8 @@
  *
  * The one idea: an instruction reads n columns of equal panels, and need not read the last one to its end.  Both
  * products are then one of 160 columns (join_mma.c), 80 cycles for each k16 instead of 64 + 24; what the copy brings
- * besides, here columns 160 to 191, nobody reads.  It costs as many bytes of shared memory and of the way there, so it
- * must not cost a stage. */
+ * besides, here columns 160 to 191, nobody reads.  It costs as many bytes of shared memory and of the way there: only
+ * where these are free (latencies.c). */
 #include "ir/tensor_map.h"
 #include "bulk.h"
 #include "pipeline.h"

@@ -215,7 +215,7 @@ static void put_head(writer *w)
 	if (k->cluster) text_printf(out, ", clusters of %u programs", k->cluster);
 	text_puts(out, "\n");
 	if (k->rows_together)
-		text_printf(out, "  num_warps = 12 are 8, not three groups of rows: %s\n", k->rows_together);
+		text_printf(out, "  num_warps = 12 are 8, not three groups of rows or columns: %s\n", k->rows_together);
 	if (k->num_ctas > 1 && !k->cluster)
 		text_printf(out, "  no clusters, though num_ctas = %u: %s\n", k->num_ctas,
 			target_can(k->target, TARGET_MULTICAST) ? "no loop has copies that programs could share"

@@ -93,15 +93,15 @@ static const char *refusal(const dealer *d, const ir_op *o)
 {
 	unsigned at;
 	for (unsigned i = 0; i < o->nresults; i++)
-		if (rows_of(d, o->results[i], &at) > 1) return "a tile has the rows in two dimensions";
+		if (rows_of(d, o->results[i], &at) > 1) return "a tile has them in two dimensions";
 	switch (o->kind) {
 	case IR_DOT: return rows_of(d, ir_arg(o, 1 - d->along), &at) ? "a product sums over them" : NULL;
-	case IR_RESHAPE: return keeps_rows(d, ir_arg(o, 0), o->results[0]) ? NULL : "a reshape mixes rows";
-	case IR_REDUCE: return along_rows(d, o) ? "it combines rows with each other" : NULL;
-	case IR_SCAN: return along_rows(d, o) ? "it scans along the rows" : NULL;
-	case IR_SORT: return along_rows(d, o) ? "it sorts along the rows" : NULL;
-	case IR_FLIP: return along_rows(d, o) ? "it reverses the rows" : NULL;
-	case IR_GATHER: return along_rows(d, o) ? "it gathers along the rows" : NULL;
+	case IR_RESHAPE: return keeps_rows(d, ir_arg(o, 0), o->results[0]) ? NULL : "a reshape mixes them";
+	case IR_REDUCE: return along_rows(d, o) ? "it combines them with each other" : NULL;
+	case IR_SCAN: return along_rows(d, o) ? "it scans along them" : NULL;
+	case IR_SORT: return along_rows(d, o) ? "it sorts along them" : NULL;
+	case IR_FLIP: return along_rows(d, o) ? "it reverses them" : NULL;
+	case IR_GATHER: return along_rows(d, o) ? "it gathers along them" : NULL;
 	case IR_HISTOGRAM: return "it counts in a histogram";
 	case IR_LOAD: return ir_get_volatile(o) ? "a volatile load happens once" : NULL;
 	case IR_ASSUME: return NULL;
@@ -110,7 +110,7 @@ static const char *refusal(const dealer *d, const ir_op *o)
 	case IR_DEBUG_BARRIER: return "it prints, asserts or waits for all its threads";
 	default: break;
 	}
-	if (ir_touches(o, IR_EFFECTS) && !has_rows(d, o)) return "it writes what belongs to no row";
+	if (ir_touches(o, IR_EFFECTS) && !has_rows(d, o)) return "it writes what belongs to none of them";
 	return NULL;
 }
 

@@ -67,8 +67,19 @@ status 0 "groups of rows as JSON" "$blkc" $rows --emit=json
 says_text '"num_warps": 12, "row_groups": 3, "producer_warps": 4'
 says_text '"stages": 3, "row_groups": 3'
 status 0 "rows together" "$blkc" $rows -D maxnreg=128 --emit=explain
-says_text "num_warps = 12 are 8, not three groups of rows: maxnreg is given"
+says_text "num_warps = 12 are 8, not three groups of rows or columns: maxnreg is given"
 status 0 "no producer" "$blkc" $rows -D num_stages=1 --emit=json
+says_text '"rows_together": "no producer can copy for them"'
+status 1 "too many stages for groups of rows, and for 8 warps" "$blkc" $rows -D BN=256 -D num_stages=5 --emit=json
+cat >scaled.blk <<'B'
+kernel scaled(c: *f32, a: *const f16, b: *const f16, d: *const f16, m: i32, n: i32, k: i32) grid(1) options(num_warps = 12, num_stages = 4) {
+    let A = tensor(a, [m, k]); let B = tensor(b, [k, n]); let C = tensor(c, [m, n]); let s = load(d + arange(0, 192));
+    var acc = zeros([208, 192], f32);
+    for l in range(0, k, 64) { acc = dot(A.load([0, l], [208, 64]), B.load([l, 0], [64, 192]) * s[None, :], acc); }
+    C.store([0, 0], acc);
+}
+B
+status 0 "too many stages for groups of columns only" "$blkc" scaled.blk --target=sm_90a --emit=json -o - --specialize=a%16,b%16,c%16,d%16,m%16,n%16,k%16
 says_text '"rows_together": "no producer can copy for them"'
 status 0 "clusters" "$blkc" $matmul --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64 -D num_ctas=2
 says_text "8 warps and 1 of a producer, clusters of 2 programs"
