@@ -45,6 +45,11 @@ bool bulk_shape_of(ir_type t, bulk_shape *s)
 	return s->panels * s->pieces <= BULK_COPIES;
 }
 
+uint32_t bulk_slot_bytes(const bulk_shape *s)
+{
+	return (s->bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
+}
+
 bool bulk_shape_divide(ir_type t, unsigned shares, bulk_shape *s)
 {
 	assert(shares && !(shares & (shares - 1)));

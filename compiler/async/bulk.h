@@ -24,6 +24,8 @@ typedef struct bulk_shape {
 
 /* False: no map fits: rank 0, rows that are no multiple of 16 bytes, too many copies. */
 bool bulk_shape_of(ir_type block, bulk_shape *);
+/* What a slot of a multibuffer has for the block: the next one begins aligned. */
+uint32_t bulk_slot_bytes(const bulk_shape *);
 /* So that the block is `shares` parts of as many copies each, one behind the other in shared memory, in which a swizzle
  * begins anew; false: it cannot be, and stays. */
 bool bulk_shape_divide(ir_type block, unsigned shares, bulk_shape *);

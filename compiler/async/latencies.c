@@ -171,7 +171,7 @@ static const char *fits_block(pipeline *p, staged *s)
 	s->fast = v->type.rank > 1;
 	s->swizzle = shape.swizzle;
 	s->parts = row_group_parts(p->func, s->load);
-	s->bytes = (shape.bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN * s->parts;
+	s->bytes = bulk_slot_bytes(&shape) * s->parts;
 	bool rounded = v->type.elem != SCALAR_F32 || bulk_rounds(s->load);
 	if (!rounded || !find_consumers(p, s, v, false) || !common_tile(p, s, s->fast, &tile) ||
 		tile.swizzle != shape.swizzle)
@@ -384,19 +384,15 @@ static unsigned programs_at_once(const pipeline *p, const ir_block *around)
 	return target_fill_sm(p->context->target, warps, REGISTERS, bytes).ctas;
 }
 
-static void find_other_products(ir_op *o, void *context)
-{
-	pipeline *p = context;
-	if (o->kind == IR_WGMMA && o->block != p->body) p->others = true;
-}
-
-/* Whole panels, where all products stay in flight, as else they are no one instruction, and where they cost neither a
- * stage nor a program at a time, nor the room of another loop. */
+/* Whole panels, where all products of the function stay in flight, as else they are no one instruction, or want the
+ * room for another loop, and where they cost neither a stage nor a program at a time. */
 static void widen(pipeline *p)
 {
 	ir_block *around = p->alone ? p->body : p->func->body;
-	ir_walk(p->func->body, find_other_products, p);
-	if (!p->nwaits || p->others) return;
+	unsigned products = 0;
+	if (!p->nwaits) return;
+	ir_walk(p->func->body, count_products, &products);
+	if (products != p->nwaits) return;
 	fill_shared(p, around);
 	unsigned stages = p->stages, programs = programs_at_once(p, around);
 	if (!pipeline_widen(p)) return;

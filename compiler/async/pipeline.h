@@ -87,7 +87,6 @@ typedef struct pipeline {
 	ir_op *waits[MOST_PRODUCTS];
 	unsigned nwaits;
 	bool overlaps;
-	bool others;          /* there are products outside of the loop's body */
 	bool partitions;      /* the copies are a producer's, see specialise_warps.c */
 	bool reuses;          /* then: the multibuffers, barriers and cursor are those of `before` */
 	pipeline_set *before; /* what the last loop with a producer has left; null: there was none */
@@ -105,11 +104,10 @@ bool pipeline_fits(pipeline *);
 uint32_t pipeline_wanted_stages(const pipeline *); /* the user's number */
 
 /* ---- whole_panels.c ---- */
-/* Blocks that would be part of an instruction with whole panels have these, in the plan: false: none.  Taken back, for
- * want of room; and, at the end, brought. */
+/* Slots of blocks that whole panels would make part of an instruction get room for these.  False: there are none. */
 bool pipeline_widen(pipeline *);
-void pipeline_narrow(pipeline *);
-void pipeline_bring_whole_panels(pipeline *);
+void pipeline_narrow(pipeline *);             /* takes that back */
+void pipeline_bring_whole_panels(pipeline *); /* the copies fill what the slots have room for */
 
 /* ---- slice.c ---- */
 /* Adds what a value is made of to the slice; false where something else than the loop's own business is needed. */

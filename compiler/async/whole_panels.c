@@ -62,14 +62,16 @@ static bool ends_a_row(const pipeline *p, const staged *last)
 	return panels && wgmma_takes_columns(p->func, wgmma_form_of(last->block.elem), columns);
 }
 
-static void take_block(pipeline *p, staged *s, ir_type block, unsigned swizzle)
+static void take_block(pipeline *p, staged *s, ir_type block)
 {
-	uint32_t before = (uint32_t)ir_elements(s->block) * ir_element_bytes(s->block);
-	uint32_t bytes = (uint32_t)ir_elements(block) * ir_element_bytes(block);
+	bulk_shape before, now;
+	bool fit = bulk_shape_of(s->block, &before) && bulk_shape_of(block, &now);
+	assert(fit);
+	(void)fit;
 	s->block = block;
-	s->swizzle = swizzle;
-	s->bytes = (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
-	p->expected += bytes - before;
+	s->swizzle = now.swizzle;
+	s->bytes = bulk_slot_bytes(&now);
+	p->expected += now.bytes - before.bytes;
 }
 
 bool pipeline_widen(pipeline *p)
@@ -80,7 +82,7 @@ bool pipeline_widen(pipeline *p)
 		ir_type whole = s->block;
 		if (!ends_a_row(p, s)) continue;
 		whole.dim[1] = PANEL / ir_element_bytes(whole);
-		take_block(p, s, whole, PANEL);
+		take_block(p, s, whole);
 		some = true;
 	}
 	return some;
@@ -90,10 +92,7 @@ void pipeline_narrow(pipeline *p)
 {
 	for (unsigned i = 0; i < p->nloads; i++) {
 		staged *s = &p->loads[i];
-		ir_type own = s->load->results[0]->type;
-		if (ir_type_equal(s->block, own)) continue;
-		assert(own.rank == 2 && own.dim[1] * ir_element_bytes(own) < PANEL);
-		take_block(p, s, own, own.dim[1] * ir_element_bytes(own)); /* the swizzle of short rows is a row */
+		if (!ir_type_equal(s->block, s->load->results[0]->type)) take_block(p, s, s->load->results[0]->type);
 	}
 }
 
@@ -107,7 +106,7 @@ void pipeline_bring_whole_panels(pipeline *p)
 		ir_tensor_map *whole = ARENA_NEW(p->context->arena, ir_tensor_map);
 		*whole = *map->def->map;
 		whole->box[0] = s->block.dim[1];
-		whole->swizzle = PANEL;
+		whole->swizzle = s->swizzle;
 		ir_set_arg(s->load, 0, of_whole_boxes(p->func, map, whole));
 	}
 }
