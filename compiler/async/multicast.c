@@ -21,10 +21,13 @@
  *              1 3     b: 0b0011, 0 with 1 and 2 with 3
  *
  * What a loop around counts is another number of the neighbour's too: it began elsewhere and made the same steps.
+ * Divisions take a program longer than all else in front of its first copy, so none is made again whose divisor is a
+ * multiple of the cluster's programs: t / (8 n) is t' / (8 n), and t' % (8 n) is (t % (8 n)) ^ d.
  *
  * Programs in step wait for each other's slots, so none may wait for another in any other way: no `while` in the
  * function.  And all of them come by: only loops and branches that are the same for all stand around.  What another
  * program releases comes to be known here a little later, which only a producer warp has the time to wait for. */
+#include "analysis/int_range.h"
 #include "bulk.h"
 #include "pipeline.h"
 
@@ -206,12 +209,42 @@ typedef struct asking {
 
 static ir_value *other(asking *a, ir_value *v);
 
+/* The number's bits, of which it is another's in the cluster, lie below what divides the value. */
+static bool is_multiple(const asking *a, const ir_value *v)
+{
+	uint64_t by = axis_divisor(a->n.p->context, v);
+	assert(by && a->n.p->cluster <= BULK_SHARES);
+	return by >= a->n.p->cluster;
+}
+
+/* The neighbour's value is this one with the number's bits turned over, as that of program_id(0) is. */
+static bool is_turned(asking *a, ir_value *v)
+{
+	if (same_value(&a->n, v) == SAME) return false;
+	const ir_op *o = other(a, v)->def;
+	return o && o->kind == IR_XOR && ir_arg(o, 0) == v && ir_arg(o, 1) == a->number;
+}
+
+/* Steps of a multiple of the cluster's programs leave those bits alone; a grid is one, where there is a cluster. */
 static ir_value *other_counter(asking *a, ir_value *v)
 {
 	assert(v->index == 0 && v->block->parent->kind == IR_FOR);
-	ir_value *start = ir_arg(v->block->parent, 0);
+	ir_value *start = ir_arg(v->block->parent, 0), *step = ir_arg(v->block->parent, 2);
+	bool grid = step->def && step->def->kind == IR_NUM_PROGRAMS && ir_get_axis(step->def) == 0;
+	if (is_turned(a, start) && (grid || is_multiple(a, step))) return ir_binary(a->b, IR_XOR, v, a->number);
 	ir_value *gone = ir_binary(a->b, IR_SUB, v, start);
 	return ir_binary(a->b, IR_ADD, other(a, start), gone);
+}
+
+/* Numbers that differ below what divides the divisor have one quotient, and remainders that differ as they do. */
+static ir_value *other_quotient(asking *a, ir_value *v)
+{
+	const ir_op *o = v->def;
+	if (o->kind != IR_DIV && o->kind != IR_REM) return NULL;
+	ir_value *x = ir_arg(o, 0), *by = ir_arg(o, 1);
+	if (!is_turned(a, x) || same_value(&a->n, by) != SAME || !is_multiple(a, by)) return NULL;
+	if (int_range_of(x).low < 0) return NULL;
+	return o->kind == IR_DIV ? v : ir_binary(a->b, IR_XOR, v, a->number);
 }
 
 /* What the value is in the neighbour. */
@@ -220,10 +253,9 @@ static ir_value *other(asking *a, ir_value *v)
 	if (same_value(&a->n, v) == SAME) return v;
 	assert(a->n.of[v->id] == DIFFERS);
 	if (a->map[v->id]) return a->map[v->id];
-	ir_value *result;
-	if (!v->def)
-		result = other_counter(a, v);
-	else if (v->def->kind == IR_PROGRAM_ID)
+	ir_value *result = v->def ? other_quotient(a, v) : other_counter(a, v);
+	if (result) return a->map[v->id] = result;
+	if (v->def->kind == IR_PROGRAM_ID)
 		result = ir_binary(a->b, IR_XOR, v, a->number);
 	else {
 		for (unsigned i = 0; i < v->def->nargs; i++) other(a, ir_arg(v->def, i));
@@ -322,6 +354,17 @@ static places places_of(pipeline *p, asking *others, const staged *s)
 	return all;
 }
 
+/* What says whether they are equal: x + n and y + n are where x and y are. */
+static ir_value *same_if(ir_builder *b, ir_value *x, ir_value *y)
+{
+	while (x->def && y->def && x->def->kind == y->def->kind && (x->def->kind == IR_ADD || x->def->kind == IR_MUL) &&
+		ir_arg(x->def, 1) == ir_arg(y->def, 1) && ir_arg(x->def, 0) != ir_arg(y->def, 0)) {
+		x = ir_arg(x->def, 0);
+		y = ir_arg(y->def, 0);
+	}
+	return ir_binary(b, IR_EQ, x, y);
+}
+
 /* so_far, and: neighbour `from` and all whose numbers differ from its in `bits` alone load the same block. */
 static ir_value *same_in(const places *w, uint32_t from, uint32_t bits, ir_value *so_far)
 {
@@ -329,7 +372,7 @@ static ir_value *same_in(const places *w, uint32_t from, uint32_t bits, ir_value
 	for (uint32_t d = 1; d <= bits; d++)
 		for (uint32_t k = 0; k < w->n && !(d & ~bits); k++) {
 			ir_value *x = w->of[from][k], *y = w->of[from ^ d][k];
-			if (x != y) so_far = both(w->b, so_far, ir_binary(w->b, IR_EQ, x, y));
+			if (x != y) so_far = both(w->b, so_far, same_if(w->b, x, y));
 		}
 	return so_far;
 }

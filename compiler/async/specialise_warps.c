@@ -8,7 +8,7 @@
  * dead, and dce sees to it.  So the loops are any loops, and control flow, index arithmetic and loads of sizes need no
  * list.
  *
- *     multibuffers, full, empty                        multibuffers, full, empty
+ *     multibuffers, full, empty                        multibuffers, full, empty, in front of all else
  *     for t {                                   partitions {
  *       for k {                                   for t { for k { wait full; wgmma ..; arrive empty }; store .. }
  *         wait empty; copy; wait full;    ->      yield
@@ -74,6 +74,20 @@ static void fill_first(splitter *s, ir_op *partitions)
 	}
 }
 
+/* Of what stays, barriers alone touch shared memory.  They come first, so that a program computes its numbers while
+ * the other programs of the cluster make theirs. */
+static void begin_with_shared(splitter *s, const ir_op *partitions)
+{
+	ir_op *at = s->func->body->first;
+	while (at->kind == IR_TENSOR_MAP || is_shared(at)) at = at->next;
+	for (ir_op *o = at, *next; o != partitions; o = next) {
+		next = o->next;
+		if (is_shared(o)) ir_move_before(o, at->block, at);
+	}
+	ir_builder b = {.func = s->func, .block = at->block, .before = at, .at = s->func->at};
+	if (s->func->cluster) ir_build(&b, IR_CLUSTER_ARRIVE, 0, NULL, 0, NULL, 0);
+}
+
 static void drop_producers(ir_block *b)
 {
 	for (ir_op *o = b->last, *prev; o; o = prev) {
@@ -128,6 +142,7 @@ bool pass_specialise_warps(pass_context *c, ir_func *f)
 	ir_builder end = {.func = f, .block = f->body, .before = f->body->last, .at = f->at};
 	ir_op *partitions = ir_build(&end, IR_PARTITIONS, 0, NULL, 0, NULL, 2);
 	fill_first(&s, partitions);
+	begin_with_shared(&s, partitions);
 	ir_value **map = ARENA_ARRAY(c->arena, ir_value *, f->nvalues);
 	for (unsigned r = 2; r-- > 0;) {
 		ir_builder inside = {.func = f, .block = partitions->regions[r], .at = f->at};

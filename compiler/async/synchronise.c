@@ -167,7 +167,7 @@ static void see_barriers(const ir_func *f, ir_op *o)
 	assert(o->kind == IR_MBARRIERS);
 	bool copies = copies_arrive(o->results[0]), cluster = copies && f->num_ctas > 1;
 	bool fence = copies && (!cluster || shared_was_used(f, o)) && (cluster || !are_fenced_later(o));
-	ir_set_cluster(o, cluster);
+	ir_set_cluster(o, cluster && !f->cluster); /* else cluster_arrive has one fence for all */
 	ir_set_proxy(o, fence ? IR_PROXY_SHARED : IR_PROXY_NONE);
 }
 

@@ -189,6 +189,7 @@ static void pass(sim_cluster *c)
 	for (uint32_t i = 0; i < c->n; i++) {
 		sim_program *p = c->programs[i];
 		sim_order_phase(p, &c->told[i], &c->arriving[i]);
+		sim_mbarriers_shared(p, c->met_relaxed[i]);
 		for (uint32_t k = 0; k < p->nwarps; k++)
 			if (p->warps[k].state == WARP_AT_CLUSTER) p->warps[k].state = WARP_READY;
 	}

@@ -49,12 +49,41 @@ static uint64_t place(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t 
 
 bool sim_mbarrier_is_shared(sim_warp *w, const sim_instr *in, unsigned lane, const sim_mbarrier *b)
 {
-	if (w->program->cluster->passed > b->passed) return true;
+	if (b->shared) return true;
 	const sim_spot spot = sim_spot_shared(NULL, b->offset, 8, NULL);
-	return sim_report_at(w, in, lane, &spot, "a barrier of the cluster stands behind the init",
+	return sim_report_at(w, in, lane, &spot, "a barrier of the cluster stands behind the init; one of relaxed arrivals behind its fence.mbarrier_init",
 		"the mbarrier at offset %u of another program's shared memory is used, which that may not have made "
 		"yet",
 		b->offset);
+}
+
+/* As often has the lane waited at the cluster's barrier, or not come to it. */
+static uint64_t waited(const sim_warp *w, unsigned lane)
+{
+	return w->cluster_lanes >> lane & 1 ? w->cluster_passed[lane] : w->program->cluster->passed;
+}
+
+/* The passing of that barrier which tells others what the lane has done: the next one that it arrives for. */
+static uint64_t known_behind(const sim_warp *w, unsigned lane)
+{
+	uint64_t passed = w->program->cluster->passed;
+	return passed + (w->cluster_lanes >> lane & 1 && w->cluster_passed[lane] == passed ? 2 : 1);
+}
+
+/* It was made before, in an order; or its fence was, and this lane and that one have met at the cluster's barrier. */
+static bool knows_of(const sim_warp *w, unsigned lane, const sim_mbarrier *b)
+{
+	return waited(w, lane) >= b->fenced || sim_knows(w, UINT32_C(1) << lane, b->maker, b->made);
+}
+
+/* Where arrivals were relaxed, the fence alone tells others. */
+void sim_mbarriers_shared(sim_program *p, bool relaxed)
+{
+	uint64_t passed = p->cluster->passed;
+	for (uint32_t i = 0; i < p->nmbarriers; i++) {
+		sim_mbarrier *b = &p->mbarriers[i];
+		b->shared = b->shared || (passed >= b->passed && (!relaxed || passed >= b->fenced));
+	}
 }
 
 sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t address, sim_program **owner)
@@ -68,7 +97,7 @@ sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_instr *in, unsigned lane, u
 			"no mbarrier is at offset %" PRIu64 " of shared memory", offset);
 		return NULL;
 	}
-	if (*owner == w->program && !sim_knows(w, UINT32_C(1) << lane, b->maker, b->made)) {
+	if (*owner == w->program && !knows_of(w, lane, b)) {
 		char where[320];
 		const sim_other other = {.in = b->made_at,
 			.has_program = true,
@@ -115,7 +144,8 @@ static bool make(sim_warp *w, const sim_instr *in, unsigned lane, uint64_t offse
 		.clock = clock,
 		.maker = SIM_LANES * w->index + lane,
 		.made = w->clock,
-		.passed = p->cluster->passed,
+		.passed = known_behind(w, lane),
+		.fenced = UINT64_MAX,
 		.made_at = in};
 	uint32_t clocks = SIM_CLOCK_MBARRIER + p->nmbarriers;
 	if (clocks > SIM_CLOCKS) clocks = SIM_CLOCKS;
@@ -318,18 +348,31 @@ bool sim_step_copies_arrive(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 /* ---- Fences ---- */
 
+static bool has_seen(sim_warp *w, unsigned lane, const sim_mbarrier *b)
+{
+	return sim_knows(w, UINT32_C(1) << lane, b->maker, b->made);
+}
+
 static void make_known(sim_warp *w, uint32_t lanes)
 {
 	sim_program *p = w->program;
 	for (uint32_t i = 0; i < p->nmbarriers; i++)
 		for (uint32_t m = lanes; m && !p->mbarriers[i].published; m &= m - 1)
-			p->mbarriers[i].published = sim_knows(w, m & -m, p->mbarriers[i].maker, p->mbarriers[i].made);
+			p->mbarriers[i].published = has_seen(w, (unsigned)__builtin_ctz(m), &p->mbarriers[i]);
 }
 
 bool sim_step_mbarrier_fence(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	(void)in;
+	sim_program *p = w->program;
 	make_known(w, mask);
+	for (uint32_t i = 0; i < p->nmbarriers; i++)
+		for (uint32_t m = mask; m; m &= m - 1) {
+			sim_mbarrier *b = &p->mbarriers[i];
+			unsigned lane = (unsigned)__builtin_ctz(m);
+			uint64_t known = known_behind(w, lane);
+			if (known < b->fenced && has_seen(w, lane, b)) b->fenced = known;
+		}
 	return true;
 }
 

@@ -325,7 +325,8 @@ typedef struct sim_mbarrier {
 	int64_t bytes;
 	uint32_t clock;                  /* phases over, of all barriers that were here */
 	uint32_t maker, made;            /* who made it: the thread, and its warp's clock then */
-	uint64_t passed;                 /* how often the cluster's barrier had been passed then */
+	uint64_t passed, fenced;         /* by when the cluster's barrier makes that and its fence known: passings of it */
+	bool shared;                     /* other programs of the cluster know of it */
 	const sim_instr *made_at, *last; /* last: who arrived or announced bytes */
 	sim_knowledge arriving, told;    /* what those who arrive know; of all phases that are over */
 	uint32_t heard[SIM_CLUSTER];     /* when each program of the cluster arrived last */
@@ -616,6 +617,7 @@ sim_mbarrier *sim_mbarrier_find(sim_program *, uint64_t offset); /* the one at a
 sim_mbarrier *sim_mbarrier_at(sim_warp *, const sim_instr *, unsigned lane, uint64_t address, sim_program **owner);
 /* False: another program of the cluster may use it before it is made; reported. */
 bool sim_mbarrier_is_shared(sim_warp *, const sim_instr *, unsigned lane, const sim_mbarrier *);
+void sim_mbarriers_shared(sim_program *, bool relaxed); /* the cluster's barrier was passed, arrivals being so */
 bool sim_mbarrier_arrive(
 	sim_warp *, const sim_instr *, unsigned lane, sim_program *, sim_mbarrier *, uint32_t count, bool completes);
 void sim_mbarrier_bytes(sim_program *, sim_mbarrier *, int64_t more); /* announced: > 0, or come */

@@ -327,6 +327,7 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_SCALAR_SEND] = lower_scalar_send,
 	[IR_SCALAR_RECEIVE] = lower_scalar_receive,
 	[IR_CLUSTER_SIZE] = lower_cluster_size,
+	[IR_CLUSTER_ARRIVE] = lower_cluster_arrive,
 	[IR_PARTITIONS] = lower_partitions,
 	[IR_IF] = lower_if,
 	[IR_FOR] = lower_for,

@@ -309,7 +309,7 @@ void lower_mbarrier_arrive(lower *, ir_op *);
 void lower_scalars(lower *, ir_op *);
 void lower_scalar_send(lower *, ir_op *);
 void lower_scalar_receive(lower *, ir_op *);
-void lower_meet_cluster(lower *);
+void lower_cluster_arrive(lower *, ir_op *);
 void lower_cluster_size(lower *, ir_op *);
 
 /* ---- partitions.c ---- */

@@ -116,22 +116,50 @@ static void begin_turns(lower *l)
 	LLVMPositionBuilderAtEnd(l->builder, after);
 }
 
+typedef struct numbers {
+	lower *l;
+	const ir_block *outside;
+	bool *seen; /* by value id */
+} numbers;
+
+/* What the operation takes of the numbers in front of the partitions is computed here, and not where it is taken. */
+static void compute_here(ir_op *o, void *context)
+{
+	numbers *n = context;
+	for (unsigned i = 0; i < o->nargs; i++) {
+		const ir_value *v = ir_arg(o, i);
+		if (!v->def || v->def->block != n->outside || n->seen[v->id]) continue;
+		n->seen[v->id] = true;
+		LLVMValueRef at = ir_is_scalar(v) && !v->type.pointer ? n->l->values[v->id].at[0] : NULL;
+		if (at && LLVMTypeOf(at) == n->l->i32 && !LLVMIsConstant(at))
+			lower_asm(n->l, "", "r", n->l->none, 1, &at, LOWER_ASM_EFFECT);
+	}
+}
+
+/* Whose blocks the producer's copies bring takes long to say: that is done while the other programs arrive. */
+static void wait_for_cluster(lower *l, const ir_op *partitions, unsigned region)
+{
+	assert(partitions->kind == IR_PARTITIONS && region < partitions->nregions);
+	if (!l->func->cluster) return;
+	numbers n = {l, partitions->block, ARENA_ARRAY(l->arena, bool, l->func->nvalues)};
+	if (region) ir_walk(partitions->regions[region], compute_here, &n);
+	lower_intrinsic(l, "llvm.nvvm.barrier.cluster.wait.aligned", l->none, 0, NULL);
+}
+
 void lower_partitions(lower *l, ir_op *o)
 {
 	assert(o->kind == IR_PARTITIONS && o->nregions == 2);
 	enum { COMPUTE, OTHERS, COPY, AFTER, BLOCKS };
 	LLVMBasicBlockRef block[BLOCKS];
 	for (unsigned i = 0; i < BLOCKS; i++) block[i] = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	if (l->func->cluster) /* the mbarriers are there, for all threads */
-		lower_meet_cluster(l);
-	else
-		lower_barrier(l);
+	if (!l->func->cluster) lower_barrier(l); /* the mbarriers are there, for all threads */
 	LLVMValueRef computes =
 		LLVMBuildICmp(l->builder, LLVMIntULT, lower_warp(l), lower_i32(l, ir_warps(l->func)), "");
 	LLVMBuildCondBr(l->builder, computes, block[COMPUTE], block[OTHERS]);
 
 	split registers = split_registers(l, o->regions[1]);
 	LLVMPositionBuilderAtEnd(l->builder, block[COMPUTE]);
+	wait_for_cluster(l, o, 0);
 	set_registers(l, "inc", registers.taken);
 	l->partition = CONSUMERS;
 	LLVMValueRef all = l->tid;
@@ -142,6 +170,7 @@ void lower_partitions(lower *l, ir_op *o)
 	l->tid = all;
 
 	LLVMPositionBuilderAtEnd(l->builder, block[OTHERS]);
+	wait_for_cluster(l, o, 1);
 	set_registers(l, "dec", registers.kept);
 	LLVMValueRef one = LLVMBuildICmp(l->builder, LLVMIntEQ, l->tid, lower_i32(l, 32 * ir_warps(l->func)), "");
 	LLVMBuildCondBr(l->builder, one, block[COPY], block[AFTER]);

@@ -501,10 +501,13 @@ void lower_scalar_receive(lower *l, ir_op *o)
 	lower_set(l, ir_result(o), out);
 }
 
-void lower_meet_cluster(lower *l)
+/* Relaxed: the fence is the release of what thread 0 has made.  With one of its own, the arrival would wait for all
+ * memory. */
+void lower_cluster_arrive(lower *l, ir_op *o)
 {
-	lower_intrinsic(l, "llvm.nvvm.barrier.cluster.arrive.aligned", l->none, 0, NULL);
-	lower_intrinsic(l, "llvm.nvvm.barrier.cluster.wait.aligned", l->none, 0, NULL);
+	(void)o;
+	plain(l, "fence.mbarrier_init.release.cluster;");
+	lower_intrinsic(l, "llvm.nvvm.barrier.cluster.arrive.relaxed.aligned", l->none, 0, NULL);
 }
 
 void lower_cluster_size(lower *l, ir_op *o)
