@@ -376,12 +376,47 @@ static bool may_reuse(const pipeline *p)
 
 enum { REGISTERS = 128 }; /* that a thread of a product has, about */
 
-/* Programs that an SM holds at a time, as far as multibuffers and warps say. */
-static unsigned programs_at_once(const pipeline *p, const ir_block *around)
+/* Programs that an SM holds at a time, as far as multibuffers, `others` beside them and warps say. */
+static unsigned programs_at_once(const pipeline *p, uint32_t others)
 {
-	uint32_t bytes = p->multibuffers + of_others(p, around);
 	unsigned warps = ir_warps(p->func) + (p->alone ? 0 : 4); /* of a producer */
-	return target_fill_sm(p->context->target, warps, REGISTERS, bytes).ctas;
+	return target_fill_sm(p->context->target, warps, REGISTERS, p->multibuffers + others).ctas;
+}
+
+static void count_loads(ir_op *o, void *context)
+{
+	unsigned *n = context;
+	*n += o->kind == IR_BULK_LOAD || (o->kind == IR_LOAD && ir_loop_around(o) && !ir_is_scalar(ir_arg(o, 0)));
+}
+
+/* The program runs the loop once, and no other one has tiles to copy: then its slots are free behind it. */
+static bool may_end(const pipeline *p)
+{
+	unsigned here = 0, all = 0;
+	if (p->loop->block != p->func->body || p->lasting || p->peak || p->before || p->sent.n) return false;
+	ir_walk(p->body, count_loads, &here);
+	ir_walk(p->func->body, count_loads, &all);
+	return here == all;
+}
+
+static void fill_alone(pipeline *p)
+{
+	fill_shared(p, p->body);
+}
+
+/* Slots beside all scratch of the program, or, where that gives more of them or more programs at a time, below what
+ * follows the loop.  A barrier stands between then. */
+static void fill_with_producer(pipeline *p)
+{
+	fill_shared(p, p->func->body);
+	p->ends = false;
+	if (!may_end(p)) return;
+	unsigned stages = p->stages, programs = programs_at_once(p, p->reserve);
+	uint64_t rest = p->all_scratch;
+	fill_shared(p, p->body);
+	bool more = p->stages > stages || (p->stages == stages && programs_at_once(p, p->reserve) > programs);
+	p->ends = more && rest <= p->multibuffers; /* the barriers behind them stay */
+	if (!p->ends) fill_shared(p, p->func->body);
 }
 
 /* Whole panels, where all products of the function stay in flight, as else they are no one instruction, or want the
@@ -389,15 +424,16 @@ static unsigned programs_at_once(const pipeline *p, const ir_block *around)
 static void widen(pipeline *p)
 {
 	ir_block *around = p->alone ? p->body : p->func->body;
+	void (*fill)(pipeline *) = p->alone ? fill_alone : fill_with_producer;
 	unsigned products = 0;
 	if (!p->nwaits) return;
 	ir_walk(p->func->body, count_products, &products);
 	if (products != p->nwaits) return;
-	fill_shared(p, around);
-	unsigned stages = p->stages, programs = programs_at_once(p, around);
+	fill(p);
+	unsigned stages = p->stages, programs = programs_at_once(p, of_others(p, around));
 	if (!pipeline_widen(p)) return;
-	fill_shared(p, around);
-	if (p->stages < stages || programs_at_once(p, around) < programs) pipeline_narrow(p);
+	fill(p);
+	if (p->stages < stages || programs_at_once(p, of_others(p, around)) < programs) pipeline_narrow(p);
 }
 
 /* A producer's multibuffers last as long as the program. */
@@ -412,13 +448,13 @@ static bool choose_stages(pipeline *p)
 	}
 	if (!check_stages(p)) return false;
 	if (!p->alone) {
-		fill_shared(p, p->func->body);
+		fill_with_producer(p);
 		p->partitions = p->stages >= least;
 		p->alone = p->partitions ? NULL
 					 : "shared memory has no room for three stages beside the rest of the program";
 	}
 	if (!p->partitions && p->func->row_groups > 1) return false;
-	if (!p->partitions) fill_shared(p, p->body);
+	if (!p->partitions) fill_alone(p);
 	if (p->stages < 2) return false;
 	if (p->partitions) {
 		p->lasting += p->multibuffers;

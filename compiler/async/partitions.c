@@ -24,6 +24,9 @@
  * a cluster neither, and behind all loops the producer waits until each slot has come back.  The last slot is released
  * where somebody takes it: a loop around, or those waits.
  *
+ * Where the program runs the loop once, and what it stores in the end would take a slot's room, that lies where the
+ * slots were (`ends`): they have been filled and read for the last time.
+ *
  * A loop that stands behind such a one and loads the same goes on with its multibuffers: as if both were one.  But for
  * one whose last slot nobody releases, as no loop is around it (groups of rows). */
 #include "pipeline.h"
@@ -153,4 +156,8 @@ void pipeline_partition(pipeline *p)
 	leave_set(p, last, parity_last);
 	pipeline_read_multibuffers(p, slot);
 	if (p->cluster) wait_for_neighbours(p, slot_behind, parity_behind);
+	if (p->ends) { /* `empty` goes on: neighbours release slots there, and the producer waits for them */
+		ir_build(&after, IR_MBARRIERS_END, 1, &full, 0, NULL, 0);
+		ir_build(&after, IR_MULTIBUFFER_END, 0, NULL, 0, NULL, 0);
+	}
 }

@@ -88,6 +88,7 @@ typedef struct pipeline {
 	unsigned nwaits;
 	bool overlaps;
 	bool partitions;      /* the copies are a producer's, see specialise_warps.c */
+	bool ends;            /* then: what follows the loop has its scratch where the slots were */
 	bool reuses;          /* then: the multibuffers, barriers and cursor are those of `before` */
 	pipeline_set *before; /* what the last loop with a producer has left; null: there was none */
 	const char *alone;    /* why no producer makes the copies, half a sentence; null: one may */
