@@ -223,6 +223,7 @@ static void make_thread_index(lower *l)
 static void make_body(lower *l)
 {
 	l->values = ARENA_ARRAY(l->arena, tile, l->func->nvalues);
+	l->partners = ARENA_ARRAY(l->arena, LLVMValueRef, l->func->nvalues);
 	l->late = ARENA_ARRAY(l->arena, late_tile, l->func->nvalues);
 	l->entry = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 	LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(l->context, l->function, "");

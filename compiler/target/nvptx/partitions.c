@@ -122,17 +122,25 @@ typedef struct numbers {
 	bool *seen; /* by value id */
 } numbers;
 
+static void compute_here(lower *l, LLVMValueRef v)
+{
+	if (LLVMTypeOf(v) != l->i32 || LLVMIsConstant(v)) return;
+	lower_asm(l, "", "r", l->none, 1, &v, LOWER_ASM_EFFECT);
+}
+
 /* What the operation takes of the numbers in front of the partitions is computed here, and not where it is taken. */
-static void compute_here(ir_op *o, void *context)
+static void compute_operands(ir_op *o, void *context)
 {
 	numbers *n = context;
 	for (unsigned i = 0; i < o->nargs; i++) {
 		const ir_value *v = ir_arg(o, i);
 		if (!v->def || v->def->block != n->outside || n->seen[v->id]) continue;
 		n->seen[v->id] = true;
-		LLVMValueRef at = ir_is_scalar(v) && !v->type.pointer ? n->l->values[v->id].at[0] : NULL;
-		if (at && LLVMTypeOf(at) == n->l->i32 && !LLVMIsConstant(at))
-			lower_asm(n->l, "", "r", n->l->none, 1, &at, LOWER_ASM_EFFECT);
+		bool set = o->kind == IR_BULK_COPY && ir_get_shares(o) > 1 && i == o->nargs - 1u;
+		if (set)
+			compute_here(n->l, n->l->partners[v->id] = lower_partners(n->l, o));
+		else if (ir_is_scalar(v) && !v->type.pointer)
+			compute_here(n->l, n->l->values[v->id].at[0]);
 	}
 }
 
@@ -142,7 +150,7 @@ static void wait_for_cluster(lower *l, const ir_op *partitions, unsigned region)
 	assert(partitions->kind == IR_PARTITIONS && region < partitions->nregions);
 	if (!l->func->cluster) return;
 	numbers n = {l, partitions->block, ARENA_ARRAY(l->arena, bool, l->func->nvalues)};
-	if (region) ir_walk(partitions->regions[region], compute_here, &n);
+	if (region) ir_walk(partitions->regions[region], compute_operands, &n);
 	lower_intrinsic(l, "llvm.nvvm.barrier.cluster.wait.aligned", l->none, 0, NULL);
 }
 

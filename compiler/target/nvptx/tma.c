@@ -356,17 +356,19 @@ static LLVMValueRef cluster_rank(lower *l)
 	return lower_intrinsic(l, "llvm.nvvm.read.ptx.sreg.cluster.ctarank", l->i32, 0, NULL);
 }
 
-/* Those of `n` programs who bring a block together, `set` as in bulk_copy's operand: as a mask of the cluster's
- * programs (i16), and which of them this one is. */
-typedef struct partners {
-	LLVMValueRef mask, number;
-} partners;
+/* Who brings a block together, `set` as in bulk_copy's operand, in one word: the set as a mask of the cluster's
+ * programs, from bit 16 on which of its members this program is, from bit 24 on how many they are.  It is the same in
+ * all iterations; partitions.c asks for it in front of them. */
+enum { PARTNER = 16, PARTNERS = 24 };
 
-static partners partners_of(lower *l, unsigned n, LLVMValueRef set)
+LLVMValueRef lower_partners(lower *l, const ir_op *o)
 {
+	assert(o->kind == IR_BULK_COPY && ir_get_shares(o) > 1);
 	LLVMBuilderRef m = l->builder;
+	const ir_value *v = ir_arg(o, o->nargs - 1u);
+	if (l->partners[v->id]) return l->partners[v->id];
+	LLVMValueRef set = lower_arg(l, o, o->nargs - 1u).at[0];
 	LLVMValueRef rank = cluster_rank(l), one = lower_i32(l, 1);
-	if (n == l->func->num_ctas) return (partners){lower_const(l, l->i16, (1 << n) - 1), rank};
 	/* the highest bit of the set is at the number of all bits in which members differ (0b0101: at 2); without these
 	 * the rank is the first member's */
 	LLVMValueRef clz[] = {set, LLVMConstInt(l->i1, 1, 0)};
@@ -376,30 +378,36 @@ static partners partners_of(lower *l, unsigned n, LLVMValueRef set)
 	LLVMValueRef mask = LLVMBuildShl(m, set, first, "");
 	LLVMValueRef before = LLVMBuildSub(m, LLVMBuildShl(m, one, rank, ""), one, "");
 	LLVMValueRef below = LLVMBuildAnd(m, mask, before, "");
-	return (partners){LLVMBuildTrunc(m, mask, l->i16, ""), lower_intrinsic(l, "llvm.ctpop.i32", l->i32, 1, &below)};
+	LLVMValueRef number = lower_intrinsic(l, "llvm.ctpop.i32", l->i32, 1, &below);
+	LLVMValueRef size = lower_intrinsic(l, "llvm.ctpop.i32", l->i32, 1, &set);
+	number = LLVMBuildShl(m, number, lower_i32(l, PARTNER), "");
+	size = LLVMBuildShl(m, size, lower_i32(l, PARTNERS), "");
+	return LLVMBuildOr(m, LLVMBuildOr(m, mask, number, ""), size, "");
 }
 
-/* In a set of several: this program's share of the copies, to all members.  Alone: all copies.  For two programs the
- * mask is a constant; else an opaque mov keeps LLVM from moving mask and number out of the loop, as a producer has few
- * registers. */
-static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned shares, LLVMValueRef set)
+/* In a set of several: this program's share of the copies, to all members.  Alone: all copies.  An opaque mov keeps LLVM
+ * from moving the word's parts out of the loop: that takes more registers, and time in front of the first copy. */
+static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned shares)
 {
 	assert(shares > 1 && t->s.panels * t->s.pieces % shares == 0);
+	LLVMBuilderRef m = l->builder;
 	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-	if (l->func->num_ctas > 2) set = lower_asm(l, "mov.b32 $0, $1;", "=r,r", l->i32, 1, &set, LOWER_ASM_EFFECT);
-	LLVMValueRef size = lower_intrinsic(l, "llvm.ctpop.i32", l->i32, 1, &set);
+	LLVMValueRef word = lower_partners(l, o);
+	word = lower_asm(l, "mov.b32 $0, $1;", "=r,r", l->i32, 1, &word, LOWER_ASM_EFFECT);
+	LLVMValueRef size = LLVMBuildLShr(m, word, lower_i32(l, PARTNERS), "");
 	for (unsigned n = shares; n > 1; n /= 2) {
 		unsigned each = t->s.panels * t->s.pieces / n;
 		LLVMBasicBlockRef share = LLVMAppendBasicBlockInContext(l->context, l->function, "");
 		LLVMBasicBlockRef fewer = LLVMAppendBasicBlockInContext(l->context, l->function, "");
-		LLVMValueRef these = LLVMBuildICmp(l->builder, LLVMIntEQ, size, lower_i32(l, n), "");
-		LLVMBuildCondBr(l->builder, these, share, fewer);
-		LLVMPositionBuilderAtEnd(l->builder, share);
-		partners p = partners_of(l, n, set);
-		LLVMValueRef first = LLVMBuildMul(l->builder, p.number, lower_i32(l, each), "");
-		copies(l, o, t, first, each, p.mask);
-		LLVMBuildBr(l->builder, after);
-		LLVMPositionBuilderAtEnd(l->builder, fewer);
+		LLVMBuildCondBr(m, LLVMBuildICmp(m, LLVMIntEQ, size, lower_i32(l, n), ""), share, fewer);
+		LLVMPositionBuilderAtEnd(m, share);
+		LLVMValueRef mask = n == l->func->num_ctas ? lower_const(l, l->i16, (1 << n) - 1)
+							   : LLVMBuildTrunc(m, word, l->i16, "");
+		LLVMValueRef number = LLVMBuildLShr(m, word, lower_i32(l, PARTNER), "");
+		number = LLVMBuildAnd(m, number, lower_i32(l, BULK_SHARES - 1), "");
+		copies(l, o, t, LLVMBuildMul(m, number, lower_i32(l, each), ""), each, mask);
+		LLVMBuildBr(m, after);
+		LLVMPositionBuilderAtEnd(m, fewer);
 	}
 	all_copies(l, o, t);
 	lower_end_if(l, after);
@@ -427,7 +435,7 @@ void lower_bulk_copy(lower *l, ir_op *o)
 	base = LLVMBuildAdd(l->builder, base, lower_i32(l, multibuffer->shared_offset), "");
 	travel t = travel_of(l, o, 3, 4, indices, ir_arg(o, 0)->type, shares, base, slot_barrier(l, o, 2, 1));
 	if (shares > 1)
-		multicast_block(l, o, &t, shares, lower_arg(l, o, o->nargs - 1u).at[0]);
+		multicast_block(l, o, &t, shares);
 	else
 		all_copies(l, o, &t);
 	leave_thread_0(l, o);
