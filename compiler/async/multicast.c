@@ -22,7 +22,7 @@
  *
  * What a loop around counts is another number of the neighbour's too: it began elsewhere and made the same steps.
  * Divisions take a program longer than all else in front of its first copy, so none is made again whose divisor is a
- * multiple of the cluster's programs: t / (8 n) is t' / (8 n), and t' % (8 n) is (t % (8 n)) ^ d.
+ * multiple of a power of two above d: t / (8 n) is t' / (8 n), and t' % (8 n) is (t % (8 n)) ^ d.
  *
  * Programs in step wait for each other's slots, so none may wait for another in any other way: no `while` in the
  * function.  And all of them come by: only loops and branches that are the same for all stand around.  What another
@@ -203,18 +203,17 @@ void pipeline_find_cluster(pipeline *p)
 typedef struct asking {
 	neighbours n;
 	ir_builder *b;
-	ir_value *number; /* of the neighbour, where it may be asked */
+	unsigned d;       /* the d-th neighbour, */
+	ir_value *number; /* and d where it may be asked, else 0 */
 	ir_value **map;   /* by value id: its value of what differs */
 } asking;
 
 static ir_value *other(asking *a, ir_value *v);
 
-/* The number's bits, of which it is another's in the cluster, lie below what divides the value. */
+/* All bits in which the neighbour's number is another one lie below what divides the value. */
 static bool is_multiple(const asking *a, const ir_value *v)
 {
-	uint64_t by = axis_divisor(a->n.p->context, v);
-	assert(by && a->n.p->cluster <= BULK_SHARES);
-	return by >= a->n.p->cluster;
+	return axis_divisor(a->n.p->context, v) > a->d;
 }
 
 /* The neighbour's value is this one with the number's bits turned over, as that of program_id(0) is. */
@@ -225,7 +224,7 @@ static bool is_turned(asking *a, ir_value *v)
 	return o && o->kind == IR_XOR && ir_arg(o, 0) == v && ir_arg(o, 1) == a->number;
 }
 
-/* Steps of a multiple of the cluster's programs leave those bits alone; a grid is one, where there is a cluster. */
+/* Steps of such multiples leave those bits alone; a grid is one, where there is a cluster. */
 static ir_value *other_counter(asking *a, ir_value *v)
 {
 	assert(v->index == 0 && v->block->parent->kind == IR_FOR);
@@ -258,8 +257,10 @@ static ir_value *other(asking *a, ir_value *v)
 	if (v->def->kind == IR_PROGRAM_ID)
 		result = ir_binary(a->b, IR_XOR, v, a->number);
 	else {
-		for (unsigned i = 0; i < v->def->nargs; i++) other(a, ir_arg(v->def, i));
-		result = ir_clone(a->b, v->def, a->map)->results[0];
+		bool differs = false;
+		for (unsigned i = 0; i < v->def->nargs; i++)
+			differs |= other(a, ir_arg(v->def, i)) != ir_arg(v->def, i);
+		result = differs ? ir_clone(a->b, v->def, a->map)->results[0] : v;
 	}
 	return a->map[v->id] = result;
 }
@@ -317,7 +318,7 @@ static ir_value *is_formed(pipeline *p, ir_builder *b)
 static asking ask(pipeline *p, ir_builder *b, unsigned d, ir_value *may)
 {
 	assert(d && d < p->cluster);
-	asking a = {.n = neighbours_of(p), .b = b};
+	asking a = {.n = neighbours_of(p), .b = b, .d = d};
 	ir_value *args[] = {may, ir_constant_int(b, SCALAR_I32, d), ir_constant_int(b, SCALAR_I32, 0)};
 	a.number = ir_build1(b, IR_SELECT, args[1]->type, 3, args);
 	a.map = ARENA_ARRAY(p->context->arena, ir_value *, p->func->nvalues);

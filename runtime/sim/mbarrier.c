@@ -51,7 +51,9 @@ bool sim_mbarrier_is_shared(sim_warp *w, const sim_instr *in, unsigned lane, con
 {
 	if (b->shared) return true;
 	const sim_spot spot = sim_spot_shared(NULL, b->offset, 8, NULL);
-	return sim_report_at(w, in, lane, &spot, "a barrier of the cluster stands behind the init; one of relaxed arrivals behind its fence.mbarrier_init",
+	return sim_report_at(w, in, lane, &spot,
+		"a barrier of the cluster stands behind the init; one of relaxed arrivals behind its "
+		"fence.mbarrier_init",
 		"the mbarrier at offset %u of another program's shared memory is used, which that may not have made "
 		"yet",
 		b->offset);

@@ -323,10 +323,10 @@ typedef struct sim_mbarrier {
 	uint32_t offset;       /* in shared memory */
 	uint32_t expected, pending, phase;
 	int64_t bytes;
-	uint32_t clock;                  /* phases over, of all barriers that were here */
-	uint32_t maker, made;            /* who made it: the thread, and its warp's clock then */
-	uint64_t passed, fenced;         /* by when the cluster's barrier makes that and its fence known: passings of it */
-	bool shared;                     /* other programs of the cluster know of it */
+	uint32_t clock;          /* phases over, of all barriers that were here */
+	uint32_t maker, made;    /* who made it: the thread, and its warp's clock then */
+	uint64_t passed, fenced; /* by when the cluster's barrier makes that and its fence known: passings of it */
+	bool shared;             /* other programs of the cluster know of it */
 	const sim_instr *made_at, *last; /* last: who arrived or announced bytes */
 	sim_knowledge arriving, told;    /* what those who arrive know; of all phases that are over */
 	uint32_t heard[SIM_CLUSTER];     /* when each program of the cluster arrived last */

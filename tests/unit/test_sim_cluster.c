@@ -275,6 +275,28 @@ static void test_remote_arrivals(void **state)
 	      "st.global.b32 [%rd1], %r20;\n" last
 #define RELEASE "@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r14+8];\n"
 
+#define TWO_BARRIERS(between, behind, arrive)                                                                          \
+	SETUP "setp.eq.b32 %p1, %tid, 0;\n@%p1 mbarrier.init.shared.b64 [%smem], 1;\n" between                         \
+	      "@%p1 mbarrier.init.shared.b64 [%smem+8], 1;\n" behind arrive PASS                                       \
+	      "mbarrier.try_wait.parity.shared.b64 %p9, [%smem+8], 1;\n" MEET
+
+/* The fence stands behind all inits; the lanes of another warp wait at the barrier before they use one. */
+static void test_relaxed_arrivals(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		hopper *good[] = {with(2, seed, TWO_BARRIERS("", FENCE, RELAXED)),
+			with(2, seed, TWO_BARRIERS("", FENCE, ARRIVE)), with(2, seed, TWO_BARRIERS("", "", ARRIVE))};
+		for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+			RUNS(good[i]);
+			free(good[i]);
+		}
+		REPORTS(with(2, seed, TWO_BARRIERS(FENCE, "", RELAXED)), "may not have made");
+		REPORTS(with(2, seed, TWO_BARRIERS("", "", RELAXED)), "may not have made");
+		REPORTS(with(2, seed, TWO_BARRIERS("", RELAXED FENCE, "")), "may not have made");
+	}
+}
+
 static void test_multicast(void **state)
 {
 	(void)state;
@@ -292,6 +314,10 @@ static void test_multicast(void **state)
 		free(h);
 		REPORTS(with(2, seed, ".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST("", MEET, RELEASE, MEET)),
 			"whose init no fence");
+		/* relaxed arrivals tell what the fence has released */
+		h = with(2, seed, ".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST(FENCE, RELAXED PASS, RELEASE, MEET));
+		RUNS(h);
+		free(h);
 		REPORTS(with(2, seed, ".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST(FENCE, MEET, "", MEET)),
 			"wait for ever");
 		REPORTS(with(2, seed, ".reg .b16 %h1;\nmov.b32 %r20, 0;\n" MULTICAST(FENCE, MEET, RELEASE, "")),
@@ -315,6 +341,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_registers), cmocka_unit_test(test_shared_memory),
 		cmocka_unit_test(test_barrier), cmocka_unit_test(test_order), cmocka_unit_test(test_remote_arrivals),
-		cmocka_unit_test(test_multicast)};
+		cmocka_unit_test(test_relaxed_arrivals), cmocka_unit_test(test_multicast)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ typedef struct lower {
 	LLVMValueRef warp_of_all; /* the warp's number among all */
 	enum { EVERYBODY, CONSUMERS, PRODUCER } partition; /* whose code is made; the producer is one thread */
 	tile *values;                                      /* by ir_value.id */
-	LLVMValueRef *partners;                            /* by that of a bulk_copy's set: lower_partners, where known */
+	LLVMValueRef *partners;   /* by that of a bulk_copy's set: lower_partners, where known */
 	LLVMBasicBlockRef others; /* where thread 0 meets the others again, while only its code is made (tma.c) */
 	struct late_tile *late;   /* the same: tiles that lie in shared memory still */
 	VEC(tid_value) tid_values;
