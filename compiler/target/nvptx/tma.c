@@ -385,8 +385,8 @@ LLVMValueRef lower_partners(lower *l, const ir_op *o)
 	return LLVMBuildOr(m, LLVMBuildOr(m, mask, number, ""), size, "");
 }
 
-/* In a set of several: this program's share of the copies, to all members.  Alone: all copies.  An opaque mov keeps LLVM
- * from moving the word's parts out of the loop: that takes more registers, and time in front of the first copy. */
+/* In a set of several: this program's share of the copies, to all members.  Alone: all copies.  An opaque mov keeps
+ * LLVM from moving the word's parts out of the loop: that takes more registers, and time in front of the first copy. */
 static void multicast_block(lower *l, const ir_op *o, const travel *t, unsigned shares)
 {
 	assert(shares > 1 && t->s.panels * t->s.pieces % shares == 0);
