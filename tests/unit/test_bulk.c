@@ -298,13 +298,14 @@ static void compile_cluster(const char *order, const char *loops)
 
 #define ROUNDS "for t in range(0, k, 64) {" DOT "}"
 static const wording of_a_cluster[] = {{2, ".multicast::cluster [", "both operands' blocks go to both programs"},
-	{1, "barrier.cluster.wait", "barriers are set up before a neighbour arrives at them"}};
+	{2, "barrier.cluster.wait", "both kinds of warps wait until neighbours have set up their barriers"},
+	{0, "fence.acq_rel", "no fence of all memory"}};
 
 static void test_clusters(void **state)
 {
 	(void)state;
 	compile_cluster("let i = p % 4 * 128; let j = p / 4 * 128;", ROUNDS);
-	check_wordings(ptx, of_a_cluster, 2);
+	check_wordings(ptx, of_a_cluster, 3);
 	CHECK(sig, {1, "cluster 2\n", "the launch makes clusters"},
 		{1, " 64 64 ; p1 ;", "of a's 128 rows a program brings half"});
 	compile_cluster("let i = p * 128; let j = atomic_add(ticket, 1) * 128;", ROUNDS);
@@ -313,9 +314,9 @@ static void test_clusters(void **state)
 	CHECK(sig, {0, "cluster 2\n", "nobody needs a cluster"});
 	/* a loop behind another one, for whose multibuffer there is no room: it makes its copies by itself */
 	compile_cluster("let i = p * 128; let j = 0;", ROUNDS ROUNDS);
-	CHECK(ptx, {1, "barrier.cluster.arrive.aligned", "all programs are there once, at the beginning"});
+	CHECK(ptx, {1, "barrier.cluster.arrive.relaxed.aligned", "all programs are there once, at the beginning"});
 	compile_tiles("num_warps = 8, num_ctas = 2", "");
-	check_wordings(ptx, of_a_cluster, 2);
+	check_wordings(ptx, of_a_cluster, 3);
 	CHECK(sig, {1, "cluster 2\n", "the launch makes clusters"});
 }
 
