@@ -425,6 +425,8 @@ void lower_bulk_copy(lower *l, ir_op *o)
 		return;
 	}
 	unsigned shares = ir_get_shares(o), indices = o->nargs - 4u - (shares > 1);
+	uint64_t set;
+	bool alone = shares == 1 || (ir_is_const(ir_arg(o, o->nargs - 1u), &set) && set == 1);
 	enter_thread_0(l, o);
 	LLVMValueRef slot = lower_arg(l, o, 1).at[0];
 	if (ir_get_part(o)) {
@@ -434,10 +436,10 @@ void lower_bulk_copy(lower *l, ir_op *o)
 	LLVMValueRef base = LLVMBuildMul(l->builder, slot, lower_i32(l, multibuffer_pitch(multibuffer)), "");
 	base = LLVMBuildAdd(l->builder, base, lower_i32(l, multibuffer->shared_offset), "");
 	travel t = travel_of(l, o, 3, 4, indices, ir_arg(o, 0)->type, shares, base, slot_barrier(l, o, 2, 1));
-	if (shares > 1)
-		multicast_block(l, o, &t, shares);
-	else
+	if (alone)
 		all_copies(l, o, &t);
+	else
+		multicast_block(l, o, &t, shares);
 	leave_thread_0(l, o);
 }
 
