@@ -204,7 +204,9 @@ case $file-$target in
 		for rows in $(pieces "$m"); do
 			narrow=$((n % 64)) # columns whose panels are others than those of the rest
 			[ "$(number 'const TRANSPOSED bool')" = true ] && [ $((k * bytes)) -le 128 ] && narrow=0
-			case $narrow in 16 | 32) [ $whole -gt 212992 ] || narrow=0 ;; esac
+			room=212992 # beside what a persistent program stores
+			[ "$(number 'const PERSISTENT bool')" != false ] || room=229376
+			case $narrow in 16 | 32) [ $whole -gt $room ] || narrow=0 ;; esac
 			if [ $turned = no ] && [ $((rows * 4 / 64)) -ge "$warps" ] && [ "$n" -le $most ] && [ "$n" -ge 64 ] && [ "$kernel" != matmul_weights ]; then
 				for columns in 1 $(pieces $narrow); do wanted=$((wanted + $(instructions "$rows"))); done # other pieces are one
 				continue
