@@ -355,11 +355,14 @@ static places places_of(pipeline *p, asking *others, const staged *s)
 	return all;
 }
 
-/* What says whether they are equal: x + n and y + n are where x and y are. */
+/* What says whether they are equal: of integers x + n and y + n are where x and y are.  Exactly, as two programs may
+ * look at one pair in two forms: x * n and y * n may be equal where x and y are not. */
 static ir_value *same_if(ir_builder *b, ir_value *x, ir_value *y)
 {
-	while (x->def && y->def && x->def->kind == y->def->kind && (x->def->kind == IR_ADD || x->def->kind == IR_MUL) &&
-		ir_arg(x->def, 1) == ir_arg(y->def, 1) && ir_arg(x->def, 0) != ir_arg(y->def, 0)) {
+	bool integers = !x->type.pointer && scalar_is_integer(x->type.elem);
+	while (integers && x->def && y->def && x->def->kind == IR_ADD && y->def->kind == IR_ADD) {
+		ir_value *n = ir_arg(x->def, 1), *m = ir_arg(y->def, 1);
+		if (n != m || ir_arg(x->def, 0) == ir_arg(y->def, 0)) break;
 		x = ir_arg(x->def, 0);
 		y = ir_arg(y->def, 0);
 	}
