@@ -154,6 +154,49 @@ static void run(suite *s, const cluster_case *c, int m, int n, int k)
 	free(x.c);
 }
 
+/* Of eight programs the rows are products, which are equal where a factor is 0, whatever the other one; the divisor is
+ * known to be even, so that each looks at its next neighbour's quotient in another form than at the others'. */
+static void run_factors(suite *s)
+{
+	enum { PROGRAMS = 8, TILE = 64, ROWS = PROGRAMS * TILE, K = 128 };
+	static const char text[] =
+		"kernel k(z: *f32, x: *const f16, y: *const f16, n: i32) grid(8) "
+		"options(num_warps = 4, num_stages = 4, num_ctas = 8) {\n"
+		"let k = min(n, 0) + 128; let h = n > 0 ? 2 : 1;\n"
+		"let A = tensor(x, [512, k], [128, 1]); let B = tensor(y, [k, n]); let C = tensor(z, [512, 64]);\n"
+		"let p = program_id(0); let w = p / (2 * h); let u = p < 4 ? maximum(2 - p, 0) : p;\n"
+		"var s = zeros([64, 64], f32);\n"
+		"for l in range(0, k, 64) { s = dot(A.load([u * w * 64, l], [64, 64]), B.load([l, p * 64], [64, 64]), "
+		"s); }\n"
+		"C.store([p * 64, 0], s);\n}\n";
+	if (!suite_wants(s, "cluster.factors")) return;
+	uint16_t *a = suite_alloc(2 * ROWS * K), *b = suite_alloc(2 * ROWS * K);
+	float *c = suite_alloc(4 * ROWS * TILE);
+	uint64_t state = 7;
+	int wrong = 0;
+	fill(a, ROWS * K, &state);
+	fill(b, ROWS * K, &state);
+	const void *in[] = {a, b};
+	const size_t bytes[] = {2 * ROWS * K, 2 * ROWS * K};
+	bool good =
+		suite_run(s, "cluster.factors", text, NULL, 0, SCALAR_F32, c, (size_t)ROWS * TILE, in, bytes, 2, ROWS);
+	double *da = suite_doubles(SCALAR_F16, a, (size_t)ROWS * K),
+	       *db = suite_doubles(SCALAR_F16, b, (size_t)ROWS * K);
+	for (int i = 0; i < ROWS && good; i++)
+		for (int j = 0; j < TILE; j++) {
+			int program = i / TILE, row = i % TILE + (program < 4 ? 0 : program * TILE);
+			double sum = 0;
+			for (int l = 0; l < K; l++) sum += da[row * K + l] * db[l * ROWS + program * TILE + j];
+			wrong += (double)c[i * TILE + j] != sum;
+		}
+	suite_verdict(s, good, wrong, text);
+	free(a);
+	free(b);
+	free(c);
+	free(da);
+	free(db);
+}
+
 /* What was asked for has names in the grid, in the body and in functions, unless the kernel has its own. */
 static void run_names(suite *s)
 {
@@ -197,6 +240,7 @@ int main(int argc, char **argv)
 		run(&s, &cases[i], 256, 128, 24);  /* fewer iterations than stages */
 		run(&s, &cases[i], 500, 176, 80);  /* three tiles a row: those of a cluster lie in two */
 	}
+	run_factors(&s);
 	run_names(&s);
 	return suite_close(&s);
 }
