@@ -216,8 +216,8 @@ static bool is_multiple(const asking *a, const ir_value *v)
 	return axis_divisor(a->n.p->context, v) > a->d;
 }
 
-/* The neighbour's value is this one with the number's bits turned over, as that of program_id(0) is. */
-static bool is_turned(asking *a, ir_value *v)
+/* The neighbour's value is this one with the bits of the number flipped, as that of program_id(0) is. */
+static bool is_flipped(asking *a, ir_value *v)
 {
 	if (same_value(&a->n, v) == SAME) return false;
 	const ir_op *o = other(a, v)->def;
@@ -230,7 +230,7 @@ static ir_value *other_counter(asking *a, ir_value *v)
 	assert(v->index == 0 && v->block->parent->kind == IR_FOR);
 	ir_value *start = ir_arg(v->block->parent, 0), *step = ir_arg(v->block->parent, 2);
 	bool grid = step->def && step->def->kind == IR_NUM_PROGRAMS && ir_get_axis(step->def) == 0;
-	if (is_turned(a, start) && (grid || is_multiple(a, step))) return ir_binary(a->b, IR_XOR, v, a->number);
+	if (is_flipped(a, start) && (grid || is_multiple(a, step))) return ir_binary(a->b, IR_XOR, v, a->number);
 	ir_value *gone = ir_binary(a->b, IR_SUB, v, start);
 	return ir_binary(a->b, IR_ADD, other(a, start), gone);
 }
@@ -241,7 +241,7 @@ static ir_value *other_quotient(asking *a, ir_value *v)
 	const ir_op *o = v->def;
 	if (o->kind != IR_DIV && o->kind != IR_REM) return NULL;
 	ir_value *x = ir_arg(o, 0), *by = ir_arg(o, 1);
-	if (!is_turned(a, x) || same_value(&a->n, by) != SAME || !is_multiple(a, by)) return NULL;
+	if (!is_flipped(a, x) || same_value(&a->n, by) != SAME || !is_multiple(a, by)) return NULL;
 	if (int_range_of(x).low < 0) return NULL;
 	return o->kind == IR_DIV ? v : ir_binary(a->b, IR_XOR, v, a->number);
 }
