@@ -399,18 +399,13 @@ static bool may_end(const pipeline *p)
 	return here == all;
 }
 
-static void fill_alone(pipeline *p)
+/* With a producer: slots beside all scratch of the program, or, where that gives more of them or more programs at a
+ * time, below what follows the loop.  A barrier stands between then. */
+static void fill(pipeline *p)
 {
-	fill_shared(p, p->body);
-}
-
-/* Slots beside all scratch of the program, or, where that gives more of them or more programs at a time, below what
- * follows the loop.  A barrier stands between then. */
-static void fill_with_producer(pipeline *p)
-{
-	fill_shared(p, p->func->body);
+	fill_shared(p, p->alone ? p->body : p->func->body);
 	p->ends = false;
-	if (!may_end(p)) return;
+	if (p->alone || !may_end(p)) return;
 	unsigned stages = p->stages, programs = programs_at_once(p, p->reserve);
 	uint64_t rest = p->all_scratch;
 	fill_shared(p, p->body);
@@ -424,7 +419,6 @@ static void fill_with_producer(pipeline *p)
 static void widen(pipeline *p)
 {
 	ir_block *around = p->alone ? p->body : p->func->body;
-	void (*fill)(pipeline *) = p->alone ? fill_alone : fill_with_producer;
 	unsigned products = 0;
 	if (!p->nwaits) return;
 	ir_walk(p->func->body, count_products, &products);
@@ -448,13 +442,13 @@ static bool choose_stages(pipeline *p)
 	}
 	if (!check_stages(p)) return false;
 	if (!p->alone) {
-		fill_with_producer(p);
+		fill(p);
 		p->partitions = p->stages >= least;
 		p->alone = p->partitions ? NULL
 					 : "shared memory has no room for three stages beside the rest of the program";
 	}
 	if (!p->partitions && p->func->row_groups > 1) return false;
-	if (!p->partitions) fill_alone(p);
+	if (!p->partitions) fill(p);
 	if (p->stages < 2) return false;
 	if (p->partitions) {
 		p->lasting += p->multibuffers;

@@ -355,7 +355,7 @@ static places places_of(pipeline *p, asking *others, const staged *s)
 	return all;
 }
 
-/* What says whether they are equal: of integers x + n and y + n are where x and y are.  Exactly, as two programs may
+/* Whether they are equal: of integers x + n and y + n are where x and y are.  Exactly, as two programs may
  * look at one pair in two forms: x * n and y * n may be equal where x and y are not. */
 static ir_value *same_if(ir_builder *b, ir_value *x, ir_value *y)
 {

@@ -59,7 +59,7 @@ bool sim_mbarrier_is_shared(sim_warp *w, const sim_instr *in, unsigned lane, con
 		b->offset);
 }
 
-/* As often has the lane waited at the cluster's barrier, or not come to it. */
+/* How many times the cluster's barrier has been passed, as far as the lane has waited there. */
 static uint64_t waited(const sim_warp *w, unsigned lane)
 {
 	return w->cluster_lanes >> lane & 1 ? w->cluster_passed[lane] : w->program->cluster->passed;
@@ -72,10 +72,16 @@ static uint64_t known_behind(const sim_warp *w, unsigned lane)
 	return passed + (w->cluster_lanes >> lane & 1 && w->cluster_passed[lane] == passed ? 2 : 1);
 }
 
-/* It was made before, in an order; or its fence was, and this lane and that one have met at the cluster's barrier. */
+/* It was made before, in an order. */
+static bool has_seen(const sim_warp *w, unsigned lane, const sim_mbarrier *b)
+{
+	return sim_knows(w, UINT32_C(1) << lane, b->maker, b->made);
+}
+
+/* Or its fence was, and this lane and the maker's have met at the cluster's barrier. */
 static bool knows_of(const sim_warp *w, unsigned lane, const sim_mbarrier *b)
 {
-	return waited(w, lane) >= b->fenced || sim_knows(w, UINT32_C(1) << lane, b->maker, b->made);
+	return waited(w, lane) >= b->fenced || has_seen(w, lane, b);
 }
 
 /* Where arrivals were relaxed, the fence alone tells others. */
@@ -349,11 +355,6 @@ bool sim_step_copies_arrive(sim_warp *w, const sim_instr *in, uint32_t mask)
 }
 
 /* ---- Fences ---- */
-
-static bool has_seen(sim_warp *w, unsigned lane, const sim_mbarrier *b)
-{
-	return sim_knows(w, UINT32_C(1) << lane, b->maker, b->made);
-}
 
 static void make_known(sim_warp *w, uint32_t lanes)
 {

@@ -144,7 +144,7 @@ static void compute_operands(ir_op *o, void *context)
 	}
 }
 
-/* Whose blocks the producer's copies bring takes long to say: that is done while the other programs arrive. */
+/* Which programs share the producer's copies takes long to compute: that is done while the others arrive. */
 static void wait_for_cluster(lower *l, const ir_op *partitions, unsigned region)
 {
 	assert(partitions->kind == IR_PARTITIONS && region < partitions->nregions);
