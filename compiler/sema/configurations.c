@@ -216,13 +216,31 @@ static uint32_t decided_by(const expansion *e, const axis *axes, uint32_t n, con
 	return most;
 }
 
-static bool calls_functions(const ast *n)
+/* What the program or the library declares by this name: functions of the library see other names than those of the
+ * program, so both count. */
+static void declared(const expansion *e, const char *name, const declaration *found[2])
+{
+	const sema_program *p = e->s->private->program;
+	found[0] = name_table_find(&p->user, name);
+	found[1] = name_table_find(&p->library, name);
+}
+
+/* Whether an expression names an option, itself or in the functions and constants that it names. */
+static bool reads_option(const expansion *e, const ast *n, const char *option, name_table *seen)
 {
 	if (!n) return false;
-	const ast *callee = n->kind == AST_CALL && n->nkids ? n->kids[0] : NULL;
-	if (callee && (callee->kind != AST_NAME || !sema_builtin_find(callee->text))) return true;
+	if ((n->kind == AST_NAME || n->kind == AST_MEMBER) && n->text) {
+		const declaration *found[2];
+		if (strcmp(n->text, option) == 0) return true;
+		declared(e, n->text, found);
+		if (!name_table_find(seen, n->text)) {
+			name_table_set(e->s->arena, seen, n->text, (void *)n);
+			for (int i = 0; i < 2; i++)
+				if (found[i] && reads_option(e, found[i]->node, option, seen)) return true;
+		}
+	}
 	for (uint32_t i = 0; i < n->nkids; i++)
-		if (calls_functions(n->kids[i])) return true;
+		if (reads_option(e, n->kids[i], option, seen)) return true;
 	return false;
 }
 
@@ -233,12 +251,16 @@ static uint32_t clause_decided_by(const expansion *e, const axis *axes, uint32_t
 	uint32_t all = parameters ? parameters->nkids : 0, most = decided_by(e, axes, n, clause, all);
 	for (uint32_t i = 0; options && i < options->nkids; i++) {
 		const ast *o = options->kids[i];
-		if (!o || !o->text || !o->nkids || !ast_mentions(clause, o->text)) continue;
+		name_table seen = {0};
+		if (!o || !o->text || !o->nkids || !reads_option(e, clause, o->text, &seen)) continue;
 		uint32_t inside = decided_by(e, axes, n, o->kids[0], all);
 		if (inside > most) most = inside;
 	}
-	for (uint32_t i = most; i < n && calls_functions(clause); i++)
-		if (kernel_option_constant_name(axes[i].name)) most = i + 1;
+	for (uint32_t i = most; i < n; i++) {
+		name_table seen = {0};
+		if (kernel_option_constant_name(axes[i].name) && reads_option(e, clause, axes[i].name, &seen))
+			most = i + 1;
+	}
 	return most;
 }
 
@@ -258,8 +280,13 @@ static uint32_t behind(const axis *axes, uint32_t n, const uint32_t *at, uint32_
 static bool cross(expansion *e, const axis *axes, uint32_t n)
 {
 	sema *s = e->s;
-	uint32_t *at = arena_alloc(s->arena, (n + 1) * sizeof *at);
+	uint32_t *at = arena_alloc(s->arena, (n + 1) * sizeof *at), clauses = e->block->nkids;
+	uint32_t *decided = arena_alloc(s->arena, (clauses + 1) * sizeof *decided); /* by clause, which never changes */
 	memset(at, 0, (n + 1) * sizeof *at);
+	for (uint32_t i = 0; i < clauses; i++) {
+		const ast *k = e->block->kids[i];
+		decided[i] = k && k->kind == AST_WHERE && k->nkids ? clause_decided_by(e, axes, n, k->kids[0]) : n;
+	}
 	while (n) {
 		e->chosen.n = 0;
 		for (uint32_t i = 0; i < n; i++)
@@ -267,7 +294,7 @@ static bool cross(expansion *e, const axis *axes, uint32_t n)
 		if (!add_line(e, false)) return false;
 		uint32_t i = n;
 		if (e->refuses) {
-			i = clause_decided_by(e, axes, n, e->block->kids[e->refuses]->kids[0]);
+			i = decided[e->refuses];
 			uint32_t skipped = behind(axes, n, at, i);
 			e->tried += skipped;
 			e->refused[e->refuses] += skipped;

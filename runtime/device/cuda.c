@@ -496,17 +496,8 @@ static const uint8_t map_types[] = {CUDA_MAP_U8, CUDA_MAP_U8, CUDA_MAP_U16, CUDA
 	CUDA_MAP_F64};
 _Static_assert(sizeof map_types == SCALAR_COUNT, "ORDER SCALARS");
 
-/* How much L2 fetches at once.  256 bytes are 1 to 2 % faster than 128 where memory is the limit.  Where a row begins
- * inside a sector of 32 bytes they cost L2 more requests than they save: a product of such rows takes 12 to 15 % longer
- * than with 128 bytes.  Rows that begin on a sector do not care. */
-static unsigned promotion_of(const tensor_map_request *q)
-{
-	uint64_t begins = q->address;
-	for (unsigned i = 1; i < q->rank; i++) begins |= q->stride[i];
-	return begins % 32 ? CUDA_MAP_L2_128 : CUDA_MAP_L2_256;
-}
-
-/* Needs no context: a map is made of numbers only. */
+/* Needs no context: a map is made of numbers only.  L2 fetches lines of 128 bytes at once: with 256 what is limited by
+ * memory takes 1 to 4 % longer, and rows that begin inside a sector of 32 bytes 12 to 15 % (docs/products.md). */
 static blk_status cuda_encode(blk_device *d, const tensor_map_request *q, tensor_map *out)
 {
 	static const unsigned steps[TENSOR_MAP_RANK] = {1, 1, 1, 1, 1};
@@ -519,7 +510,7 @@ static blk_status cuda_encode(blk_device *d, const tensor_map_request *q, tensor
 	if ((entered = enter(d)) < 0) return BLK_ERROR_DRIVER;
 	blk_status status = CALL(d, cuTensorMapEncodeTiled, &map, q->rounds ? CUDA_MAP_TF32 : map_types[q->type],
 		q->rank, (void *)(uintptr_t)q->address, q->extent, q->stride + 1, q->box, steps, CUDA_MAP_PLAIN,
-		swizzles[q->swizzle / 32], promotion_of(q), CUDA_MAP_ZEROS);
+		swizzles[q->swizzle / 32], CUDA_MAP_L2_128, CUDA_MAP_ZEROS);
 	leave(d, entered);
 	_Static_assert(sizeof map == sizeof *out, "a tensor map has 128 bytes");
 	if (!status) memcpy(out, &map, sizeof *out);

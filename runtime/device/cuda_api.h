@@ -162,7 +162,6 @@ typedef struct CUtensorMap_st {
 	X(CUDA_MAP_SWIZZLE_64, 2, CU_TENSOR_MAP_SWIZZLE_64B)                                                           \
 	X(CUDA_MAP_SWIZZLE_128, 3, CU_TENSOR_MAP_SWIZZLE_128B)                                                         \
 	X(CUDA_MAP_L2_128, 2, CU_TENSOR_MAP_L2_PROMOTION_L2_128B)                                                      \
-	X(CUDA_MAP_L2_256, 3, CU_TENSOR_MAP_L2_PROMOTION_L2_256B)                                                      \
 	X(CUDA_MAP_ZEROS, 0, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
 
 enum {

@@ -260,10 +260,51 @@ static void refused_prefixes(void **state)
 		"autotune k key(n) { A: " NINE "; B: " NINE "; C: " NINE "; D: " NINE "; E: " NINE ";\n"
 		"where A * A + B * B + A * B - A - B + A * A * A + B * B * B + A * B * A * B + A + B + A == 7;\n"
 		"where D == 2 && E == 9; }");
-#undef NINE
 	if (!c.func) fail_msg("%s", c.rendered.at);
 	contains(c.signature.at, "configuration A=1,B=1,C=1,D=2,E=9\nconfiguration A=1,B=1,C=2,D=2,E=9\n");
 	compiled_free(&c);
+	/* the same through functions that name no option, */
+	compile_text(&c,
+		"const MOST = 8;\n"
+		"fn power(x, n) { return n == 1 ? x : n == 2 ? x * x : x * x * x; }\n"
+		"fn powers(x) { return power(x, 1) + power(x, 2) + power(x, 3); }\n"
+		"fn few(a, b) { return powers(a) + powers(b) <= MOST; }\n"
+		"kernel k(n: i32, const A: i32 = 1, const B: i32 = 1, const C: i32 = 1, const D: i32 = 1) { }\n"
+		"autotune k key(n) { A: " NINE "; B: " NINE "; C: " NINE "; D: " NINE "; num_stages: " NINE ";\n"
+		"where few(A, B); where D == 2 && num_stages == 9; }");
+	if (!c.func) fail_msg("%s", c.rendered.at);
+	contains(c.signature.at,
+		"configuration A=1,B=1,C=1,D=2,num_stages=9\nconfiguration A=1,B=1,C=2,D=2,num_stages=9\n");
+	lacks(c.signature.at, "A=2,");
+	lacks(c.signature.at, "B=2,");
+	compiled_free(&c);
+#undef NINE
+}
+
+/* What a clause's functions read counts: an option that is an axis behind those the clause names, one that follows from
+ * such an axis, through a second function, or one that is passed on. */
+static void refused_by_options(void **state)
+{
+	(void)state;
+	static const char *const clauses[] = {"inner(A)", "outer(A)", "given(A, inner)", "A != warps()"};
+	for (size_t i = 0; i < sizeof clauses / sizeof clauses[0]; i++)
+		for (int follows = 0; follows < 2; follows++) {
+			char source[1024];
+			compiled c;
+			snprintf(source, sizeof source,
+				"fn inner(a) { return a != num_warps; }\nfn outer(a) { return inner(a); }\n"
+				"fn given(a, f) { return f(a); }\nfn warps() { return num_warps; }\n"
+				"kernel k(x: *f32, const A: i32 = 1, const B: i32 = 1) %s { }\n"
+				"autotune k { A: [1, 2], %s: [1, 2]; where %s; }",
+				follows ? "options(num_warps = B)" : "", follows ? "B" : "num_warps", clauses[i]);
+			compile_text(&c, source);
+			if (!c.func) fail_msg("%s", c.rendered.at);
+			const char *b = follows ? "B" : "num_warps";
+			char want[256];
+			snprintf(want, sizeof want, "\nconfiguration A=1,%s=2\nconfiguration A=2,%s=1\n", b, b);
+			assert_string_equal(strstr(c.signature.at, "\nconfiguration"), want);
+			compiled_free(&c);
+		}
 }
 
 /* What a condition sees: the choice, defaults and options that follow from it, what a define has bound. */
@@ -579,6 +620,7 @@ int main(void)
 		cmocka_unit_test(autotune_lines),
 		cmocka_unit_test(searches),
 		cmocka_unit_test(refused_prefixes),
+		cmocka_unit_test(refused_by_options),
 		cmocka_unit_test(configurations),
 		cmocka_unit_test(explicit_configurations),
 		cmocka_unit_test(example_of_the_language_page),

