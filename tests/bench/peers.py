@@ -4,7 +4,7 @@ usage: python3 tests/bench/peers.py BUILD [--out=peers.csv] [--only=softmax,drop
   BUILD is the folder that `make device` makes; --only takes the names of sections (--only=list prints them); a section
   that would start after --seconds is left out; --dry runs everything small on the CPU, Triton in its interpreter;
   --verbose prints what each variant took when the best was looked for.  The sections "wide", "quantised" and "attention" run
-  where they are named only: peers_wide.py, peers_quantised.py and peers_attention.py say what their options are.
+  where they are named only: peers_wide.py, peers_quantised.py, peers_gemm.py and peers_attention.py say what their options are.
 
 Every output is poisoned and compared with double precision before it is timed.  Of the variants of one contender (tile,
 warps) a few runs choose the best, which then meets the others in alternating rounds; each run lies between two events,
@@ -556,12 +556,12 @@ def section_backward():
 
 
 def main():
-    import peers_attention, peers_host, peers_matrix, peers_quantised, peers_wide
+    import peers_attention, peers_gemm, peers_host, peers_matrix, peers_quantised, peers_wide
 
     sections = {k[8:]: v for k, v in globals().items() if k.startswith("section_")}
-    for more in (peers_matrix, peers_host, peers_wide, peers_quantised, peers_attention):
+    for more in (peers_matrix, peers_host, peers_wide, peers_quantised, peers_gemm, peers_attention):
         sections.update(more.sections(sys.modules["__main__"]))
-    chosen = [s for s in OPTIONS.get("only", "").split(",") if s] or [s for s in sections if s not in ("wide", "quantised") and not s.startswith("attention")]
+    chosen = [s for s in OPTIONS.get("only", "").split(",") if s] or [s for s in sections if s not in ("wide", "quantised", "gemm") and not s.startswith("attention")]
     if chosen == ["list"]:
         return print(" ".join(sections))
     name = "cpu, dry" if DRY else torch.cuda.get_device_name()
