@@ -200,66 +200,81 @@ static bool add_line(expansion *e, bool once)
 	return true;
 }
 
-/* How many axes, from the first on, say what an expression over them and over the kernel's first `parameters` is. */
-static uint32_t decided_by(const expansion *e, const axis *axes, uint32_t n, const ast *expression, uint32_t parameters)
+/* By how many axes, from the first on, each parameter of the kernel is decided: through its default, if it has one. */
+typedef struct decisions {
+	const axis *axes;
+	uint32_t naxes;
+	uint32_t *parameter;
+} decisions;
+
+/* The same of an expression over axes and over the kernel's first `parameters`. */
+static uint32_t decided_by(const expansion *e, const decisions *d, const ast *expression, uint32_t parameters)
 {
-	uint32_t most = n;
-	while (most && !ast_mentions(expression, axes[most - 1].name)) most--;
+	uint32_t most = d->naxes;
+	while (most && !ast_mentions(expression, d->axes[most - 1].name)) most--;
 	const ast *list = e->kernel->kids[0];
 	for (uint32_t i = 0; list && i < parameters && i < list->nkids; i++) {
 		const ast *k = list->kids[i];
 		if (!k || !k->text || !k->flag || !ast_mentions(expression, k->text)) continue;
-		if (computed_find(e->s, k->text)) return n;
-		uint32_t inside = k->nkids > 1 && k->kids[1] ? decided_by(e, axes, n, k->kids[1], i) : 0;
-		if (inside > most) most = inside;
+		if (d->parameter[i] > most) most = d->parameter[i];
 	}
 	return most;
 }
 
-/* What the program or the library declares by this name: functions of the library see other names than those of the
- * program, so both count. */
-static void declared(const expansion *e, const char *name, const declaration *found[2])
+static void decide_parameters(const expansion *e, decisions *d)
 {
-	const sema_program *p = e->s->private->program;
-	found[0] = name_table_find(&p->user, name);
-	found[1] = name_table_find(&p->library, name);
+	const ast *list = e->kernel->kids[0];
+	uint32_t all = list ? list->nkids : 0;
+	d->parameter = arena_alloc(e->s->arena, (all + 1) * sizeof *d->parameter);
+	for (uint32_t i = 0; i < all; i++) {
+		const ast *k = list->kids[i];
+		d->parameter[i] = 0;
+		if (k && k->text && k->flag && computed_find(e->s, k->text))
+			d->parameter[i] = d->naxes;
+		else if (k && k->flag && k->nkids > 1 && k->kids[1])
+			d->parameter[i] = decided_by(e, d, k->kids[1], i);
+	}
 }
 
-/* Whether an expression names an option, itself or in the functions and constants that it names. */
-static bool reads_option(const expansion *e, const ast *n, const char *option, name_table *seen)
+/* Whether an expression names an option, itself or in the functions and constants that it names, as far as that goes.
+ * Functions of the library see other names than those of the program, so what either declares by a name counts. */
+static bool reads_option(const expansion *e, const ast *expression, const char *option)
 {
-	if (!n) return false;
-	if ((n->kind == AST_NAME || n->kind == AST_MEMBER) && n->text) {
-		const declaration *found[2];
-		if (strcmp(n->text, option) == 0) return true;
-		declared(e, n->text, found);
-		if (!name_table_find(seen, n->text)) {
-			name_table_set(e->s->arena, seen, n->text, (void *)n);
-			for (int i = 0; i < 2; i++)
-				if (found[i] && reads_option(e, found[i]->node, option, seen)) return true;
+	const sema_program *p = e->s->private->program;
+	name_table seen = {0};
+	VEC(const ast *) left = {0};
+	vec_push(e->s->arena, &left, expression);
+	while (left.n) {
+		const ast *n = left.at[--left.n];
+		if (!n) continue;
+		if ((n->kind == AST_NAME || n->kind == AST_MEMBER) && n->text) {
+			if (strcmp(n->text, option) == 0) return true;
+			const declaration *found[] = {
+				name_table_find(&p->user, n->text), name_table_find(&p->library, n->text)};
+			bool is_new = !name_table_find(&seen, n->text);
+			for (int i = 0; i < 2 && is_new; i++)
+				if (found[i]) vec_push(e->s->arena, &left, found[i]->node);
+			if (is_new) name_table_set(e->s->arena, &seen, n->text, (void *)n);
 		}
+		for (uint32_t i = 0; i < n->nkids; i++) vec_push(e->s->arena, &left, n->kids[i]);
 	}
-	for (uint32_t i = 0; i < n->nkids; i++)
-		if (reads_option(e, n->kids[i], option, seen)) return true;
 	return false;
 }
 
-/* The same of a clause, which may name options too, as the functions may that it calls. */
-static uint32_t clause_decided_by(const expansion *e, const axis *axes, uint32_t n, const ast *clause)
+/* As decided_by, of a clause, which may name options too, as the functions may that it calls. */
+static uint32_t clause_decided_by(const expansion *e, const decisions *d, const ast *clause)
 {
 	const ast *parameters = e->kernel->kids[0], *options = e->kernel->nkids > 2 ? e->kernel->kids[2] : NULL;
-	uint32_t all = parameters ? parameters->nkids : 0, most = decided_by(e, axes, n, clause, all);
+	uint32_t all = parameters ? parameters->nkids : 0, most = decided_by(e, d, clause, all);
 	for (uint32_t i = 0; options && i < options->nkids; i++) {
 		const ast *o = options->kids[i];
-		name_table seen = {0};
-		if (!o || !o->text || !o->nkids || !reads_option(e, clause, o->text, &seen)) continue;
-		uint32_t inside = decided_by(e, axes, n, o->kids[0], all);
+		if (!o || !o->text || !o->nkids || !reads_option(e, clause, o->text)) continue;
+		uint32_t inside = decided_by(e, d, o->kids[0], all);
 		if (inside > most) most = inside;
 	}
-	for (uint32_t i = most; i < n; i++) {
-		name_table seen = {0};
-		if (kernel_option_constant_name(axes[i].name) && reads_option(e, clause, axes[i].name, &seen))
-			most = i + 1;
+	for (uint32_t i = most; i < d->naxes; i++) {
+		const char *name = d->axes[i].name;
+		if (kernel_option_constant_name(name) && reads_option(e, clause, name)) most = i + 1;
 	}
 	return most;
 }
@@ -282,10 +297,12 @@ static bool cross(expansion *e, const axis *axes, uint32_t n)
 	sema *s = e->s;
 	uint32_t *at = arena_alloc(s->arena, (n + 1) * sizeof *at), clauses = e->block->nkids;
 	uint32_t *decided = arena_alloc(s->arena, (clauses + 1) * sizeof *decided); /* by clause, which never changes */
+	decisions d = {.axes = axes, .naxes = n};
 	memset(at, 0, (n + 1) * sizeof *at);
+	decide_parameters(e, &d);
 	for (uint32_t i = 0; i < clauses; i++) {
 		const ast *k = e->block->kids[i];
-		decided[i] = k && k->kind == AST_WHERE && k->nkids ? clause_decided_by(e, axes, n, k->kids[0]) : n;
+		decided[i] = k && k->kind == AST_WHERE && k->nkids ? clause_decided_by(e, &d, k->kids[0]) : n;
 	}
 	while (n) {
 		e->chosen.n = 0;

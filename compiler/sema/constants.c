@@ -1,4 +1,5 @@
-/* Top-level constants: evaluated when they are first named, once a specialisation, in a frame of their own. */
+/* Top-level constants: evaluated when they are first named, once a specialisation, in a frame of their own.  One that
+ * reads an option is evaluated wherever it is named. */
 #include "internal.h"
 
 #include <assert.h>
@@ -37,12 +38,17 @@ sval scope_constant(sema *s, declaration *d, span at)
 		c->value = sval_poison(at);
 		return c->value;
 	}
-	if (!c) {
+	if (!c || c->progress == CONSTANT_READS_OPTION) {
+		uint32_t reads = p->option_reads;
 		if (!sema_enter(s, at)) return sval_poison(at);
-		c = ARENA_NEW(s->arena, constant_state);
-		name_table_set(s->arena, table, d->name, c);
+		if (!c) {
+			c = ARENA_NEW(s->arena, constant_state);
+			name_table_set(s->arena, table, d->name, c);
+		}
+		c->progress = CONSTANT_IN_PROGRESS;
 		c->value = evaluate(s, d);
-		c->progress = CONSTANT_DONE;
+		bool again = p->option_reads != reads && !sval_is_poison(c->value);
+		c->progress = again ? CONSTANT_READS_OPTION : CONSTANT_DONE;
 		sema_leave(s);
 	}
 	sval v = c->value;

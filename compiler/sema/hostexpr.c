@@ -101,10 +101,10 @@ bool ast_mentions(const ast *n, const char *name)
 {
 	if (!n) return false;
 	if (n->kind == AST_NAME && n->text && strcmp(n->text, name) == 0) return true;
-	for (uint32_t i = n->kind == AST_CALL; i < n->nkids; i++)
+	bool calls = n->kind == AST_CALL && n->nkids && n->kids[0] && n->kids[0]->kind == AST_NAME;
+	for (uint32_t i = calls; i < n->nkids; i++)
 		if (ast_mentions(n->kids[i], name)) return true;
-	return n->kind == AST_CALL && n->nkids && n->kids[0] && n->kids[0]->kind == AST_MEMBER &&
-	       ast_mentions(n->kids[0], name);
+	return false;
 }
 
 static host num_sms(host_context *c)

@@ -162,13 +162,14 @@ struct sema_private {
 	VEC(computed_const) computed; /* of the kernel, in their order */
 	name_table constants; /* top-level constants: declaration's name to constant_state; library ones apart */
 	name_table library_constants;
+	uint32_t option_reads; /* how often an option was named */
 };
 
-typedef enum constant_progress { CONSTANT_IN_PROGRESS, CONSTANT_DONE } constant_progress;
+/* Of one that reads an option the value goes: configurations of a kernel differ in options. */
+typedef enum constant_progress { CONSTANT_IN_PROGRESS, CONSTANT_DONE, CONSTANT_READS_OPTION } constant_progress;
 typedef struct constant_state {
 	constant_progress progress;
 	sval value;
-	struct constant_state *up;
 } constant_state;
 
 void sema_init(sema *, sema_program *, const sema_request *, ir_func *);

@@ -199,7 +199,10 @@ static sval look_up(sema *s, const char *name, span at, bool is_target)
 	d = sema_library_find(p->program, name, "std.blk");
 	if (d) return declared(s, d, at);
 	const kernel_option *o = kernel_option_constant_name(name);
-	if (o && p->options_read) return kernel_option_constant(s, o, at);
+	if (o && p->options_read) {
+		p->option_reads++;
+		return kernel_option_constant(s, o, at);
+	}
 	if (kernel) return declared(s, kernel, at);
 	if (strcmp(name, "range") == 0 || strcmp(name, "static_range") == 0)
 		return sema_error(s, 403, at, "'%s' stands only after 'in' of a 'for'", name);

@@ -281,30 +281,74 @@ static void refused_prefixes(void **state)
 #undef NINE
 }
 
-/* What a clause's functions read counts: an option that is an axis behind those the clause names, one that follows from
- * such an axis, through a second function, or one that is passed on. */
+static void lists(const char *source, const char *configurations_of)
+{
+	compiled c;
+	compile_text(&c, source);
+	if (!c.func) fail_msg("%s", c.rendered.at);
+	assert_string_equal(strstr(c.signature.at, "\nconfiguration"), configurations_of);
+	compiled_free(&c);
+}
+
+/* What a clause's functions and constants read counts: an option that is an axis behind those the clause names, or one
+ * that follows from such an axis; through a second function, or one that is passed on. */
 static void refused_by_options(void **state)
 {
 	(void)state;
-	static const char *const clauses[] = {"inner(A)", "outer(A)", "given(A, inner)", "A != warps()"};
+	static const char *const clauses[] = {
+		"inner(A)", "outer(A)", "given(A, inner)", "A != warps()", "A != W", "A != V"};
 	for (size_t i = 0; i < sizeof clauses / sizeof clauses[0]; i++)
 		for (int follows = 0; follows < 2; follows++) {
-			char source[1024];
-			compiled c;
+			char source[1024], want[256];
+			const char *b = follows ? "B" : "num_warps";
 			snprintf(source, sizeof source,
+				"const W = num_warps;\nconst V = warps();\n"
 				"fn inner(a) { return a != num_warps; }\nfn outer(a) { return inner(a); }\n"
 				"fn given(a, f) { return f(a); }\nfn warps() { return num_warps; }\n"
 				"kernel k(x: *f32, const A: i32 = 1, const B: i32 = 1) %s { }\n"
 				"autotune k { A: [1, 2], %s: [1, 2]; where %s; }",
-				follows ? "options(num_warps = B)" : "", follows ? "B" : "num_warps", clauses[i]);
-			compile_text(&c, source);
-			if (!c.func) fail_msg("%s", c.rendered.at);
-			const char *b = follows ? "B" : "num_warps";
-			char want[256];
+				follows ? "options(num_warps = B)" : "", b, clauses[i]);
 			snprintf(want, sizeof want, "\nconfiguration A=1,%s=2\nconfiguration A=2,%s=1\n", b, b);
-			assert_string_equal(strstr(c.signature.at, "\nconfiguration"), want);
-			compiled_free(&c);
+			lists(source, want);
 		}
+}
+
+/* What chooses the function that is called, in the clause, a default or an option. */
+static void refused_by_callees(void **state)
+{
+	(void)state;
+#define ONE_TWO                                                                                                        \
+	"fn one(a) { return a == 1; }\nfn two(a) { return a == 2; }\nfn pick(b) { return b == 1 ? one : two; }\n"
+	static const char both[] = "\nconfiguration A=1,B=1\nconfiguration A=2,B=2\n";
+	lists(ONE_TWO "kernel k(x: *f32, const A: i32 = 1, const B: i32 = 1) { }\n"
+		      "autotune k { A: [1, 2], B: [1, 2]; where (B == 1 ? one : two)(A); }",
+		both);
+	lists(ONE_TWO "kernel k(x: *f32, const A: i32 = 1, const B: i32 = 1) { }\n"
+		      "autotune k { A: [1, 2], B: [1, 2]; where pick(B)(A); }",
+		both);
+	lists(ONE_TWO
+		"kernel k(x: *f32, const A: i32 = 1, const B: i32 = 1, const P: bool = (B == 1 ? one : two)(1)) { }\n"
+		"autotune k { A: [1, 2], B: [1, 2]; where A == (P ? 1 : 2); }",
+		both);
+#undef ONE_TWO
+}
+
+/* Long chains of functions and of defaults cost neither stack nor time. */
+static void refused_through_chains(void **state)
+{
+	(void)state;
+	arena a = {0};
+	text t = {.arena = &a};
+	enum { FUNCTIONS = 30000, PARAMETERS = 60 };
+	for (int i = 0; i < FUNCTIONS; i++) text_printf(&t, "fn q%d(a) { return a < 3 ? true : q%d(a); }\n", i, i + 1);
+	text_printf(&t, "fn q%d(a) { return a < num_warps; }\nkernel k(x: *f32, const A: i32 = 1, const P0: i32 = A",
+		FUNCTIONS);
+	for (int i = 1; i < PARAMETERS; i++)
+		text_printf(&t, ", const P%d: i32 = max(P%d, P%d)", i, i - 1, i > 1 ? i - 2 : 0);
+	text_printf(&t, ") { }\nautotune k { A: [1, 2], num_warps: [1, 2]; where q0(P%d); }", PARAMETERS - 1);
+	lists(t.at, "\nconfiguration A=1,num_warps=1\nconfiguration A=1,num_warps=2\nconfiguration A=2,num_warps=1\n"
+		    "configuration A=2,num_warps=2\n");
+	arena_free(&a);
 }
 
 /* What a condition sees: the choice, defaults and options that follow from it, what a define has bound. */
@@ -621,6 +665,8 @@ int main(void)
 		cmocka_unit_test(searches),
 		cmocka_unit_test(refused_prefixes),
 		cmocka_unit_test(refused_by_options),
+		cmocka_unit_test(refused_by_callees),
+		cmocka_unit_test(refused_through_chains),
 		cmocka_unit_test(configurations),
 		cmocka_unit_test(explicit_configurations),
 		cmocka_unit_test(example_of_the_language_page),
