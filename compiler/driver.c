@@ -289,7 +289,8 @@ static void compile_kernel(compile *c, sema_program *program, const char *name, 
 		.nvalues = r->nvalues,
 		.promises = r->promises,
 		.npromises = r->npromises,
-		.shared_defines = !r->kernel};
+		.shared_defines = !r->kernel,
+		.requires_later = !r->kernel && !r->emit};
 	double start = milliseconds();
 	ir_func *f = sema_specialise(program, &wanted, &signature);
 	if (!f || c->diags.errors > errors || check_only) return;

@@ -37,7 +37,8 @@ START = time.time()
 BUILD = ARGS[0] if ARGS else "build-device/blk"
 SECONDS = float(OPTIONS.get("seconds") or 240)
 HERE = os.path.dirname(os.path.abspath(__file__))
-EXAMPLES = os.path.join(HERE, "..", "..", "examples")
+ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
+EXAMPLES = os.path.join(ROOT, "examples")
 DEVICE = "cpu" if DRY else "cuda"
 ROWS = []  # what the CSV gets
 
@@ -53,7 +54,7 @@ def wanted(row):
 
 
 def error_text(e):
-    return f"{type(e).__name__}: {e}".strip().replace("\n", " ")[:300]
+    return f"{type(e).__name__}: {e}".strip().replace("\n", " ").replace(ROOT + os.sep, "")[:300]
 
 
 def record(section, work, who, variant="", ms=None, rate=None, spread=None, ratio=None, note="", unit="GB/s"):
