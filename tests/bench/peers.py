@@ -388,8 +388,15 @@ def tutorial_softmax(y, x, rows, n, block):
     return lambda: T.softmax_persistent[(programs,)](y, x, rows, n, BLOCK=block, STAGES=stages, num_warps=8)
 
 
+def extents(n):
+    """Of a tile that holds a row, and whose it is: next_extent(n), and where that differs next_pow2(n) beside it."""
+    step = max(16, triton.next_power_of_2(n) // 8)
+    extent, power = -(-n // step) * step, triton.next_power_of_2(n)
+    return [(extent, "blk")] + ([(power, "blk, power of two")] if power != extent else [])
+
+
 def section_softmax():
-    shapes = [(4096, c) for c in (256, 781, 1024, 2048, 4096, 8192, 12672)] + [(16384, 16384), (1024, 65536), (256, 262144)]
+    shapes = [(4096, c) for c in (256, 781, 1024, 2048, 4096, 5000, 8192, 12672)] + [(16384, 16384), (1024, 65536), (256, 262144)]
     for m, n in [(5, 100), (3, 1000), (2, 70000)] if DRY else shapes:
         x = fresh(m, n, scale=3.0)
         y0, y1 = poisoned(m, n), poisoned(m, n)
@@ -399,10 +406,10 @@ def section_softmax():
         rows = [Contender("torch", "softmax", lambda: lambda: torch.softmax(x, -1))]
         check0, check1 = [(y0, want, 2e-6)], [(y1, want, 2e-6)]
         if block <= 16384:
-            for w in warps_for(block, 2):
-                d = {"BLOCK": block, "num_warps": w}
-                rows.append(ours(file, "softmax_rows", args, d, check0))
-                rows.append(ours(file, "softmax_persistent", args, d, check0, grid=resident(m)))
+            for w, (extent, who) in itertools.product(warps_for(block, 2), extents(n)):
+                d = {"BLOCK": extent, "num_warps": w}
+                rows.append(ours(file, "softmax_rows", args, d, check0, who=who))
+                rows.append(ours(file, "softmax_persistent", args, d, check0, grid=resident(m), who=who))
             for tile in (4, 8, 16) if block <= 1024 else ():
                 rows.append(ours(file, "softmax_tiles", args, {"BLOCK": block, "ROWS": tile, "num_warps": 4}, check0))
             if not DRY:
@@ -481,7 +488,7 @@ def norm_shapes():
 
 
 def section_layernorm():
-    for m, n in norm_shapes():
+    for m, n in norm_shapes() + ([] if DRY else [(4096, c) for c in (2560, 5120, 7168)]):
         x, _, w, b, mean, rstd, xhat = norm_inputs(m, n)
         y0, y1 = poisoned(m, n, dtype=torch.float16), poisoned(m, n, dtype=torch.float16)
         m0, r0, m1, r1 = (poisoned(m) for _ in range(4))
@@ -490,8 +497,9 @@ def section_layernorm():
         del xhat
         check = lambda y, mu, rs: [(y, want, 1e-3), (mu, mean.flatten(), 1e-5), (rs, rstd.flatten(), 1e-5)]
         rows = [Contender("torch", "layer_norm", lambda: lambda: torch.nn.functional.layer_norm(x, (n,), w, b, 1e-5))]
-        for k in warps_for(block):
-            rows.append(ours("layer_norm/layer_norm.blk", "layer_norm_forward", [y0, x, w, b, m0, r0, n, m, n, 1e-5], {"T": "f16", "BLOCK": block, "num_warps": k}, check(y0, m0, r0)))
+        for k, (extent, who) in itertools.product(warps_for(block), extents(n)):
+            d = {"T": "f16", "BLOCK": extent, "num_warps": k}
+            rows.append(ours("layer_norm/layer_norm.blk", "layer_norm_forward", [y0, x, w, b, m0, r0, n, m, n, 1e-5], d, check(y0, m0, r0), who=who))
         for tile, k in itertools.product((2, 4, 8), (1, 2, 4, 8)) if block <= 2048 else ():
             if not 32 <= tile * block // (32 * k) <= 128:
                 continue

@@ -302,7 +302,7 @@ says '^blkrun: kernel narrow requires 128 % B == 0 (a part of 128), which does n
 run 0 "a tile that the launch computes" examples/softmax/softmax.blk:softmax_rows stride=5000 rows=2 n=5000 x=f32[2,5000]:randn y=f32[2,5000]:poison --check cpu
 says '^check y against .*: good'
 run 1 "a row beyond the bounds" examples/softmax/softmax.blk:softmax_rows stride=16385 rows=1 n=16385 x=f32[16385] y=f32[16385]
-says '^blkrun: kernel softmax_rows: BLOCK = max(16, next_pow2(n)) is 32768, which is not in 16..16384: n = 16385$'
+says '^blkrun: kernel softmax_rows: BLOCK = next_extent(n) is 20480, which is not in 16..16384: n = 16385$'
 run 0 "a tile that is given, beyond the bounds" examples/softmax/softmax.blk:softmax_rows -D BLOCK=32768 stride=5 rows=1 n=5 x=f32[5]:randn y=f32[5]:poison --check cpu
 run 0 "and below them" examples/softmax/softmax.blk:softmax_rows -D BLOCK=8 stride=5 rows=1 n=5 x=f32[5]:randn y=f32[5]:poison --check cpu
 
