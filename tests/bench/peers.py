@@ -237,6 +237,11 @@ def tuned(path, name, args, defines, outputs, who):
     return c
 
 
+def choice(path, name, args, defines, outputs, who="blk tuned"):
+    """What the tuner chooses; dry the defaults, as only CUDA's driver knows what lies behind torch's pointers."""
+    return ours(path, name, args, defines, outputs, who=who) if DRY else tuned(path, name, args, defines, outputs, who)
+
+
 def theirs(variant, launch, outputs, who="triton"):
     return Contender(who, variant, lambda: launch, outputs)
 
@@ -325,6 +330,20 @@ def warps_for(block, least=4, most=64):
     return [w for w in (1, 2, 4, 8, 16) if least <= block // (32 * w) <= most] or [4]
 
 
+def each(section, work):
+    """Runs all (name, function) of `work` that there is time for; what fails is a line of the record."""
+    for name, f in work:
+        if time.time() - START > SECONDS:
+            say(f"{section}: {name} left out, out of time")
+            continue
+        try:
+            f()
+        except Exception as e:
+            say(f"{section}: {name}: {error_text(e)}")
+            record(section, name, "", note=error_text(e))
+        write()
+
+
 # ---- Sections ----
 
 
@@ -390,8 +409,9 @@ def tutorial_softmax(y, x, rows, n, block):
 
 def extents(n):
     """Of a tile that holds a row, and whose it is: next_extent(n), and where that differs next_pow2(n) beside it."""
-    step = max(16, triton.next_power_of_2(n) // 8)
-    extent, power = -(-n // step) * step, triton.next_power_of_2(n)
+    power = triton.next_power_of_2(n)
+    step = max(16, power // 8)
+    extent = -(-n // step) * step
     return [(extent, "blk")] + ([(power, "blk, power of two")] if power != extent else [])
 
 

@@ -3,7 +3,7 @@
 usage: python3 tests/bench/peers.py BUILD --only=gemm [--out=gemm.csv] [--seconds=540]
   The section runs where it is named only.  tests/bench/gemm.blk has the kernels.
 """
-import os, time
+import os
 
 import torch
 
@@ -19,8 +19,7 @@ def sections(p):
     def compare(form, shape, operations, kernel, args, defines, theirs, out, want):
         """theirs: a function of the buffer that it writes.  out: what ours writes, theirs a copy of it."""
         other = out.clone()
-        mine = p.ours if p.DRY else p.tuned  # dry the defaults: only CUDA's driver knows what lies behind torch's pointers
-        rows = [mine(source, kernel, args, {"T": "f16", **defines}, [(out, want, 2e-3)], who="blk tuned"),
+        rows = [p.choice(source, kernel, args, {"T": "f16", **defines}, [(out, want, 2e-3)]),
                 p.theirs(form, lambda: theirs(other), [(other, want, 4e-3)], "torch")]
         p.compare("gemm", f"{form} {' x '.join(map(str, shape))}", operations / 1000, rows, unit="TFLOP/s", rounds=4, before=p.rest)
 
@@ -54,15 +53,8 @@ def sections(p):
     def gemm():
         forms = ["NN", "NT", "TN", "TT", "NN, C f32", "NT, bias and gelu", "NN, residual"]
         work = [(product, f, s) for s in SHAPES for f in forms] + [(batched, "batch", s) for s in BATCHED]
-        for f, name, shape in [(f, n, tuple(20 for _ in s)) for f, n, s in work] if p.DRY else work:
-            if time.time() - p.START > p.SECONDS:
-                p.say(f"gemm: {name} {shape} left out, out of time")
-                continue
-            try:
-                f(name, *shape)
-            except Exception as e:
-                p.say(f"gemm: {name} {shape}: {p.error_text(e)}")
-                p.record("gemm", name, "", note=p.error_text(e))
-            p.write()
+        if p.DRY:
+            work = [(f, name, tuple(20 for _ in shape)) for f, name, shape in work]
+        p.each("gemm", [(f"{n} {' x '.join(map(str, s))}", lambda f=f, n=n, s=s: f(n, *s)) for f, n, s in work])
 
     return {"gemm": gemm}

@@ -3,8 +3,6 @@
 Large products are limited by power: what ran before decides the clock.  Each round of each contender therefore starts after
 the same rest (`matrix`), or after the same quarter of a second of its own work (`matrix_hot`).
 """
-import time
-
 import torch, triton
 
 import peers_triton as T
@@ -161,21 +159,12 @@ def sections(p):
 
     def over(before, section):
         def run():
-            work = [(lambda s=s: product(*s, before, section), "%d x %d x %d" % s) for s in shapes]
+            work = [("%d x %d x %d" % s, lambda s=s: product(*s, before, section)) for s in shapes]
             if not chosen or "batched" in chosen:
-                work.append((lambda: batched(*((3, 96, 64, 80) if p.DRY else (32, 512, 512, 512)), before, section), "batched"))
+                work.append(("batched", lambda: batched(*((3, 96, 64, 80) if p.DRY else (32, 512, 512, 512)), before, section)))
             if not chosen or "e4m3" in chosen:
-                work.append((lambda: fp8(128 if p.DRY else 8192, before, section), "e4m3"))
-            for f, name in work:
-                if time.time() - p.START > p.SECONDS:
-                    p.say(f"{section}: {name} left out, out of time")
-                    continue
-                try:
-                    f()
-                except Exception as e:
-                    p.say(f"{section}: {name}: {p.error_text(e)}")
-                    p.record(section, name, "", note=p.error_text(e))
-                p.write()
+                work.append(("e4m3", lambda: fp8(128 if p.DRY else 8192, before, section)))
+            p.each(section, work)
 
         return run
 

@@ -7,8 +7,6 @@ Not every peer does the same work.  "cuBLAS f16" has weights of 16 bits, scaled 
 scales of one, "cuBLASLt blocks" has those of blocks.  "copy" reads and writes as many bytes as the weights have: its figure
 is the rate of a product that took as long.  A ratio is to the fastest peer of the row, whatever that is; the CSV has all times.
 """
-import time
-
 import torch
 
 WEIGHTS = [(16, 4096, 14336), (16, 14336, 4096), (64, 4096, 14336), (256, 4096, 4096), (4096, 4096, 4096), (8192, 8192, 8192)]
@@ -21,10 +19,6 @@ BLOCK = 128  # of k, and of columns, that share a scale
 
 def sections(p):
     """p: the module peers.py, for its clock, its record and libblk."""
-
-    def mine(path, name, args, defines, outputs, who="blk tuned"):
-        """The tuner's choice; dry the defaults, as only CUDA's driver knows what lies behind torch's pointers."""
-        return p.ours(path, name, args, defines, outputs, who=who) if p.DRY else p.tuned(path, name, args, defines, outputs, who)
 
     def scales(*shape):
         return torch.rand(*shape, device=p.DEVICE) + 0.5
@@ -39,7 +33,7 @@ def sections(p):
         half = (w * scale[:, None]).to(HALF)
         c = [p.poisoned(m, n, dtype=HALF) for _ in range(2)]
         want = a.double() @ w.double().t() * scale.double()
-        rows = [mine(FILE, "matmul_weights", [c[0], a, w, scale, m, n, k], {}, [(c[0], want, 1e-3)]),
+        rows = [p.choice(FILE, "matmul_weights", [c[0], a, w, scale, m, n, k], {}, [(c[0], want, 1e-3)]),
                 p.theirs("matmul a @ w.t()", lambda: torch.matmul(a, half.t(), out=c[1]), [(c[1], want, 2e-3)], "cuBLAS f16")]
         if m <= 64:
             x = p.fresh(n * k // 4, dtype=HALF)
@@ -57,8 +51,8 @@ def sections(p):
         want = (a.double() * along(row_scale)) @ (b.double() * along(block_scale).repeat_interleave(BLOCK, 0)[:n]).t()
         check = lambda out, want: [(out, want, 2e-2)]  # wgmma sums e4m3 with fewer bits than f32 has
         one, ones = torch.ones((), device=p.DEVICE), torch.ones(max(m, n), device=p.DEVICE)
-        rows = [mine(FILE, "matmul_fp8_blocks", [c[0], a, b, row_scale, block_scale, m, n, k], {}, check(c[0], want)),
-                mine(FILE, "matmul_fp8_tensor", [c[1], a, b, ones, ones, m, n, k], {"OUT": "bf16"}, check(c[1], plain), "blk plain fp8")]
+        rows = [p.choice(FILE, "matmul_fp8_blocks", [c[0], a, b, row_scale, block_scale, m, n, k], {}, check(c[0], want)),
+                p.choice(FILE, "matmul_fp8_tensor", [c[1], a, b, ones, ones, m, n, k], {"OUT": "bf16"}, check(c[1], plain), "blk plain fp8")]
         scaled = lambda sa, sb, fast: lambda: torch._scaled_mm(a, b.t(), sa, sb, out_dtype=BF16, use_fast_accum=fast, out=c[2])
         for fast in (False, True):
             rows.append(p.theirs(f"_scaled_mm, fast sums: {fast}", scaled(one, one, fast), check(c[2], plain), "cuBLASLt"))
@@ -79,25 +73,17 @@ def sections(p):
             torch.matmul(x, w3.t(), out=u)
             torch.mul(silu(g), u, out=y[1])
 
-        rows = [mine("swiglu/swiglu.blk", "swiglu", [y[0], x, w1, w3, m, n, k], {}, [(y[0], want, 1e-3)]),
+        rows = [p.choice("swiglu/swiglu.blk", "swiglu", [y[0], x, w1, w3, m, n, k], {}, [(y[0], want, 1e-3)]),
                 p.theirs("two matmul, silu(g) * u", separate, [(y[1], want, 3e-3)], "torch")]
         compare(work, 4 * m * n * k, rows)
 
     def quantised():
-        work = [(f, name, (20, 144, 272) if p.DRY else s) for f, name, shapes in ((weights, "weights", WEIGHTS), (blocks, "fp8 blocks", BLOCKS), (swiglu, "swiglu", SWIGLU))
-                for s in (shapes[:1] if p.DRY else shapes)]
-        for f, name, shape in work:
-            name = "%s %d x %d x %d" % (name, *shape)
-            if not p.wanted(name):
-                continue
-            if time.time() - p.START > p.SECONDS:
-                p.say(f"quantised: {name} left out, out of time")
-                continue
-            try:
-                f(name, *shape)
-            except Exception as e:
-                p.say(f"quantised: {name}: {p.error_text(e)}")
-                p.record("quantised", name, "", note=p.error_text(e))
-            p.write()
+        work = []
+        for f, name, shapes in ((weights, "weights", WEIGHTS), (blocks, "fp8 blocks", BLOCKS), (swiglu, "swiglu", SWIGLU)):
+            for s in [(20, 144, 272)] if p.DRY else shapes:
+                row = "%s %d x %d x %d" % (name, *s)
+                if p.wanted(row):
+                    work.append((row, lambda f=f, row=row, s=s: f(row, *s)))
+        p.each("quantised", work)
 
     return {"quantised": quantised}
