@@ -290,7 +290,7 @@ run 1 "a part against a file" $add n=900 x=@x.npy y=@y.npy z=f32[10,100]:poison 
 run 0 "nothing launched" $add n=0 x=f32[1] y=f32[1] z=f32[4]:poison; silent 'not written'
 run 1 "a row that does not fit" examples/softmax/softmax.blk:softmax_rows -D BLOCK=1024 stride=5000 rows=2 n=5000 x=f32[2,5000]:randn y=f32[2,5000]:poison --check cpu
 says '^blkrun: kernel softmax_rows requires n <= BLOCK (a row fits one tile), which does not hold: n = 5000, BLOCK = 1024$'
-# What a define breaks for one kernel of a file is nothing to the others.
+# A define that breaks a requires clause of one kernel does not concern the other kernels of the file.
 cat >two.blk <<'END'
 kernel narrow(x: *f32, const B: i32 = 64) grid(1) requires 128 % B == 0, "a part of 128" { store(x, 1.0); }
 kernel any(x: *f32, const B: i32 = 64) grid(1) { store(x, B.to(f32)); }
