@@ -225,13 +225,13 @@ static void decide_parameters(const expansion *e, decisions *d)
 {
 	const ast *list = e->kernel->kids[0];
 	uint32_t all = list ? list->nkids : 0;
-	d->parameter = arena_alloc(e->s->arena, (all + 1) * sizeof *d->parameter);
+	d->parameter = ARENA_ARRAY(e->s->arena, uint32_t, all + 1);
 	for (uint32_t i = 0; i < all; i++) {
 		const ast *k = list->kids[i];
-		d->parameter[i] = 0;
-		if (k && k->text && k->flag && computed_find(e->s, k->text))
+		if (!k || !k->text || !k->flag) continue;
+		if (computed_find(e->s, k->text))
 			d->parameter[i] = d->naxes;
-		else if (k && k->flag && k->nkids > 1 && k->kids[1])
+		else if (k->nkids > 1 && k->kids[1])
 			d->parameter[i] = decided_by(e, d, k->kids[1], i);
 	}
 }
@@ -295,16 +295,17 @@ static uint32_t behind(const axis *axes, uint32_t n, const uint32_t *at, uint32_
 static bool cross(expansion *e, const axis *axes, uint32_t n)
 {
 	sema *s = e->s;
-	uint32_t *at = arena_alloc(s->arena, (n + 1) * sizeof *at), clauses = e->block->nkids;
-	uint32_t *decided = arena_alloc(s->arena, (clauses + 1) * sizeof *decided); /* by clause, which never changes */
+	uint32_t clauses = e->block->nkids;
+	if (!n) return true;
+	uint32_t *at = ARENA_ARRAY(s->arena, uint32_t, n);
+	uint32_t *decided = ARENA_ARRAY(s->arena, uint32_t, clauses); /* by how many axes each clause is decided */
 	decisions d = {.axes = axes, .naxes = n};
-	memset(at, 0, (n + 1) * sizeof *at);
 	decide_parameters(e, &d);
 	for (uint32_t i = 0; i < clauses; i++) {
 		const ast *k = e->block->kids[i];
-		decided[i] = k && k->kind == AST_WHERE && k->nkids ? clause_decided_by(e, &d, k->kids[0]) : n;
+		if (k && k->kind == AST_WHERE && k->nkids) decided[i] = clause_decided_by(e, &d, k->kids[0]);
 	}
-	while (n) {
+	for (;;) {
 		e->chosen.n = 0;
 		for (uint32_t i = 0; i < n; i++)
 			vec_push(s->arena, &e->chosen, ((choice){axes[i].name, axes[i].values[at[i]]}));

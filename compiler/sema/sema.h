@@ -45,7 +45,8 @@ typedef struct sema_request {
 	/* With several kernels in one request, a define or promise that this kernel lacks may belong to another one:
 	 * then it is no error when any kernel of the program knows the name. */
 	bool shared_defines;
-	/* What a kernel of several requires of the defines may stay for its launch, as they are meant for another. */
+	/* With several kernels, a requires clause that the defines break is checked at the kernel's launch: they may be
+	 * meant for another one. */
 	bool requires_later;
 	sema_notes *notes; /* null, or where bindings are noted */
 } sema_request;

@@ -496,8 +496,8 @@ static const uint8_t map_types[] = {CUDA_MAP_U8, CUDA_MAP_U8, CUDA_MAP_U16, CUDA
 	CUDA_MAP_F64};
 _Static_assert(sizeof map_types == SCALAR_COUNT, "ORDER SCALARS");
 
-/* Needs no context: a map is made of numbers only.  L2 fetches lines of 128 bytes at once: with 256 it asks for lines
- * that other copies ask for anyway (docs/products.md). */
+/* Needs no context: a map is made of numbers only.  L2 promotion is 128 bytes: with 256, L2 fetches lines that other
+ * copies fetch anyway (docs/products.md). */
 static blk_status cuda_encode(blk_device *d, const tensor_map_request *q, tensor_map *out)
 {
 	static const unsigned steps[TENSOR_MAP_RANK] = {1, 1, 1, 1, 1};
