@@ -95,7 +95,7 @@ static uint32_t drop_spilling(tune_job *j, candidate *list, uint32_t n)
 
 /* ---- Rounds ---- */
 
-enum { ROUNDS = 4, FIRST = 3, MOST_RUNS = FIRST << (ROUNDS - 1), LONG_MS = 100 };
+enum { ROUNDS = 4, FIRST = 3, MOST_RUNS = FIRST << (ROUNDS - 1), LONG_MS = 20 };
 
 static void told_time(const blk_device *d, const char *configuration, uint32_t runs, blk_timing *out)
 {

@@ -1,11 +1,12 @@
 /* The library's products (blk/gemm.blk): operands by rows and by columns, batches, what is added, epilogues, two
- * products of one operand, K in parts; on sizes that no tile divides, against sums in double precision. */
+ * products of one operand, K in parts, clusters; on sizes that no tile divides, against sums in double precision. */
 #include "device_test.h"
 
 enum { BATCH = 2 };
 
-/* The second: rows of 16 bytes, whose blocks the hardware copies; the third for tiles of 160 and 192 rows. */
-static const int sizes[][3] = {{77, 51, 70}, {72, 56, 104}, {208, 200, 176}};
+/* The second: rows of 16 bytes, whose blocks the hardware copies; the third for tiles of 160 and 192 rows; the last for
+ * clusters, whose blocks it copies too: 5 rows of tiles and 3 columns. */
+static const int sizes[][3] = {{77, 51, 70}, {72, 56, 104}, {208, 200, 176}, {296, 88, 104}};
 
 typedef struct form {
 	const char *name, *type;
@@ -13,7 +14,12 @@ typedef struct form {
 	bool ta, tb, shared; /* stored as [K, M], [N, K]; B is one matrix for all */
 	const char *epilogue;
 	const char *options; /* of the call and the kernel: Persistent, Split, 2 products, Row groups, Odd rows */
+	int num_ctas, group; /* 0: no clusters, GROUP as it is */
+	const char *grid;    /* null: gemm_grid's */
 } form;
+
+/* Fewer programs than gemm_grid rounds up to, some of them in clusters all the same. */
+static const char plain_grid[] = "cdiv(M, BM) * cdiv(N, BN) + 1", other_group[] = "gemm_grid(M, N, BM, BN)";
 
 static const form forms[] = {
 	{"nn", "f16", 0, false, false, false, "gemm_plain", ""},
@@ -44,6 +50,20 @@ static const form forms[] = {
 	{"odd.tn.add", "f16", 0, true, false, false, "gemm_add", "O"},
 	{"odd.tt.gate.batch", "bf16", BATCH, true, true, false, "gated", "O"},
 	{"odd.nt.f8", "f8e4m3", 0, false, true, false, "bias_gelu", "O"},
+	{"clusters.2x1.nn", "f16", 0, false, false, false, "gemm_add", "", 2, 8, NULL},
+	{"clusters.1x2.nt", "f16", 0, false, true, false, "bias_gelu", "", 2, 1, NULL},
+	{"clusters.4x1.tn", "bf16", 0, true, false, false, "gemm_plain", "", 4, 8, NULL},
+	{"clusters.2x2.nn", "f16", 0, false, false, false, "gemm_add", "", 4, 2, NULL},
+	{"clusters.1x4.nt", "f16", 0, false, true, false, "gemm_plain", "", 4, 1, NULL},
+	{"clusters.4x2.nn", "f16", 0, false, false, false, "gemm_plain", "", 8, 4, NULL},
+	{"clusters.cut.nn", "f16", 0, false, false, false, "gemm_add", "", 4, 6, NULL},
+	{"clusters.2x1.batch.persistent", "bf16", BATCH, false, true, false, "gated", "P", 2, 8, NULL},
+	{"clusters.2x2.batch", "f16", BATCH, false, false, true, "gemm_add", "", 4, 2, NULL},
+	{"clusters.2x1.split", "f16", 0, false, false, false, "gemm_add", "S", 2, 8, NULL},
+	{"clusters.2x2.split.batch", "bf16", BATCH, false, true, false, "bias_gelu", "S", 4, 2, NULL},
+	{"clusters.2x1.pair", "f16", 0, false, true, false, "pair", "2", 2, 8, NULL},
+	{"clusters.2x1.plain.grid", "f16", 0, false, false, false, "gemm_add", "", 2, 8, plain_grid},
+	{"clusters.1x2.other.grid", "f16", 0, false, false, false, "gemm_plain", "", 2, 1, other_group},
 };
 
 /* The kernel: c, a, b, d (a bias, what is added, a gate) and, for parts, their places. */
@@ -60,6 +80,11 @@ static void kernel_text(char *out, size_t room, const form *f, int m, int n, int
 		b_column);
 	if (strcmp(f->epilogue, "gemm_scale") == 0) snprintf(with, sizeof with, "(0.5, 2.0, D)");
 	bool persistent = strchr(f->options, 'P');
+	char grid[128], group[32] = "";
+	int num_ctas = f->num_ctas ? f->num_ctas : 1, products = f->batch ? f->batch : 1;
+	if (f->group) snprintf(group, sizeof group, ", GROUP = %d", f->group);
+	snprintf(
+		grid, sizeof grid, "gemm_grid(M, N, BM, BN, %s, %d%s)", persistent ? "true" : "false", products, group);
 	snprintf(out, room,
 		"import \"blk/gemm.blk\";\n"
 		"const M: i32 = %d; const N: i32 = %d; const K: i32 = %d;\n"
@@ -69,13 +94,13 @@ static void kernel_text(char *out, size_t room, const form *f, int m, int n, int
 		"fn pair(v, w, z, i, j, with) { return silu(v) + w; }\n"
 		"kernel k(const T: type, const OUT: type, c: *OUT, a: *const T, b: *const T, d: *OUT, parts: *f32,\n"
 		"    arrived: *i32, n: i32, const BM: i32 = %d, const BN: i32 = %d, const BK: i32 = 32)\n"
-		"    grid(gemm_grid(M, N, BM, BN, %s, %d)%s) options(num_warps = %d)\n"
+		"    grid(%s%s) options(num_warps = %d, num_ctas = %d)\n"
 		"{\n"
 		"    let A = tensor(a, shape = [%sM, K], strides = %s);\n"
 		"    let B = tensor(b, shape = [%sK, N], strides = %s);\n"
 		"    let C = tensor(c, shape = [%sM, n]);\n"
 		"    let D = tensor(d, shape = [%s]);\n"
-		"    %s(C, A, B%s, %s%s, %s, BM = BM, BN = BN, BK = BK%s);\n"
+		"    %s(C, A, B%s, %s%s, %s, BM = BM, BN = BN, BK = BK%s%s);\n"
 		"}\n",
 		m, n, k,
 		rows  ? 192
@@ -85,11 +110,11 @@ static void kernel_text(char *out, size_t room, const form *f, int m, int n, int
 		: !rows         ? 32
 		: parts || pair ? 64
 				: 192,
-		persistent ? "true" : "false", f->batch ? f->batch : 1, parts ? ", 3" : "",
+		f->grid ? f->grid : grid, parts ? ", 3" : "",
 		rows  ? 12
 		: odd ? 8
 		      : 4,
-		batch, a_strides, b_batch, b_strides, batch,
+		num_ctas, batch, a_strides, b_batch, b_strides, batch,
 		bias       ? "N"
 		: f->batch ? "2, M, N"
 			   : "M, N",
@@ -99,7 +124,8 @@ static void kernel_text(char *out, size_t room, const form *f, int m, int n, int
 		pair ? ", B" : "", parts ? "parts, arrived, " : "", f->epilogue, with,
 		parts        ? ", SPLIT = 3"
 		: persistent ? ", PERSISTENT = true"
-			     : "");
+			     : "",
+		group);
 }
 
 static double gelu(double x)
@@ -135,14 +161,17 @@ static void run(suite *s, const form *f, scalar t, int m, int n, int k)
 	char text[4096];
 	double *a, *b, *d;
 	void *pa = values(t, na, 1, &a), *pb = values(t, nb, 2, &b), *pd = values(out, nc, 3, &d);
-	enum { PARTS = 2 * 4 * 3 * 192 * 64 };
-	void *parts = suite_alloc(PARTS * 4), *arrived = suite_alloc(64 * 4),
+	/* of each tile, no more in clusters: three parts of 64 x 32 there */
+	size_t tiles = f->num_ctas ? products * (size_t)((m + 63) / 64 * ((n + 31) / 32)) : 64;
+	size_t parts_bytes = f->num_ctas ? tiles * 3 * 64 * 32 * 4 : (size_t)2 * 4 * 3 * 192 * 64 * 4;
+	void *parts = suite_alloc(parts_bytes), *arrived = suite_alloc(tiles * 4),
 	     *got = suite_alloc(nc * scalar_bytes(out));
-	memset(parts, 0xff, PARTS * 4);
+	memset(parts, 0xff, parts_bytes);
 	kernel_text(text, sizeof text, f, m, n, k);
 	const blk_define defines[] = {{"T", f->type}, {"OUT", scalar_name(out)}};
 	const void *in[] = {pa, pb, pd, parts, arrived};
-	const size_t bytes[] = {na * scalar_bytes(t), nb * scalar_bytes(t), nc * scalar_bytes(out), PARTS * 4, 64 * 4};
+	const size_t bytes[] = {
+		na * scalar_bytes(t), nb * scalar_bytes(t), nc * scalar_bytes(out), parts_bytes, tiles * 4};
 	bool good = suite_run(s, f->name, text, defines, 2, out, got, nc, in, bytes, 5, n);
 	int wrong = 0;
 	double u = t == SCALAR_F8E4M3 ? 0x1p-13 : t == SCALAR_F32 ? 0x1p-11 : 0x1p-24;
@@ -175,9 +204,10 @@ int main(int argc, char **argv)
 		scalar t = SCALAR_F16;
 		for (int k = 0; k < SCALAR_COUNT; k++)
 			if (strcmp(scalar_name((scalar)k), forms[i].type) == 0) t = (scalar)k;
+		bool large = strpbrk(forms[i].options, "RO"), clusters = forms[i].num_ctas;
+		int first = clusters ? 3 : large ? 1 : 0, last = clusters ? 3 : large ? 2 : 1;
 		if (suite_wants(&s, forms[i].name))
-			for (int k = strpbrk(forms[i].options, "RO") ? 1 : 0; k < 2 + !!strpbrk(forms[i].options, "RO");
-				k++)
+			for (int k = first; k <= last; k++)
 				run(&s, &forms[i], t, sizes[k][0], sizes[k][1], sizes[k][2]);
 	}
 	return suite_close(&s);
