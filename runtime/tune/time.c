@@ -104,7 +104,7 @@ static void told_time(const blk_device *d, const char *configuration, uint32_t r
 	bench_summarise(ms, runs, out);
 }
 
-/* What takes long needs few runs: noise is short. */
+/* What takes long needs few runs, as noise is short: a round of one configuration takes LONG_MS at most, or one run. */
 static blk_status time_one(trial *t, uint32_t i, uint32_t runs)
 {
 	tune_job *j = t->job;

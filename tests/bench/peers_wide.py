@@ -119,7 +119,7 @@ def sections(p):
 
     def shape(number, m, n, k, kind, transposed, figures):
         dtype, _ = types[kind]
-        # The tuner compares all that lies behind a pointer of torch's: that is to be C, no hundreds of MB that torch has kept.
+        # The tuner compares all that lies behind a pointer of torch's: that is to be the result, no hundreds of MB that torch has kept.
         if not p.DRY:
             torch.cuda.empty_cache()
         a = p.fresh(m, k, dtype=dtype)

@@ -13,13 +13,15 @@ typedef struct form {
 	int batch;           /* 0: matrices without a batch */
 	bool ta, tb, shared; /* stored as [K, M], [N, K]; B is one matrix for all */
 	const char *epilogue;
-	const char *options; /* of the call and the kernel: Persistent, Split, 2 products, Row groups, Odd rows */
+	const char *options; /* of call and kernel: Persistent, Split, Waves, 2 products, Row groups, Odd rows */
 	int num_ctas, group; /* 0: no clusters, GROUP as it is */
 	const char *grid;    /* null: gemm_grid's */
 } form;
 
 /* Fewer programs than gemm_grid rounds up to, some of them in clusters all the same. */
 static const char plain_grid[] = "cdiv(M, BM) * cdiv(N, BN) + 1", other_group[] = "gemm_grid(M, N, BM, BN)";
+/* For gemm_waves, which has no clusters: so many programs, full waves, and the rest in parts. */
+static const char four[] = "4", eight[] = "8";
 
 static const form forms[] = {
 	{"nn", "f16", 0, false, false, false, "gemm_plain", ""},
@@ -61,6 +63,8 @@ static const form forms[] = {
 	{"clusters.2x2.batch", "f16", BATCH, false, false, true, "gemm_add", "", 4, 2, NULL},
 	{"clusters.2x1.split", "f16", 0, false, false, false, "gemm_add", "S", 2, 8, NULL},
 	{"clusters.2x2.split.batch", "bf16", BATCH, false, true, false, "bias_gelu", "S", 4, 2, NULL},
+	{"clusters.2x1.waves", "f16", 0, false, false, false, "gemm_add", "W", 2, 8, four},
+	{"clusters.2x2.waves.batch", "bf16", BATCH, false, true, false, "gated", "W", 4, 2, eight},
 	{"clusters.2x1.pair", "f16", 0, false, true, false, "pair", "2", 2, 8, NULL},
 	{"clusters.2x1.plain.grid", "f16", 0, false, false, false, "gemm_add", "", 2, 8, plain_grid},
 	{"clusters.1x2.other.grid", "f16", 0, false, false, false, "gemm_plain", "", 2, 1, other_group},
@@ -70,7 +74,7 @@ static const form forms[] = {
 static void kernel_text(char *out, size_t room, const form *f, int m, int n, int k)
 {
 	const char *batch = f->batch ? "2, " : "", *b_batch = f->batch && !f->shared ? "2, " : "";
-	bool parts = strchr(f->options, 'S'), pair = strchr(f->options, '2'),
+	bool parts = strchr(f->options, 'S'), waves = strchr(f->options, 'W'), pair = strchr(f->options, '2'),
 	     bias = strncmp(f->epilogue, "bias", 4) == 0, rows = strchr(f->options, 'R'), odd = strchr(f->options, 'O');
 	char a_strides[64], b_strides[64], with[32] = "D";
 	int a_row = f->ta ? 1 : k, a_column = f->ta ? m : 1, b_row = f->tb ? 1 : n, b_column = f->tb ? k : 1;
@@ -118,11 +122,13 @@ static void kernel_text(char *out, size_t room, const form *f, int m, int n, int
 		bias       ? "N"
 		: f->batch ? "2, M, N"
 			   : "M, N",
-		parts  ? "gemm_split"
-		: pair ? "gemm_pair"
-		       : "gemm",
-		pair ? ", B" : "", parts ? "parts, arrived, " : "", f->epilogue, with,
+		parts   ? "gemm_split"
+		: waves ? "gemm_waves"
+		: pair  ? "gemm_pair"
+			: "gemm",
+		pair ? ", B" : "", parts || waves ? "parts, arrived, " : "", f->epilogue, with,
 		parts        ? ", SPLIT = 3"
+		: waves      ? ", PART = 32"
 		: persistent ? ", PERSISTENT = true"
 			     : "",
 		group);
@@ -161,7 +167,8 @@ static void run(suite *s, const form *f, scalar t, int m, int n, int k)
 	char text[4096];
 	double *a, *b, *d;
 	void *pa = values(t, na, 1, &a), *pb = values(t, nb, 2, &b), *pd = values(out, nc, 3, &d);
-	/* of each tile, no more in clusters: three parts of 64 x 32 there */
+	/* of each tile, no more in clusters: three parts of 64 x 32 there (more than two for each of four or eight
+	 * programs) */
 	size_t tiles = f->num_ctas ? products * (size_t)((m + 63) / 64 * ((n + 31) / 32)) : 64;
 	size_t parts_bytes = f->num_ctas ? tiles * 3 * 64 * 32 * 4 : (size_t)2 * 4 * 3 * 192 * 64 * 4;
 	void *parts = suite_alloc(parts_bytes), *arrived = suite_alloc(tiles * 4),
