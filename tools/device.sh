@@ -17,6 +17,7 @@ for d in bench device; do
 	find "$1/$d" -maxdepth 1 -type f -perm -u+x -exec cp {} "$out/$d/" \;
 done
 cp -r tests/bench "$out/tests/"
+cp tests/gpu.sh "$out/tests/"
 mkdir -p "$out/tests/data" && cp tests/data/* "$out/tests/data/"
 find "$out" -type f -perm -u+x -exec strip {} + 2>/dev/null || true
 strip "$out"/lib/*.so.*

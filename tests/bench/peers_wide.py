@@ -1,11 +1,13 @@
 """Products of shapes that no list names, for the tuner: what it chooses beside cuBLAS.
 
 usage: python3 tests/bench/peers.py BUILD --only=wide [--out=wide.csv] [--seconds=540] [--seed=1] [--count=40] [--first=0] [--last=40]
-           [--shapes=5120x5120x5120,..] [--try=N] [--waves] [--copy] [--verbose]
+           [--shapes=5120x5120x5120,bf16:NT:24x8192x8192,..] [--configurations=BM=128,BN=128,..;BM=64,..]
+           [--try=N] [--waves] [--copy] [--verbose]
        python3 tests/bench/peers_wide.py [--seed=1] [--count=40]      prints the shapes, without a GPU
   The shapes are drawn by --seed: M, N and K log-uniform in 64 .. 12288, half of them multiples of 64, the others of 8; f16 and
   bf16, B as [K, N] and as [N, K] in turn.  --first and --last take a part of them, for runs that must end in time.  --shapes
-  replaces them, f16, B as [K, N].  --copy adds a copy of as many bytes as operands and result have (half of them read, half
+  replaces them; of f16 and B as [K, N] unless a shape says otherwise.  --configurations: these take the place of the
+  tuner's choice, each a contender of its own, of matmul_split_k where it names SPLIT, else of matmul_tuned.  --copy adds a copy of as many bytes as operands and result have (half of them read, half
   written), and prints its time over ours.  --try=N replaces the number of configurations that the autotune blocks try, as --try=10000 for all.
 
 Each shape is tuned anew (what an earlier one compiled is in the cache of the run), by matmul_tuned, where its tiles are few by matmul_split_k too, and with
@@ -117,6 +119,51 @@ def sections(p):
                 best = (ms, mine, f"{name} {chosen[0] if chosen else 'defaults'}", len(timed))
         return best, spent, pairs
 
+    def by_hand(m, n, k, kind, transposed, c, a, b, want):
+        """What --configurations asks for: (text, kernel) of each that is right."""
+        for text in p.OPTIONS["configurations"].split(";"):
+            defines = dict(d.split("=") for d in text.split(","))
+            name = "matmul_split_k" if "SPLIT" in defines else "matmul_tuned"
+            extra = next((e for other, e in kernels(m, n, k) if other == name), None)
+            try:
+                if extra is None:
+                    raise RuntimeError("too many tiles for split-K's workspace, or K below 1024")
+                defines.update({"T": kind, "TRANSPOSED": str(transposed).lower()})
+                mine = p.Kernel(p.BLK, FILE, name, [c, a, b, *extra, m, n, k], defines)
+                c.fill_(float("nan"))
+                mine()
+                p.synchronize()
+                error = error_of(c, want)
+                if not error <= types[kind][1]:
+                    raise RuntimeError(f"WRONG result, error {error:.2e}, allowed {types[kind][1]:.0e}")
+                yield text, mine
+            except Exception as e:
+                p.say(f"    {text}: {p.error_text(e)}")
+
+    def take_turns(contenders):
+        """Milliseconds of each: the median, in rotation, each round after the same rest."""
+        times = {who: [] for who in contenders}
+        for run in contenders.values():
+            p.timed(run, 1 if p.DRY else 3)
+        for _ in range(2 if p.DRY else 4):
+            for who, run in contenders.items():
+                p.synchronize()
+                time.sleep(0 if p.DRY else 0.15)
+                times[who] += p.timed(run, 2 if p.DRY else 12)
+        return {who: sorted(t)[len(t) // 2] for who, t in times.items()}
+
+    def shape_by_hand(m, n, k, kind, transposed, operands):
+        c, result, a, b, right, want = operands
+        contenders = {"cuBLAS": lambda: torch.matmul(a, right, out=c)}
+        contenders.update(by_hand(m, n, k, kind, transposed, result, a, b, want))
+        median = take_turns(contenders)
+        work = f"{kind} {'NT' if transposed else 'NN'} {m} x {n} x {k}"
+        p.say(work)
+        for who, ms in median.items():
+            ratio = median["cuBLAS"] / ms
+            p.say(f"    {ms * 1e3:9.2f} us  {ratio:6.3f}  {who}")
+            p.record("wide by hand", work, who if who == "cuBLAS" else "blk", "" if who == "cuBLAS" else who, ms, ratio=None if who == "cuBLAS" else ratio)
+
     def shape(number, m, n, k, kind, transposed, figures):
         dtype, _ = types[kind]
         # The tuner compares all that lies behind a pointer of torch's: that is to be the result, no hundreds of MB that torch has kept.
@@ -127,6 +174,8 @@ def sections(p):
         right = b.t() if transposed else b
         c, result = p.poisoned(m, n, dtype=dtype), p.poisoned(m, n, dtype=dtype)
         want = torch.matmul(a.double(), right.double())
+        if p.OPTIONS.get("configurations"):
+            return shape_by_hand(m, n, k, kind, transposed, (c, result, a, b, right, want))
         (_, mine, what, tried), seconds, pairs = choose(m, n, k, kind, transposed, result, a, b, want)
         del want
         contenders = {"blk tuned": mine, "cuBLAS": lambda: torch.matmul(a, right, out=c)}
@@ -134,15 +183,7 @@ def sections(p):
             words = (m * k + k * n + m * n) // 2
             source, target = p.fresh(words, dtype=dtype), p.poisoned(words, dtype=dtype)
             contenders["copy"] = lambda: target.copy_(source)
-        times = {who: [] for who in contenders}
-        for run in contenders.values():
-            p.timed(run, 1 if p.DRY else 3)
-        for _ in range(2 if p.DRY else 4):
-            for who, run in contenders.items():
-                p.synchronize()
-                time.sleep(0 if p.DRY else 0.15)
-                times[who] += p.timed(run, 2 if p.DRY else 12)
-        median = {who: sorted(t)[len(t) // 2] for who, t in times.items()}
+        median = take_turns(contenders)
         ratio = median["cuBLAS"] / median["blk tuned"]
         rank = spearman([x for x, _ in pairs], [y for _, y in pairs])
         figures.append((ratio, seconds, rank))
@@ -162,7 +203,8 @@ def sections(p):
         first, last = int(p.OPTIONS.get("first") or 0), int(p.OPTIONS.get("last") or count)
         figures, shapes = [], draw(int(p.OPTIONS.get("seed") or 1), count)
         if p.OPTIONS.get("shapes"):
-            shapes = [(*map(int, s.split("x")), "f16", False) for s in p.OPTIONS["shapes"].split(",")]
+            named = [s.split(":") for s in p.OPTIONS["shapes"].split(",")]
+            shapes = [(*map(int, s[-1].split("x")), "bf16" if "bf16" in s else "f16", "NT" in s) for s in named]
         for number, (m, n, k, kind, transposed) in list(enumerate(shapes))[first:last]:
             if p.DRY:
                 m, n, k = 8 * (m % 13 + 1), 8 * (n % 13 + 1), 8 * (k % 13 + 1)

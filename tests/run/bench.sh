@@ -100,6 +100,23 @@ status 1 "table of nothing" python3 tests/bench/table.py
 says 'usage: '
 python3 tests/bench/blk_abi.py >"$dir/abi.c"
 status 0 "the structs of peers.py" cc -std=c11 -fsyntax-only -Iruntime "$dir/abi.c"
+# All suites of a folder side by side: what fails, what does not end, and what is not there.
+mkdir -p "$dir/gpu/device" "$dir/gpu/bin/examples"
+printf '#!/bin/sh\necho "$@"; echo "5 passed, 0 failed"\n' >"$dir/gpu/device/good"
+printf '#!/bin/sh\necho what is wrong; echo "3 passed, 2 failed"; exit 1\n' >"$dir/gpu/device/wrong"
+printf '#!/bin/sh\necho "$@"; echo "7 passed, 0 failed, 1 skipped"\n' >"$dir/gpu/bin/examples/shown"
+printf '#!/bin/sh\nsleep 60\n' >"$dir/gpu/device/endless"
+chmod +x "$dir"/gpu/device/* "$dir"/gpu/bin/examples/*
+status 0 "suites on a GPU" sh tests/gpu.sh "$dir/gpu" 30 good shown
+says '^good .* 5 passed, 0 failed$'
+says '^12 passed, 0 failed, 0 of 2 programs'
+status 1 "a suite that fails, one without an end, one that is not there" sh tests/gpu.sh "$dir/gpu" 1 wrong endless none
+says '^    what is wrong$'
+says 'exit status 124: ended after 1 s'
+says 'there is no .*gpu/bin/examples/none'
+says '^3 passed, 2 failed, 3 of 3 programs'
+status 1 "all suites" sh tests/gpu.sh "$dir/gpu" 1
+says '^15 passed, 2 failed, 2 of 4 programs'
 for f in tests/bench/*.py; do
 	status 0 "$f" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$f"
 done

@@ -1,0 +1,41 @@
+#!/bin/sh
+# usage: tests/gpu.sh BUILD [SECONDS] [NAME...]     Every device suite and example of BUILD on the first GPU, side by side.
+# BUILD is the folder that `make device` makes; NAMEs leave the others out; a suite is ended after SECONDS (150).
+# The last line is the sum; what failed has the end of its output above it.
+build=$1 seconds=${2:-150}
+shift
+[ $# -eq 0 ] || shift
+logs=$(mktemp -d) || exit 2
+trap 'rm -rf "$logs"' EXIT
+export BLK_GPU_LOGS="$logs" BLK_GPU_SECONDS="$seconds"
+
+# The longest first: what begins last is short.
+suites=
+for name in dot tiles attention shapes attention_backward clusters tensors gemm $(ls "$build/device" "$build/bin/examples"); do
+	case " $suites " in *" $name "*) continue ;; esac
+	[ ! -x "$build/device/$name" ] && [ ! -x "$build/bin/examples/$name" ] || suites="$suites $name"
+done
+[ $# -eq 0 ] || suites=$*
+
+one='
+	name=$1 start=$(date +%s)
+	program=$0/device/$name more=
+	[ -x "$program" ] || { program=$0/bin/examples/$name more=--quick; }
+	[ -x "$program" ] || { echo "there is no $program" >"$BLK_GPU_LOGS/$name"; program=false; }
+	timeout "$BLK_GPU_SECONDS" "$program" --device=cuda $more >>"$BLK_GPU_LOGS/$name" 2>&1
+	status=$?
+	printf "%-24s %4d s  %s\n" "$name" $(($(date +%s) - start)) "$(tail -1 "$BLK_GPU_LOGS/$name")"
+	[ $status = 0 ] && exit 0
+	echo "  exit status $status$([ $status = 124 ] && echo ": ended after $BLK_GPU_SECONDS s"); its last lines:"
+	tail -12 "$BLK_GPU_LOGS/$name" | sed "s/^/    /"
+	: >"$BLK_GPU_LOGS/$name.failed"
+'
+echo $suites | xargs -P "$(($(nproc) < 12 ? $(nproc) : 12))" -n 1 sh -c "$one" "$build"
+
+sum() { # the numbers of the closing lines that this takes out
+	cat "$logs"/* | sed -n "s/$1/\\1/p" | awk '{ n += $1 } END { print n + 0 }'
+}
+broken=$(find "$logs" -name '*.failed' | wc -l)
+echo "$(sum '^\([0-9]*\) passed, [0-9]* failed.*') passed, $(sum '^[0-9]* passed, \([0-9]*\) failed.*') failed," \
+	"$broken of $(echo $suites | wc -w) programs with failures or not to their end"
+[ "$broken" = 0 ]
