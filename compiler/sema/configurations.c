@@ -12,8 +12,9 @@
  * that depend on what is tuned are computed again.
  *
  * A product has more members than anybody wants to look at.  A clause that refuses one refuses all that agree with it
- * in the axes up to the last one that the clause depends on, and these are counted, but not looked at:
- *   BM: [64, 128]; BN: [64, 128]; num_stages: [3, 4, 5]; where BM == BN;      8 of 12 are looked at */
+ * in the axes up to the last one that the clause depends on, and these are counted, but not looked at.  A clause that
+ * lets one pass is not asked again while these axes stay:
+ *   BM: [64, 128]; BN: [64, 128]; num_stages: [3, 4, 5]; where BM == BN; 8 of 12 are looked at, 4 times it is asked */
 #include "internal.h"
 
 #include <assert.h>
@@ -53,6 +54,7 @@ typedef struct expansion {
 	uint32_t tried, kept;
 	uint32_t *refused;   /* by the block's where clauses, numbered as its kids: each one's own */
 	uint32_t refuses;    /* the clause that has refused what was looked at last; 0: none has */
+	bool *holds;         /* by the block's kids: clauses known to hold for what is chosen; null: none are */
 	const char *example; /* the first that was refused */
 	bool bound;          /* the request defines some of what is tuned */
 } expansion;
@@ -159,9 +161,11 @@ static bool admitted(expansion *e, bool *ok)
 		if (!find_parameter(e->kernel, o->name)) bind_option(e, o);
 	for (uint32_t i = 1; i < e->block->nkids && holds; i++) {
 		const ast *k = e->block->kids[i];
-		if (!k || k->kind != AST_WHERE || !k->nkids || autotune_over_arguments(s, k->kids[0])) continue;
+		if (!k || k->kind != AST_WHERE || !k->nkids || (e->holds && e->holds[i])) continue;
+		if (autotune_over_arguments(s, k->kids[0])) continue;
 		sval v = sema_constant_expression(s, k->kids[0], "a 'where' clause");
 		if (sval_is_poison(v) || !sema_as_const_bool(s, v, &holds, "a 'where' clause")) *ok = holds = false;
+		if (e->holds) e->holds[i] = holds;
 		e->refused[i] += !holds;
 		if (!holds) e->refuses = i;
 	}
@@ -305,6 +309,7 @@ static bool cross(expansion *e, const axis *axes, uint32_t n)
 		const ast *k = e->block->kids[i];
 		if (k && k->kind == AST_WHERE && k->nkids) decided[i] = clause_decided_by(e, &d, k->kids[0]);
 	}
+	e->holds = ARENA_ARRAY(s->arena, bool, clauses);
 	for (;;) {
 		e->chosen.n = 0;
 		for (uint32_t i = 0; i < n; i++)
@@ -320,7 +325,9 @@ static bool cross(expansion *e, const axis *axes, uint32_t n)
 		}
 		while (i > 0 && ++at[i - 1] == axes[i - 1].n) at[--i] = 0;
 		if (i == 0) break;
+		for (uint32_t k = 0; k < clauses; k++) e->holds[k] = e->holds[k] && decided[k] < i;
 	}
+	e->holds = NULL;
 	return true;
 }
 

@@ -158,4 +158,13 @@ for how in isolated auto; do
 	kept=$(records | grep -c '^good')
 	[ "$kept" -ge 2 ] && ok || bad "$how: $kept of its measurements were kept"
 done
+# The library's space, for each type of operands and either order of B, is no more than a kernel may take.
+for t in f8e4m3:f16 f16:f16 bf16:bf16 f32:f32; do
+	in=${t%:*} out=${t#*:}
+	for order in "false b=$in[K,N]:ones" "true b=$in[N,K]:ones"; do
+		BLK_TUNE=first run "the space of products of $in, TRANSPOSED ${order% *}" "$root/examples/matmul/matmul.blk:matmul_tuned" -D T=$in -D OUT=$out \
+			-D TRANSPOSED="${order% *}" c=$out[M,N] a=$in[M,K]:ones "${order#* }" M=24 N=40 K=16
+		says '\[0, 0\] 16  16  16'
+	done
+done
 finish
