@@ -13,8 +13,8 @@
  *
  * A product has more members than anybody wants to look at.  A clause that refuses one refuses all that agree with it
  * in the axes up to the last one that the clause depends on, and these are counted, but not looked at.  A clause that
- * lets one pass is not asked again while these axes stay:
- *   BM: [64, 128]; BN: [64, 128]; num_stages: [3, 4, 5]; where BM == BN; 8 of 12 are looked at, 4 times it is asked */
+ * holds is evaluated again only when one of these axes changes:
+ *   BM: [64, 128]; BN: [64, 128]; num_stages: [3, 4, 5]; where BM == BN; 8 of 12 are looked at, in 4 evaluations */
 #include "internal.h"
 
 #include <assert.h>

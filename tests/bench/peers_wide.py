@@ -6,8 +6,9 @@ usage: python3 tests/bench/peers.py BUILD --only=wide [--out=wide.csv] [--second
        python3 tests/bench/peers_wide.py [--seed=1] [--count=40]      prints the shapes, without a GPU
   The shapes are drawn by --seed: M, N and K log-uniform in 64 .. 12288, half of them multiples of 64, the others of 8; f16 and
   bf16, B as [K, N] and as [N, K] in turn.  --first and --last take a part of them, for runs that must end in time.  --shapes
-  replaces them; of f16 and B as [K, N] unless a shape says otherwise.  --configurations: these take the place of the
-  tuner's choice, each a contender of its own, of matmul_split_k where it names SPLIT, else of matmul_tuned.  --copy adds a copy of as many bytes as operands and result have (half of them read, half
+  replaces them; of f16 and B as [K, N] unless a shape says otherwise.  --configurations: these instead of the tuner's
+  choice, each a contender of its own, of matmul_split_k where it names SPLIT, else of matmul_tuned.  --copy adds a copy of
+  as many bytes as operands and result have (half of them read, half
   written), and prints its time over ours.  --try=N replaces the number of configurations that the autotune blocks try, as --try=10000 for all.
 
 Each shape is tuned anew (what an earlier one compiled is in the cache of the run), by matmul_tuned, where its tiles are few by matmul_split_k too, and with
@@ -91,10 +92,19 @@ def sections(p):
         largest = want.abs().max().item()
         return (out.double() - want).abs().max().item() / (largest if largest > 0 else 1)
 
+    def verify(mine, c, want, kind, what):
+        """Runs it once into a poisoned result."""
+        tolerance = types[kind][1]
+        c.fill_(float("nan"))
+        mine()
+        p.synchronize()
+        error = error_of(c, want)
+        if not error <= tolerance:
+            raise RuntimeError(f"WRONG result by {what}, error {error:.2e}, allowed {tolerance:.0e}")
+
     def choose(m, n, k, kind, transposed, c, a, b, want):
         """(ms by the tuner, kernel, what it is, how many were timed) of the best of ours, all seconds, and what was predicted and
         measured of each that was timed."""
-        _, tolerance = types[kind]
         best, spent, pairs = None, 0.0, []
         for name, extra in kernels(m, n, k):
             mine = p.Kernel(p.BLK, FILE, name, [c, a, b, *extra, m, n, k], {"T": kind, "TRANSPOSED": str(transposed).lower()}, edit=edit)
@@ -108,12 +118,7 @@ def sections(p):
                 for t in sorted(trials, key=lambda t: t[2] or 1e9):
                     if t[1] or t[3]:
                         p.say(f"    {t[2] * 1e3:9.2f} us  predicted {t[5]:9.2f}  {name} {t[0]} {t[3][:80]}")
-            c.fill_(float("nan"))
-            mine()
-            p.synchronize()
-            error = error_of(c, want)
-            if not error <= tolerance:
-                raise RuntimeError(f"WRONG result by {name} {chosen[0] if chosen else ''}, error {error:.2e}, allowed {tolerance:.0e}")
+            verify(mine, c, want, kind, f"{name} {chosen[0] if chosen else ''}")
             ms = chosen[2] if chosen else float("inf")
             if best is None or ms < best[0]:
                 best = (ms, mine, f"{name} {chosen[0] if chosen else 'defaults'}", len(timed))
@@ -130,12 +135,7 @@ def sections(p):
                     raise RuntimeError("too many tiles for split-K's workspace, or K below 1024")
                 defines.update({"T": kind, "TRANSPOSED": str(transposed).lower()})
                 mine = p.Kernel(p.BLK, FILE, name, [c, a, b, *extra, m, n, k], defines)
-                c.fill_(float("nan"))
-                mine()
-                p.synchronize()
-                error = error_of(c, want)
-                if not error <= types[kind][1]:
-                    raise RuntimeError(f"WRONG result, error {error:.2e}, allowed {types[kind][1]:.0e}")
+                verify(mine, c, want, kind, text)
                 yield text, mine
             except Exception as e:
                 p.say(f"    {text}: {p.error_text(e)}")
