@@ -86,8 +86,9 @@ struct blk_device {
 	handle_pool handles;
 	pthread_mutex_t lock; /* for what follows up to `cache` */
 	compiler compiler;
-	double bandwidth;  /* bytes a second; 0: not measured */
-	blk_buffer *flush; /* for blk_bench */
+	double bandwidth;    /* bytes a second; 0: not measured */
+	blk_buffer *flush;   /* for blk_bench */
+	blk_module *changes; /* for tune/changes.c; null: not made */
 	cache cache;
 	const struct nvtx *profiler;  /* null: none watches */
 	bool checked;                 /* cpu: its code checks each access */

@@ -122,6 +122,7 @@ static blk_status check_request(blk_device *d, const blk_define *defines, size_t
 	blk_status status = device_check(d);
 	if (status) return status;
 	if (!out) return error_set(BLK_ERROR_ARGUMENT, "no place for the module");
+	note_clear();
 	*out = NULL;
 	if (n && !defines) return error_set(BLK_ERROR_ARGUMENT, "the defines are null");
 	for (size_t i = 0; i < n; i++)
@@ -134,7 +135,6 @@ static blk_status check_request(blk_device *d, const blk_define *defines, size_t
 blk_status module_open_text(blk_device *d, const char *name, char *text, size_t bytes, const blk_define *defines,
 	size_t n, blk_module **out)
 {
-	note_clear();
 	blk_module *m = handle_new(d, HANDLE_MODULE, sizeof *m);
 	if (!m) {
 		free(text);

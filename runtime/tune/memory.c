@@ -3,8 +3,8 @@
  * In: the arguments of a launch.  Out: the same arguments, but every pointer into memory that a trial may write points
  * into a copy of it, fresh before each trial from one that is taken before the first; so each sees what the launch will
  * see, whatever others write beside it meanwhile, and nothing has to be put back, whatever ends the trials.  The one
- *idea: what is copied is all that may lie behind a pointer (memory_behind()), as a kernel's masks are not known; where
- *that is not known either, or there is no room, nothing is tried.
+ * idea: what is copied is all that may lie behind a pointer (memory_behind()), as a kernel's masks are not known; where
+ * that is not known either, or there is no room, nothing is tried.
  *
  *	the caller's   |....y.......m....|      one allocation, two parameters
  *	the copy       |....y'......m'...|      the same distances, the same alignment
@@ -294,6 +294,7 @@ static blk_status add_sections(trial *t)
 	blk_status status = BLK_OK;
 	for (uint32_t i = 0; !status && i < t->job->kernel->nparameters; i++)
 		if (is_pointer(t->job->kernel, i)) status = add_section(t, i);
+	if (!status && changes_make(t)) status = give_up(t, BLK_ERROR_MEMORY);
 	return status ? status : add_room(t);
 }
 
@@ -339,11 +340,14 @@ void trial_memory_free(trial *t)
 {
 	for (uint32_t i = 0; i < t->ncopies; i++) {
 		if (t->copies[i].kept) t->device->backend->release(t->device, t->copies[i].kept);
+		if (t->copies[i].flags) t->device->backend->release(t->device, t->copies[i].flags);
+		free(t->copies[i].changed);
 		t->device->backend->release(t->device, t->copies[i].room);
 	}
 	for (uint32_t i = 0; i < t->nsections; i++) {
 		free(t->sections[i].reference);
 		free(t->sections[i].before);
+		free(t->sections[i].held);
 	}
 	free(t->copies);
 	free(t->sections);

@@ -40,6 +40,51 @@ typedef struct piece {
 	uint64_t from, bytes; /* within the section; what was computed there is in t->got */
 } piece;
 
+static uint64_t chunk_at(const piece *p, uint64_t at)
+{
+	return (p->of->from + at) / TRIAL_CHUNK;
+}
+
+/* Where the chunk ends that `at` lies in, or the section does. */
+static uint64_t chunk_end(const piece *p, uint64_t at)
+{
+	uint64_t end = (chunk_at(p, at) + 1) * TRIAL_CHUNK - p->of->from;
+	return end < p->of->bytes ? end : p->of->bytes;
+}
+
+/* Whether this trial or one before changed it: where none did all are equal, and what was there before. */
+static bool is_changed(const piece *p, uint64_t at)
+{
+	uint64_t i = chunk_at(p, at);
+	return !p->of->held || p->of->held[i] || p->of->copy->changed[i];
+}
+
+/* Goes on to the next one.  False: there is none. */
+static bool next_piece(piece *p)
+{
+	uint64_t all = p->of->bytes, end;
+	p->from += p->bytes;
+	while (p->from < all && !is_changed(p, p->from)) p->from = chunk_end(p, p->from);
+	for (end = p->from; end < all && is_changed(p, end);) end = chunk_end(p, end);
+	p->bytes = end - p->from < TRIAL_PIECE ? end - p->from : TRIAL_PIECE;
+	return p->bytes > 0;
+}
+
+/* What is compared with, of chunks that no trial before has changed. */
+static blk_status hold_piece(const trial *t, const piece *p)
+{
+	trial_section *s = p->of;
+	blk_status status = BLK_OK;
+	for (uint64_t at = p->from; s->held && !status && at < p->from + p->bytes; at = chunk_end(p, at)) {
+		if (s->held[chunk_at(p, at)]) continue;
+		uint64_t bytes = chunk_end(p, at) - at;
+		status = trial_read(t, (char *)s->before + at, s->copy->kept + s->from + at, bytes);
+		memcpy((char *)s->reference + at, (char *)s->before + at, bytes);
+		s->held[chunk_at(p, at)] = !status;
+	}
+	return status;
+}
+
 static double keep_piece(const trial *t, const piece *p)
 {
 	memcpy((char *)p->of->reference + p->from, t->got, p->bytes);
@@ -57,14 +102,14 @@ static double change_of_piece(const trial *t, const piece *p)
 		p->type, (char *)p->of->before + p->from, (char *)p->of->reference + p->from, t->got, p->bytes);
 }
 
-/* Reads all of a section, piece by piece, and adds up what `sum` makes of each. */
+/* Reads what has changed of a section, piece by piece, and adds up what `sum` makes of each. */
 static blk_status sum_pieces(
 	const trial *t, trial_section *s, scalar type, double (*sum)(const trial *, const piece *), double *total)
 {
 	*total = 0;
-	for (uint64_t from = 0; from < s->bytes; from += TRIAL_PIECE) {
-		piece p = {s, type, from, s->bytes - from < TRIAL_PIECE ? s->bytes - from : TRIAL_PIECE};
-		blk_status status = trial_read(t, t->got, s->copy->at + s->from + from, p.bytes);
+	for (piece p = {s, type, 0, 0}; next_piece(&p);) {
+		blk_status status = trial_read(t, t->got, s->copy->at + s->from + p.from, p.bytes);
+		if (!status) status = hold_piece(t, &p);
 		if (status) return status;
 		*total += sum(t, &p);
 	}

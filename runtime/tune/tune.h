@@ -6,7 +6,7 @@
  *	tune/search.c     which configurations are tried at all
  *	tune/mark.c       what is being tried, on disk, for whoever comes after a crash
  *	tune/trial.c      trials in this process: compiled (tune/compile.c), on copies (tune/memory.c), their results
- *	                  compared (tune/results.c), timed (tune/time.c)
+ *	                  compared (tune/results.c) where they changed (tune/changes.c), timed (tune/time.c)
  *	tune/isolated.c   trials in a process of their own (trial/blk-trial.c), over the memory of tune/share.h */
 #ifndef BLK_TUNE_H
 #define BLK_TUNE_H
@@ -136,6 +136,8 @@ typedef struct trial_copy {
 	uint64_t room, at; /* what was allocated; where the copy begins there */
 	uint64_t kept;     /* as it was before the first trial; 0: not asked for */
 	bool zeroed;       /* in trials */
+	uint8_t *changed;  /* of each TRIAL_CHUNK, whether the last trial changed it; null: all may have changed */
+	uint64_t flags;    /* the same on the device */
 } trial_copy;
 
 typedef struct trial_section { /* a written parameter's part of a copy */
@@ -146,11 +148,13 @@ typedef struct trial_section { /* a written parameter's part of a copy */
 	void *reference;      /* the first configuration's results */
 	void *before;         /* what trials find there, once it was asked for; null: is_whole */
 	bool has_before;
+	uint8_t *held; /* of each TRIAL_CHUNK of the copy, whether `reference` and `before` are there; null: all are */
 	double square_sum; /* of those; 0: not asked for yet */
 } trial_section;
 
-/* Results come to the host in pieces of so many bytes, through pinned memory. */
-enum { TRIAL_PIECE = 32 << 20 };
+/* Results come to the host in pieces of so many bytes at most, through pinned memory; what changed is known of chunks.
+ */
+enum { TRIAL_PIECE = 32 << 20, TRIAL_CHUNK = 64 << 10 };
 
 typedef struct trial {
 	tune_job *job;
@@ -176,6 +180,10 @@ blk_status trial_refresh(const trial *);
 blk_status trial_unknown_memory(tune_job *, uint32_t parameter); /* the error, with job->untried */
 /* Whether what the job's code does at addresses lets it be tried, as far as the code is there. */
 blk_status trial_addresses_known(tune_job *);
+
+/* tune/changes.c */
+blk_status changes_make(trial *); /* for copies and sections that there are; an error: no memory */
+blk_status changes_find(trial *); /* behind a trial that has ended: each copy's `changed` */
 
 /* tune/results.c */
 blk_status trial_judge(trial *, tune_result *);

@@ -33,12 +33,14 @@ static const char far_text[] = "kernel far(at: *const i64, n: i32, const BLOCK: 
 			       "store(y + i, load(y + i, mask = i < n) + 1.0, mask = i < n); }\n"
 			       "autotune far key(n) { BLOCK: [128, 32, 256]; CLAUSE }\n";
 
-/* Two elements, the first and the last of more memory than results come to the host in at a time. */
+/* A few elements, the first and the last of more memory than results come to the host in at a time; one configuration
+ * also stores where no other does. */
 static const char large_text[] =
-	"kernel large(y: *f32, n: i32, const FIRST: f32 = 0.0, const LAST: f32 = 0.0) grid(1) {\n"
-	"store(y, 1.0 + FIRST); store(y + n - 1, 1.0 + LAST); }\n"
+	"kernel large(y: *f32, n: i32, const FIRST: f32 = 0.0, const LAST: f32 = 0.0, const ALSO: f32 = 0.0) grid(1) "
+	"{\n"
+	"store(y, 1.0 + FIRST); store(y + n - 1, 1.0 + LAST); store(y + n / 2, ALSO, mask = ALSO != 0.0); }\n"
 	"autotune large key(n) { config(FIRST = 0.0); config(FIRST = 0.0078125);\n"
-	"config(LAST = 0.0078125); }\n";
+	"config(LAST = 0.0078125); config(ALSO = 0.0078125); config(ALSO = 0.0); }\n";
 
 enum { N = 1000, BINS = 16, ROOM = 16384, TRIALS = 3 };
 enum { Y = 4096, M = 4096 + 4 * N + 4, X = 12288 - 4, BEHIND = N + 3 }; /* where the arrays lie in one allocation */
@@ -342,7 +344,7 @@ static void large(suite *s)
 		blk_kernel *k = open_source(s, large_text, "large", "", &m);
 		blk_arg args[] = {bare ? blk_ptr(blk_buffer_pointer(y)) : blk_buf(y), blk_i32(ELEMENTS)};
 		blk_status status = blk_kernel_tune(k, NULL, args, 2, &o, NULL);
-		verdict(s, status == BLK_OK && found.all == 3 && found.good == 1, "large", &p, "verdicts");
+		verdict(s, status == BLK_OK && found.all == 5 && found.good == 2, "large", &p, "verdicts");
 		blk_module_close(m);
 	}
 	blk_buffer_free(y);
