@@ -132,6 +132,7 @@ struct blk_module {
 	blk_define *defines; /* with their strings, one block */
 	size_t ndefines;
 	bool is_ptx;
+	bool own;             /* of libblk itself, made within another call */
 	package *package;     /* `text` is its file; null: source or PTX */
 	blk_kernel **kernels; /* in the source's order; made when the module is opened */
 	size_t nkernels;

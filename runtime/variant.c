@@ -60,7 +60,7 @@ static blk_status make(blk_kernel *k, uint64_t key, variant **out)
 	variant_table *t = with_room(k);
 	variant *v = t ? calloc(1, sizeof *v) : NULL;
 	if (!v) return error_memory();
-	if (!k->tuner) note_clear(); /* else the tuner has, and this may be a part of what it does */
+	if (!k->tuner && !k->module->own) note_clear(); /* else this is a part of what a tuner does, which has */
 	v->key = key;
 	blk_status status = specialise_build(k, key, NULL, v);
 	if (status) {

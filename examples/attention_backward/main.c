@@ -174,7 +174,8 @@ int main(int argc, char **argv)
 		{64, true, true, "BM=128 BN=128 num_warps=8 num_stages=2", ""},
 		{128, true, true, "BM=64 BN=128 num_warps=8 num_stages=2", ""},
 		{64, true, false, "BM=64 BN=192 num_warps=12 num_stages=2", "BM=128 BN=128 num_warps=8 num_stages=2"},
-		{128, false, false, "BM=64 BN=128 num_warps=8 num_stages=2", "BM=128 BN=64 num_warps=8 num_stages=2"}};
+		{128, false, false, "BM=64 BN=128 num_warps=8 num_stages=2", "BM=128 BN=64 num_warps=8 num_stages=2"},
+		{128, true, false, "BM=64 BN=128 num_warps=8 num_stages=2", "BM=192 BN=64 num_warps=12 num_stages=2"}};
 	blk_device_info info;
 	TRY(blk_device_query(e.device, &info));
 	for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {

@@ -2,15 +2,16 @@
  *
  * In: the copy of an allocation, and what it was before the trial.  Out: a byte for each TRIAL_CHUNK of it, which is 0
  * where nothing changed.  The one idea: a kernel of our own looks, on the device, as a pointer from another library's
- * pool may lie in an allocation that is a hundred times what the launch writes.  Where there is no compiler, no room,
- * or not enough memory to be worth it, all counts as changed. */
+ * pool may lie in an allocation that is a hundred times what the launch writes.  Whatever else is the case, all counts
+ * as changed: in small allocations, whole buffers, zeroed or unaligned copies, on the simulator, for kernels of a
+ * package, which need no compiler, or where the kernel cannot be had. */
 #include "tune.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char source[] =
-	"kernel changes(changed: *u8, now: *const u32, before: *const u32, words: i64, const CHUNK: i32,\n"
+	"kernel blk_changes(changed: *u8, now: *const u32, before: *const u32, words: i64, const CHUNK: i32,\n"
 	"    const BLOCK: i32 = 2048)\n"
 	"    grid(cdiv(words, CHUNK))\n"
 	"{\n"
@@ -29,7 +30,7 @@ enum { LEAST = 4 << 20 };                          /* bytes; below them the host
 _Static_assert(TRIAL_CHUNK == 16384 * WORD, "CHUNK below says so too");
 static const blk_define chunk = {"CHUNK", "16384"};
 
-/* The device's own kernel, made once. */
+/* Made once for a device, or by two threads that ask at once: each is freed with the device. */
 static blk_status find_kernel(blk_device *d, blk_kernel **out)
 {
 	pthread_mutex_lock(&d->lock);
@@ -40,17 +41,13 @@ static blk_status find_kernel(blk_device *d, blk_kernel **out)
 		if (!text) return error_memory();
 		blk_status status = module_open_text(d, "changes.blk", text, strlen(text), &chunk, 1, &m);
 		if (status) return status;
+		m->own = true;
 		pthread_mutex_lock(&d->lock);
 		d->changes = m;
 		pthread_mutex_unlock(&d->lock);
 	}
 	*out = m->kernels[0];
 	return BLK_OK;
-}
-
-static uint64_t chunks_of(const trial_copy *c)
-{
-	return (c->of.bytes + TRIAL_CHUNK - 1) / TRIAL_CHUNK;
 }
 
 /* The code and the arguments for one copy. */
@@ -67,7 +64,8 @@ static blk_status prepare(const trial *t, const trial_copy *c, variant **v, uint
 
 static bool worth_it(const trial *t, const trial_copy *c)
 {
-	if (t->device->info.kind == BLK_DEVICE_SIM || !c->kept || c->of.bytes < LEAST) return false;
+	if (t->device->info.kind == BLK_DEVICE_SIM || t->job->kernel->packaged) return false;
+	if (!c->kept || c->of.bytes < LEAST) return false;
 	for (uint32_t i = 0; i < t->nsections; i++)
 		if (t->sections[i].copy == c && !t->sections[i].is_whole) return (c->at | c->kept) % ALIGNED == 0;
 	return false;
@@ -78,28 +76,21 @@ static void make(const trial *t, trial_copy *c)
 {
 	uint64_t bits[SIGNATURE_PARAMETERS];
 	variant *v;
-	blk_status status = t->device->backend->allocate(t->device, chunks_of(c), &c->flags);
+	blk_status status = t->device->backend->allocate(t->device, trial_chunks(c), &c->flags);
 	if (!status) status = prepare(t, c, &v, bits);
-	if (!status && !(c->changed = malloc(chunks_of(c)))) status = error_memory();
+	if (!status && !(c->changed = malloc(trial_chunks(c)))) status = error_memory();
 	if (status) free(error_take());
 }
 
-blk_status changes_make(trial *t)
+void changes_make(trial *t)
 {
 	for (uint32_t i = 0; i < t->ncopies; i++)
 		if (worth_it(t, &t->copies[i])) make(t, &t->copies[i]);
-	for (uint32_t i = 0; i < t->nsections; i++) {
-		trial_section *s = &t->sections[i];
-		if (!s->copy->changed || s->is_whole) continue;
-		if (!(s->held = calloc(chunks_of(s->copy), 1))) return error_memory();
-		s->has_before = true;
-	}
-	return BLK_OK;
 }
 
 static blk_status look(trial *t, const trial_copy *c)
 {
-	uint64_t bits[SIGNATURE_PARAMETERS], chunks = chunks_of(c);
+	uint64_t bits[SIGNATURE_PARAMETERS], chunks = trial_chunks(c);
 	variant *v;
 	blk_status status = prepare(t, c, &v, bits);
 	const uint32_t grid[3] = {(uint32_t)chunks, 1, 1};
@@ -109,10 +100,13 @@ static blk_status look(trial *t, const trial_copy *c)
 	return status;
 }
 
-blk_status changes_find(trial *t)
+/* A device that is lost says so when results are read. */
+void changes_find(trial *t)
 {
-	blk_status status = BLK_OK;
-	for (uint32_t i = 0; !status && i < t->ncopies; i++)
-		if (t->copies[i].changed) status = look(t, &t->copies[i]);
-	return status;
+	for (uint32_t i = 0; i < t->ncopies; i++) {
+		const trial_copy *c = &t->copies[i];
+		if (!c->changed || look(t, c) == BLK_OK) continue;
+		free(error_take());
+		memset(c->changed, 1, trial_chunks(c));
+	}
 }

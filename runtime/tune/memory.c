@@ -258,9 +258,10 @@ static blk_status add_section(trial *t, uint32_t i)
 		.from = from,
 		.bytes = end - from,
 		.is_whole = j->args[i].type == BLK_TYPE_BUFFER,
-		.reference = malloc(end - from + 1)};
+		.reference = malloc(end - from + 1),
+		.have = calloc(trial_chunks(c) + 1, 1)};
 	if (!s->is_whole) s->before = malloc(s->bytes + 1);
-	return s->reference && (s->before || s->is_whole) ? BLK_OK : give_up(t, error_memory());
+	return s->reference && s->have && (s->before || s->is_whole) ? BLK_OK : give_up(t, error_memory());
 }
 
 /* For pieces of all sections. */
@@ -294,7 +295,7 @@ static blk_status add_sections(trial *t)
 	blk_status status = BLK_OK;
 	for (uint32_t i = 0; !status && i < t->job->kernel->nparameters; i++)
 		if (is_pointer(t->job->kernel, i)) status = add_section(t, i);
-	if (!status && changes_make(t)) status = give_up(t, BLK_ERROR_MEMORY);
+	if (!status) changes_make(t);
 	return status ? status : add_room(t);
 }
 
@@ -347,7 +348,7 @@ void trial_memory_free(trial *t)
 	for (uint32_t i = 0; i < t->nsections; i++) {
 		free(t->sections[i].reference);
 		free(t->sections[i].before);
-		free(t->sections[i].held);
+		free(t->sections[i].have);
 	}
 	free(t->copies);
 	free(t->sections);

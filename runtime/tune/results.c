@@ -19,19 +19,6 @@ static double allowed(const tuner *t, scalar s)
 	return scalar_bytes(s) == 1 ? 0.1 : scalar_bytes(s) == 2 ? 1e-2 : s == SCALAR_F32 ? 1e-4 : 1e-10;
 }
 
-/* What all trials find in a section: read when it is first asked for. */
-static blk_status read_before(const trial *t, trial_section *s)
-{
-	blk_status status = BLK_OK;
-	if (s->has_before) return BLK_OK;
-	if (s->copy->zeroed)
-		memset(s->before, 0, s->bytes);
-	else
-		status = trial_read(t, s->before, s->copy->kept + s->from, s->bytes);
-	s->has_before = !status;
-	return status;
-}
-
 /* ---- In pieces ---- */
 
 typedef struct piece {
@@ -56,7 +43,7 @@ static uint64_t chunk_end(const piece *p, uint64_t at)
 static bool is_changed(const piece *p, uint64_t at)
 {
 	uint64_t i = chunk_at(p, at);
-	return !p->of->held || p->of->held[i] || p->of->copy->changed[i];
+	return !p->of->copy->changed || p->of->copy->changed[i] || p->of->have[i] & TRIAL_REFERENCE;
 }
 
 /* Goes on to the next one.  False: there is none. */
@@ -65,53 +52,70 @@ static bool next_piece(piece *p)
 	uint64_t all = p->of->bytes, end;
 	p->from += p->bytes;
 	while (p->from < all && !is_changed(p, p->from)) p->from = chunk_end(p, p->from);
-	for (end = p->from; end < all && is_changed(p, end);) end = chunk_end(p, end);
+	for (end = p->from; end < all && end - p->from < TRIAL_PIECE && is_changed(p, end);) end = chunk_end(p, end);
 	p->bytes = end - p->from < TRIAL_PIECE ? end - p->from : TRIAL_PIECE;
 	return p->bytes > 0;
 }
 
-/* What is compared with, of chunks that no trial before has changed. */
-static blk_status hold_piece(const trial *t, const piece *p)
+/* The first place from `at` on where it is (is not) known that `what` is there, or the piece ends. */
+static uint64_t next_place(const piece *p, uint64_t at, uint8_t what, bool there)
 {
-	trial_section *s = p->of;
+	uint64_t end = p->from + p->bytes;
+	while (at < end && ((p->of->have[chunk_at(p, at)] & what) != 0) != there) at = chunk_end(p, at);
+	return at;
+}
+
+/* What all trials find, of those chunks of the piece that `to` does not have yet. */
+static blk_status fetch_before(const trial *t, const piece *p, uint8_t what, char *to)
+{
+	const trial_section *s = p->of;
 	blk_status status = BLK_OK;
-	for (uint64_t at = p->from; s->held && !status && at < p->from + p->bytes; at = chunk_end(p, at)) {
-		if (s->held[chunk_at(p, at)]) continue;
-		uint64_t bytes = chunk_end(p, at) - at;
-		status = trial_read(t, (char *)s->before + at, s->copy->kept + s->from + at, bytes);
-		memcpy((char *)s->reference + at, (char *)s->before + at, bytes);
-		s->held[chunk_at(p, at)] = !status;
+	uint64_t at = next_place(p, p->from, what, false), end, all = p->from + p->bytes;
+	for (; !status && at < all; at = next_place(p, end, what, false)) {
+		end = next_place(p, at, what, true);
+		if (s->copy->zeroed)
+			memset(to + at, 0, end - at);
+		else
+			status = trial_read(t, to + at, s->copy->kept + s->from + at, end - at);
+		for (uint64_t i = at; !status && i < end; i = chunk_end(p, i)) s->have[chunk_at(p, i)] |= what;
 	}
 	return status;
 }
 
-static double keep_piece(const trial *t, const piece *p)
+static blk_status keep_piece(const trial *t, const piece *p, double *sum)
 {
+	uint64_t end = p->from + p->bytes;
+	(void)sum;
 	memcpy((char *)p->of->reference + p->from, t->got, p->bytes);
-	return 0;
+	for (uint64_t at = p->from; at < end; at = chunk_end(p, at)) p->of->have[chunk_at(p, at)] |= TRIAL_REFERENCE;
+	return BLK_OK;
 }
 
-static double difference_of_piece(const trial *t, const piece *p)
+/* Chunks that the reference has not changed are what they were. */
+static blk_status difference_of_piece(const trial *t, const piece *p, double *sum)
 {
-	return sum_of_differences(p->type, (char *)p->of->reference + p->from, t->got, p->bytes);
+	blk_status status = fetch_before(t, p, TRIAL_REFERENCE, p->of->reference);
+	if (!status) *sum += sum_of_differences(p->type, (char *)p->of->reference + p->from, t->got, p->bytes);
+	return status;
 }
 
-static double change_of_piece(const trial *t, const piece *p)
+static blk_status change_of_piece(const trial *t, const piece *p, double *sum)
 {
-	return sum_of_changed_squares(
-		p->type, (char *)p->of->before + p->from, (char *)p->of->reference + p->from, t->got, p->bytes);
+	const char *before = p->of->before, *reference = p->of->reference;
+	blk_status status = fetch_before(t, p, TRIAL_BEFORE, p->of->before);
+	if (!status) *sum += sum_of_changed_squares(p->type, before + p->from, reference + p->from, t->got, p->bytes);
+	return status;
 }
 
-/* Reads what has changed of a section, piece by piece, and adds up what `sum` makes of each. */
-static blk_status sum_pieces(
-	const trial *t, trial_section *s, scalar type, double (*sum)(const trial *, const piece *), double *total)
+/* Reads what has changed of a section, piece by piece; `look` takes each, and adds to the sum. */
+static blk_status each_piece(const trial *t, trial_section *s, scalar type,
+	blk_status (*look)(const trial *, const piece *, double *sum), double *sum)
 {
-	*total = 0;
+	*sum = 0;
 	for (piece p = {s, type, 0, 0}; next_piece(&p);) {
 		blk_status status = trial_read(t, t->got, s->copy->at + s->from + p.from, p.bytes);
-		if (!status) status = hold_piece(t, &p);
+		if (!status) status = look(t, &p, sum);
 		if (status) return status;
-		*total += sum(t, &p);
 	}
 	return BLK_OK;
 }
@@ -121,15 +125,13 @@ static blk_status distance(const trial *t, trial_section *at, scalar s, double *
 {
 	double difference, norm = 0;
 	*far = 0;
-	blk_status status = sum_pieces(t, at, s, difference_of_piece, &difference);
+	blk_status status = each_piece(t, at, s, difference_of_piece, &difference);
 	if (status || difference == 0) return status;
 	if (at->is_whole) {
 		if (at->square_sum == 0) at->square_sum = sum_of_squares(s, at->reference, at->bytes);
 		norm = at->square_sum;
-	} else {
-		status = read_before(t, at);
-		if (!status) status = sum_pieces(t, at, s, change_of_piece, &norm);
-	}
+	} else
+		status = each_piece(t, at, s, change_of_piece, &norm);
 	*far = norm > 0 ? sqrt(difference / norm) : (double)INFINITY;
 	return status;
 }
@@ -151,7 +153,7 @@ blk_status trial_judge(trial *t, tune_result *r)
 		const scalar type = (scalar)p->element;
 		double limit = allowed(k->tuner, type), far = 0;
 		blk_status status =
-			t->has_reference ? distance(t, s, type, &far) : sum_pieces(t, s, type, keep_piece, &far);
+			t->has_reference ? distance(t, s, type, &far) : each_piece(t, s, type, keep_piece, &far);
 		if (status) return status;
 		if (!(far <= limit)) {
 			r->verdict = BLK_TUNE_WRONG;

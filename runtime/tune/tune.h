@@ -146,15 +146,19 @@ typedef struct trial_section { /* a written parameter's part of a copy */
 	uint64_t from, bytes; /* within the copy */
 	bool is_whole;        /* the parameter's own buffer, all of it */
 	void *reference;      /* the first configuration's results */
-	void *before;         /* what trials find there, once it was asked for; null: is_whole */
-	bool has_before;
-	uint8_t *held; /* of each TRIAL_CHUNK of the copy, whether `reference` and `before` are there; null: all are */
-	double square_sum; /* of those; 0: not asked for yet */
+	void *before;         /* what trials find there; null: is_whole */
+	uint8_t *have;        /* of each TRIAL_CHUNK of the copy, what is there: TRIAL_REFERENCE, TRIAL_BEFORE */
+	double square_sum;    /* of those; 0: not asked for yet */
 } trial_section;
 
 /* Results come to the host in pieces of so many bytes at most, through pinned memory; what changed is known of chunks.
  */
 enum { TRIAL_PIECE = 32 << 20, TRIAL_CHUNK = 64 << 10 };
+enum { TRIAL_REFERENCE = 1, TRIAL_BEFORE = 2 };
+static inline uint64_t trial_chunks(const trial_copy *c)
+{
+	return (c->of.bytes + TRIAL_CHUNK - 1) / TRIAL_CHUNK;
+}
 
 typedef struct trial {
 	tune_job *job;
@@ -182,8 +186,8 @@ blk_status trial_unknown_memory(tune_job *, uint32_t parameter); /* the error, w
 blk_status trial_addresses_known(tune_job *);
 
 /* tune/changes.c */
-blk_status changes_make(trial *); /* for copies and sections that there are; an error: no memory */
-blk_status changes_find(trial *); /* behind a trial that has ended: each copy's `changed` */
+void changes_make(trial *); /* for the copies that there are */
+void changes_find(trial *); /* behind a trial that has ended: each copy's `changed` */
 
 /* tune/results.c */
 blk_status trial_judge(trial *, tune_result *);

@@ -7,6 +7,7 @@
 
 #include "internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -20,16 +21,37 @@ static const char text[] =
 	"  store(y + FROM + i, i.to(f32) + OFF, mask = i < n);\n"
 	"}\n"
 	"autotune fill key(n) { config(B = 64); config(B = 128); config(B = 256, OFF = 100.0); config(B = 256);\n"
-	"  config(FROM = -700000); config(FROM = 3000000); }\n";
+	"  config(FROM = -700000); config(FROM = 3000000); CLAUSE }\n";
 
-static backend counting;
-static blk_status (*read_all)(blk_device *, void *, uint64_t, size_t);
+static backend watched;
+static const backend *real;
 static uint64_t bytes_read;
+static bool refuses; /* to launch libblk's own kernel */
 
-static blk_status count(blk_device *d, void *to, uint64_t from, size_t bytes)
+static blk_status read(blk_device *d, void *to, uint64_t from, size_t bytes)
 {
 	bytes_read += bytes;
-	return read_all(d, to, from, bytes);
+	return real->read(d, to, from, bytes);
+}
+
+static blk_status launch(
+	blk_device *d, const variant *v, void *on, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps)
+{
+	if (refuses && strcmp(v->sig->kernel, "blk_changes") == 0) return error_set(BLK_ERROR_RESOURCES, "refused");
+	return real->launch(d, v, on, grid, bits, maps);
+}
+
+static blk_device *open_watched(void)
+{
+	blk_device *d;
+	setenv("BLK_CACHE", "off", 1);
+	assert_int_equal(blk_device_open("cpu", &d), BLK_OK);
+	real = d->backend;
+	watched = *real;
+	watched.read = read;
+	watched.launch = launch;
+	d->backend = &watched;
+	return d;
 }
 
 typedef struct seen {
@@ -45,14 +67,16 @@ static int note(void *context, const blk_tune_trial *t)
 }
 
 /* Bytes that the trials read. */
-static uint64_t tune(blk_device *d, char *y)
+static uint64_t tune(blk_device *d, char *y, const char *clause)
 {
+	char source[sizeof text + 16], *end = stpcpy(source, text) - strlen("CLAUSE }\n");
 	seen found = {0};
 	blk_tune_options o = {.visit = note, .context = &found};
 	blk_module *m;
 	blk_kernel *k;
 	bytes_read = 0;
-	if (blk_module_source(d, "fill.blk", text, NULL, 0, &m)) fail_msg("%s", blk_error());
+	sprintf(end, "%s }\n", clause);
+	if (blk_module_source(d, "fill.blk", source, NULL, 0, &m)) fail_msg("%s", blk_error());
 	assert_int_equal(blk_kernel_find(m, "fill", &k), BLK_OK);
 	if (blk_kernel_tune(k, NULL, BLK_ARGS(blk_ptr(y + AT), blk_i32(WRITTEN / 4)), &o, NULL))
 		fail_msg("%s", blk_error());
@@ -62,32 +86,53 @@ static uint64_t tune(blk_device *d, char *y)
 	return bytes_read;
 }
 
-static void test_changes(void **state)
+static char *memory(blk_device *d)
 {
-	(void)state;
-	blk_device *d;
 	blk_buffer *y;
-	setenv("BLK_CACHE", "off", 1);
-	assert_int_equal(blk_device_open("cpu", &d), BLK_OK);
-	counting = *d->backend;
-	read_all = counting.read;
-	counting.read = count;
-	d->backend = &counting;
 	assert_int_equal(blk_buffer_create(d, ALL, &y), BLK_OK);
 	assert_int_equal(blk_buffer_fill(y, 0, 0x3f, ALL), BLK_OK);
-	char *host = blk_buffer_pointer(y), *before = malloc(ALL);
+	return blk_buffer_pointer(y);
+}
+
+static void test_little(void **state)
+{
+	(void)state;
+	blk_device *d = open_watched();
+	char *y = memory(d), *before = malloc(ALL);
 	assert_non_null(before);
-	memcpy(before, host, ALL);
+	memcpy(before, y, ALL);
 	/* Six trials; three of them read it once more for the norm, and all of it is read once as it was; up to three
 	 * chunks lie around each. */
-	assert_in_range(tune(d, host), 6 * WRITTEN, 20 * (WRITTEN + 3 * 65536));
-	assert_memory_equal(before, host, ALL);
+	assert_in_range(tune(d, y, ""), 6 * WRITTEN, 20 * (WRITTEN + 3 * 65536));
+	assert_memory_equal(before, y, ALL);
 	free(before);
+	blk_device_close(d);
+}
+
+/* What would look cannot be had: all is read, and the verdicts are the same. */
+static void test_all(void **state)
+{
+	(void)state;
+	blk_device *d = open_watched();
+	refuses = true;
+	assert_in_range(tune(d, memory(d), ""), 6 * (uint64_t)(ALL - AT), 20 * (uint64_t)ALL);
+	refuses = false;
+	blk_device_close(d);
+}
+
+/* What the tuning has said before libblk's own kernel was built stays said. */
+static void test_notes(void **state)
+{
+	(void)state;
+	blk_device *d = open_watched();
+	tune(d, memory(d), "reset y;");
+	assert_non_null(strstr(blk_note(), "trials find y as it is"));
 	blk_device_close(d);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_changes)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_little), cmocka_unit_test(test_all), cmocka_unit_test(test_notes)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
