@@ -23,7 +23,8 @@ enum {
 	TARGET_THREAD_REGISTERS = 255,   /* most of one thread */
 	TARGET_PRODUCER_REGISTERS = 24,  /* that setmaxnreg leaves a thread, at least; */
 	TARGET_CONSUMER_REGISTERS = 240, /* gives one, at most; */
-	TARGET_REGISTER_UNIT = 8         /* and multiples of which it takes */
+	TARGET_REGISTER_UNIT = 8,        /* and multiples of which it takes */
+	TARGET_EXP2_CYCLES = 8           /* of a scheduler, for one of each of a warp's threads */
 };
 
 typedef struct blk_target {

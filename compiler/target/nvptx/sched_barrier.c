@@ -2,14 +2,19 @@
  *
  * In: a mapped function after overlap_epilogue.  Out: `sched_barrier` in front of two kinds of waits: of the products
  * that a loop leaves running, with what was computed there with a division and is used behind it; and of a product of a
- * loop's body, with what was computed between the wait before it and this one (a softmax beside a product).
+ * loop's body, with what was computed between the wait before it and this one (a softmax beside a product, or
+ * exponentials beside the last product that runs).
  * The one idea: an assembler may put a wait in front of arithmetic that does not depend on it, and ptxas does; then
  * what could have run beside the products waits for them.  It moves none over an instruction with an effect, so there
  * is one that depends on their results: a pause, under a condition that never holds.  A load is such an instruction by
  * itself.
  *
  * In a body one value is enough that much depends on: the last sum along rows, of which a thread holds a few registers.
- * Where the threads of a program meet in every iteration there is none: they would all wait for the slowest. */
+ * Where the threads of a program meet in every iteration there is none: they would all wait for the slowest.
+ *
+ * Exponentials without sums depend on nothing that is in few registers: all of them are held.  That pays where they
+ * take no longer than the product that they stand beside, and another warpgroup is there to multiply meanwhile: else
+ * they are better mixed with what follows. */
 #include "passes/passes.h"
 #include "async/scratch.h"
 #include "mma/wgmma.h"
@@ -88,6 +93,23 @@ static bool is_made_of_reduction(const ir_value *v, const ir_op *from, unsigned 
 	return false;
 }
 
+/* Exponentials between the waits, which take no longer than the product waited for, the last that runs. */
+static ir_value *exponentials(const ir_func *f, const ir_op *first, const ir_op *wait)
+{
+	enum { SEVERAL = 8 }; /* warps */
+	wgmma_plan plan;
+	ir_value *found = NULL;
+	uint32_t cycles = 0;
+	if (ir_get_pending(wait) || ir_warps(f) < SEVERAL) return NULL;
+	if (!wgmma_plan_make(wgmma_waited_for(wait), f->num_warps, &plan)) return NULL;
+	for (const ir_op *o = first->next; o != wait; o = o->next) {
+		if (o->kind != IR_EXP2 || !o->results[0]->layout) continue;
+		found = o->results[0];
+		cycles += TARGET_EXP2_CYCLES * layout_registers(found->layout);
+	}
+	return cycles <= wgmma_cycles(&plan) ? found : NULL;
+}
+
 static void hold_in_body(ir_func *f, ir_op *wait)
 {
 	enum { STEPS = 4 };
@@ -97,6 +119,7 @@ static void hold_in_body(ir_func *f, ir_op *wait)
 	if (!first || !waits_in_body(first) || scratch_meets(f, wait->block)) return;
 	for (const ir_op *o = first->next; o != wait; o = o->next)
 		if (is_summary(o) && is_made_of_reduction(o->results[0], first, STEPS)) last = o->results[0];
+	if (!last) last = exponentials(f, first, wait);
 	ir_builder b = {.func = f, .block = wait->block, .before = wait, .at = wait->at};
 	if (last) ir_build(&b, IR_SCHED_BARRIER, 1, &last, 0, NULL, 0);
 }

@@ -177,6 +177,13 @@ bool wgmma_parts(const ir_op *o, wgmma_plan *p)
 	return at == o->nargs;
 }
 
+/* An instruction of n columns takes n / 2 cycles for 64 rows. */
+uint32_t wgmma_cycles(const wgmma_plan *p)
+{
+	const wgmma_shape *s = &p->shape;
+	return s->batches * s->rows * s->columns * (p->k / p->form->k) * (s->n / 2);
+}
+
 const ir_op *wgmma_waited_for(const ir_op *wait)
 {
 	const ir_op *product = wait->kind == IR_WGMMA_WAIT && wait->nargs == 1 ? ir_arg(wait, 0)->def : NULL;

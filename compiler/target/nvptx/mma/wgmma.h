@@ -104,6 +104,9 @@ bool wgmma_parts(const ir_op *, wgmma_plan *);
 /* Of a mapped operation; false where a tile does not fit the instruction. */
 bool wgmma_plan_make(const ir_op *, unsigned num_warps, wgmma_plan *);
 
+/* Cycles that the tensor cores take for a warpgroup's part, if nobody else has them. */
+uint32_t wgmma_cycles(const wgmma_plan *);
+
 /* The product that the wait is for, if it is begun in the wait's block; else null. */
 const ir_op *wgmma_waited_for(const ir_op *wait);
 
