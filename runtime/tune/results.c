@@ -39,11 +39,13 @@ static uint64_t chunk_end(const piece *p, uint64_t at)
 	return end < p->of->bytes ? end : p->of->bytes;
 }
 
-/* Whether this trial or one before changed it: where none did all are equal, and what was there before. */
+/* Whether this trial or one before changed it: where none did all are equal, and what was there before.  The norm of a
+ * whole buffer is of all of it. */
 static bool is_changed(const piece *p, uint64_t at)
 {
+	const uint8_t *changed = p->of->is_whole ? NULL : p->of->copy->changed;
 	uint64_t i = chunk_at(p, at);
-	return !p->of->copy->changed || p->of->copy->changed[i] || p->of->have[i] & TRIAL_REFERENCE;
+	return !changed || changed[i] || p->of->have[i] & TRIAL_REFERENCE;
 }
 
 /* Goes on to the next one.  False: there is none. */

@@ -86,12 +86,17 @@ static uint64_t tune(blk_device *d, char *y, const char *clause)
 	return bytes_read;
 }
 
-static char *memory(blk_device *d)
+static blk_buffer *buffer(blk_device *d)
 {
 	blk_buffer *y;
 	assert_int_equal(blk_buffer_create(d, ALL, &y), BLK_OK);
 	assert_int_equal(blk_buffer_fill(y, 0, 0x3f, ALL), BLK_OK);
-	return blk_buffer_pointer(y);
+	return y;
+}
+
+static char *memory(blk_device *d)
+{
+	return blk_buffer_pointer(buffer(d));
 }
 
 static void test_little(void **state)
@@ -130,9 +135,32 @@ static void test_notes(void **state)
 	blk_device_close(d);
 }
 
+/* A buffer, and a pointer into it: the norm of the buffer is of all of it, with what nobody has changed. */
+static void test_whole(void **state)
+{
+	(void)state;
+	static const char both[] =
+		"kernel both(y: *f32, z: *f32, n: i32, const OFF: f32 = 0.0) grid(1) { store(y, 1.0 + OFF); store(z, "
+		"2.0); }\n"
+		"autotune both key(n) { config(OFF = 0.0); config(OFF = 0.1); config(OFF = 0.5); }\n";
+	blk_device *d = open_watched();
+	blk_buffer *y = buffer(d);
+	seen found = {0};
+	blk_tune_options o = {.visit = note, .context = &found};
+	blk_module *m;
+	blk_kernel *k;
+	assert_int_equal(blk_module_source(d, "both.blk", both, NULL, 0, &m), BLK_OK);
+	assert_int_equal(blk_kernel_find(m, "both", &k), BLK_OK);
+	blk_arg args[] = {blk_buf(y), blk_ptr((char *)blk_buffer_pointer(y) + AT), blk_i32(1)};
+	assert_int_equal(blk_kernel_tune(k, NULL, args, 3, &o, NULL), BLK_OK);
+	assert_int_equal(found.good, 2); /* 0.1 of a norm of 1575, 0.75 in each of AT / 4 elements, is below 1e-4 */
+	assert_int_equal(found.wrong, 1);
+	blk_device_close(d);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_little), cmocka_unit_test(test_all), cmocka_unit_test(test_notes)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_little), cmocka_unit_test(test_all),
+		cmocka_unit_test(test_notes), cmocka_unit_test(test_whole)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
