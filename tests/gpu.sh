@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: tests/gpu.sh BUILD [SECONDS] [NAME...]     Every device suite and example of BUILD on the first GPU, side by side.
 # BUILD is the folder that `make device` makes; NAMEs leave the others out; a suite is ended after SECONDS (150).
-# The last line is the sum; what failed has the end of its output above it.
+# The last line is the sum; what failed has the end of its output above it.  A NAME may be a part of a suite, dot:1/4.
 build=$1 seconds=${2:-150}
 shift
 [ $# -eq 0 ] || shift
@@ -11,24 +11,29 @@ export BLK_GPU_LOGS="$logs" BLK_GPU_SECONDS="$seconds"
 
 # The longest first: what begins last is short.
 suites=
-for name in dot tiles attention shapes attention_backward clusters tensors gemm $(ls "$build/device" "$build/bin/examples"); do
-	case " $suites " in *" $name "*) continue ;; esac
+for name in dot scans tiles extrema; do
+	[ ! -x "$build/device/$name" ] || suites="$suites $name:1/4 $name:2/4 $name:3/4 $name:4/4"
+done
+for name in attention shapes attention_backward clusters tensors gemm $(ls "$build/device" "$build/bin/examples"); do
+	case " $suites " in *" $name "* | *" $name:"*) continue ;; esac
 	[ ! -x "$build/device/$name" ] && [ ! -x "$build/bin/examples/$name" ] || suites="$suites $name"
 done
 [ $# -eq 0 ] || suites=$*
 
 one='
-	name=$1 start=$(date +%s)
-	program=$0/device/$name more=
-	[ -x "$program" ] || { program=$0/bin/examples/$name more=--quick; }
-	[ -x "$program" ] || { echo "there is no $program" >"$BLK_GPU_LOGS/$name"; program=false; }
-	timeout "$BLK_GPU_SECONDS" "$program" --device=cuda $more >>"$BLK_GPU_LOGS/$name" 2>&1
+	name=$1 suite=${1%:*} part=${1##*:} start=$(date +%s)
+	log=$BLK_GPU_LOGS/$(echo "$name" | tr / -)
+	program=$0/device/$suite more=
+	[ "$part" = "$name" ] || more=--part=$part
+	[ -x "$program" ] || { program=$0/bin/examples/$suite more=--quick; }
+	[ -x "$program" ] || { echo "there is no $program" >"$log"; program=false; }
+	timeout "$BLK_GPU_SECONDS" "$program" --device=cuda $more >>"$log" 2>&1
 	status=$?
-	printf "%-24s %4d s  %s\n" "$name" $(($(date +%s) - start)) "$(tail -1 "$BLK_GPU_LOGS/$name")"
+	printf "%-24s %4d s  %s\n" "$name" $(($(date +%s) - start)) "$(tail -1 "$log")"
 	[ $status = 0 ] && exit 0
 	echo "  exit status $status$([ $status = 124 ] && echo ": ended after $BLK_GPU_SECONDS s"); its last lines:"
-	tail -12 "$BLK_GPU_LOGS/$name" | sed "s/^/    /"
-	: >"$BLK_GPU_LOGS/$name.failed"
+	tail -12 "$log" | sed "s/^/    /"
+	: >"$log.failed"
 '
 echo $suites | xargs -P "$(($(nproc) < 12 ? $(nproc) : 12))" -n 1 sh -c "$one" "$build"
 

@@ -1,7 +1,8 @@
 /* What the device suites share.  A suite is a program that runs on any device of libblk, cpu and cuda alike:
- *     SUITE [--device=auto|cpu|sim|cuda:N] [--sim-seed=N] [--all] [name...]
+ *     SUITE [--device=auto|cpu|sim|cuda:N] [--sim-seed=N] [--all] [--part=K/N] [name...]
  * Only cases whose name contains one of the words; --sim-seed: as blkrun has it, asynchronous copies land late if N is
- * odd; --all: more of them, for a machine with many cores.  ONE_CASE_IN=N in the environment: the first of the cases,
+ * odd; --all: more of them, for a machine with many cores; --part: the K-th of N parts of the cases, from 1 on, so that
+ * several processes share a long suite.  ONE_CASE_IN=N in the environment: the first of the cases,
  * and of the others about one in N, the same ones each time; for builds that look at our own code, not at results.
  *
  * It builds kernels as text, runs them on poisoned outputs with a guard behind, and compares every element with a
@@ -26,6 +27,7 @@ typedef struct suite {
 	int nwords;
 	bool all;
 	unsigned one_in, seen; /* ONE_CASE_IN; cases so far that had a wanted name */
+	unsigned part, parts;  /* the cases of one part */
 } suite;
 
 static inline void suite_open(suite *s, int argc, char **argv)
@@ -34,7 +36,7 @@ static inline void suite_open(suite *s, int argc, char **argv)
 	char *end = NULL;
 	int i = 1;
 	const char *one_in = getenv("ONE_CASE_IN");
-	*s = (suite){.one_in = one_in ? (unsigned)strtoul(one_in, NULL, 10) : 1};
+	*s = (suite){.one_in = one_in ? (unsigned)strtoul(one_in, NULL, 10) : 1, .part = 1, .parts = 1};
 	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
 		if (strncmp(argv[i], "--device=", 9) == 0) {
 			device = argv[i] + 9;
@@ -42,6 +44,8 @@ static inline void suite_open(suite *s, int argc, char **argv)
 			seed = argv[i] + 11;
 		} else if (strcmp(argv[i], "--all") == 0) {
 			s->all = true;
+		} else if (sscanf(argv[i], "--part=%u/%u", &s->part, &s->parts) == 2 && s->part - 1 < s->parts) {
+			continue;
 		} else {
 			fprintf(stderr, "%s is no option of a suite\n", argv[i]);
 			exit(2);
@@ -64,11 +68,11 @@ static inline void suite_open(suite *s, int argc, char **argv)
 static inline bool suite_wants(suite *s, const char *name)
 {
 	bool wanted = s->nwords == 0;
-	for (int i = 0; i < s->nwords; i++) wanted = wanted || strstr(name, s->words[i]);
-	if (!wanted || s->seen++ == 0 || s->one_in < 2) return wanted;
 	uint32_t hash = 2166136261u; /* FNV-1a */
+	for (int i = 0; i < s->nwords; i++) wanted = wanted || strstr(name, s->words[i]);
 	for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 16777619u;
-	return (hash >> 8) % s->one_in == 0;
+	if (!wanted || (hash >> 16) % s->parts != s->part - 1) return false;
+	return s->seen++ == 0 || s->one_in < 2 || (hash >> 8) % s->one_in == 0;
 }
 
 static inline int suite_close(suite *s)
