@@ -93,35 +93,40 @@ static bool is_made_of_reduction(const ir_value *v, const ir_op *from, unsigned 
 	return false;
 }
 
-/* Exponentials between the waits, which take no longer than the product waited for, the last that runs. */
-static ir_value *exponentials(const ir_func *f, const ir_op *first, const ir_op *wait)
+/* Exponentials between the waits, if they take no longer than the product waited for, the last that runs.  Returns how
+ * many tiles of them there are. */
+static unsigned find_exponentials(const ir_func *f, const ir_op *first, const ir_op *wait, ir_value **held)
 {
 	enum { SEVERAL = 8 }; /* warps */
 	wgmma_plan plan;
-	ir_value *found = NULL;
+	unsigned n = 0;
 	uint32_t cycles = 0;
-	if (ir_get_pending(wait) || ir_warps(f) < SEVERAL) return NULL;
-	if (!wgmma_plan_make(wgmma_waited_for(wait), f->num_warps, &plan)) return NULL;
+	if (ir_get_pending(wait) || ir_warps(f) < SEVERAL) return 0;
+	if (!wgmma_plan_make(wgmma_waited_for(wait), f->num_warps, &plan)) return 0;
 	for (const ir_op *o = first->next; o != wait; o = o->next) {
 		if (o->kind != IR_EXP2 || !o->results[0]->layout) continue;
-		found = o->results[0];
-		cycles += TARGET_EXP2_CYCLES * layout_registers(found->layout);
+		cycles += TARGET_EXP2_CYCLES * layout_registers(o->results[0]->layout);
+		if (n < MOST_HELD) held[n++] = o->results[0];
 	}
-	return cycles <= wgmma_cycles(&plan) ? found : NULL;
+	return cycles <= wgmma_cycles(&plan) ? n : 0;
 }
 
 static void hold_in_body(ir_func *f, ir_op *wait)
 {
 	enum { STEPS = 4 };
-	ir_value *last = NULL;
+	ir_value *held[MOST_HELD];
+	unsigned n = 0;
 	const ir_op *first = wait->prev;
 	while (first && first->kind != IR_WGMMA_WAIT) first = first->prev;
 	if (!first || !waits_in_body(first) || scratch_meets(f, wait->block)) return;
 	for (const ir_op *o = first->next; o != wait; o = o->next)
-		if (is_summary(o) && is_made_of_reduction(o->results[0], first, STEPS)) last = o->results[0];
-	if (!last) last = exponentials(f, first, wait);
+		if (is_summary(o) && is_made_of_reduction(o->results[0], first, STEPS)) {
+			held[0] = o->results[0];
+			n = 1;
+		}
+	if (!n) n = find_exponentials(f, first, wait, held);
 	ir_builder b = {.func = f, .block = wait->block, .before = wait, .at = wait->at};
-	if (last) ir_build(&b, IR_SCHED_BARRIER, 1, &last, 0, NULL, 0);
+	if (n) ir_build(&b, IR_SCHED_BARRIER, n, held, 0, NULL, 0);
 }
 
 static void visit(ir_op *o, void *context)
