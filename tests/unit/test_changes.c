@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "internal.h"
+#include "tune/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const char text[] =
 static backend watched;
 static const backend *real;
 static uint64_t bytes_read;
-static bool refuses; /* to launch libblk's own kernel */
+static enum refusal { NOTHING, ROOM, CODE, LAUNCH, REFUSALS } refuses; /* to libblk's own kernel */
 
 static blk_status read(blk_device *d, void *to, uint64_t from, size_t bytes)
 {
@@ -34,10 +34,28 @@ static blk_status read(blk_device *d, void *to, uint64_t from, size_t bytes)
 	return real->read(d, to, from, bytes);
 }
 
+static blk_status allocate(blk_device *d, size_t bytes, uint64_t *address)
+{
+	if (refuses == ROOM && bytes == (ALL + TRIAL_CHUNK - 1) / TRIAL_CHUNK) return error_memory();
+	return real->allocate(d, bytes, address);
+}
+
+static bool is_own(const variant *v)
+{
+	return strcmp(v->sig->kernel, "blk_changes") == 0;
+}
+
+static blk_status load(
+	blk_device *d, variant *v, unsigned kind, const void *code, size_t bytes, void **linked, size_t *nlinked)
+{
+	if (refuses == CODE && is_own(v)) return error_set(BLK_ERROR_RESOURCES, "refused");
+	return real->load(d, v, kind, code, bytes, linked, nlinked);
+}
+
 static blk_status launch(
 	blk_device *d, const variant *v, void *on, const uint32_t grid[3], uint64_t *bits, const tensor_map *maps)
 {
-	if (refuses && strcmp(v->sig->kernel, "blk_changes") == 0) return error_set(BLK_ERROR_RESOURCES, "refused");
+	if (refuses == LAUNCH && is_own(v)) return error_set(BLK_ERROR_RESOURCES, "refused");
 	return real->launch(d, v, on, grid, bits, maps);
 }
 
@@ -49,6 +67,8 @@ static blk_device *open_watched(void)
 	real = d->backend;
 	watched = *real;
 	watched.read = read;
+	watched.allocate = allocate;
+	watched.load = load;
 	watched.launch = launch;
 	d->backend = &watched;
 	return d;
@@ -118,11 +138,12 @@ static void test_little(void **state)
 static void test_all(void **state)
 {
 	(void)state;
-	blk_device *d = open_watched();
-	refuses = true;
-	assert_in_range(tune(d, memory(d), ""), 6 * (uint64_t)(ALL - AT), 20 * (uint64_t)ALL);
-	refuses = false;
-	blk_device_close(d);
+	for (refuses = ROOM; refuses < REFUSALS; refuses++) {
+		blk_device *d = open_watched();
+		assert_in_range(tune(d, memory(d), ""), 6 * (uint64_t)(ALL - AT), 20 * (uint64_t)ALL);
+		blk_device_close(d);
+	}
+	refuses = NOTHING;
 }
 
 /* What the tuning has said before libblk's own kernel was built stays said. */
