@@ -101,8 +101,10 @@ static unsigned find_exponentials(const ir_func *f, const ir_op *first, const ir
 	wgmma_plan plan;
 	unsigned n = 0;
 	uint32_t cycles = 0;
+	const ir_op *product = wgmma_waited_for(wait);
+	if (product->kind != IR_WGMMA) return 0; /* a loop, which leaves its products running */
 	if (ir_get_pending(wait) || ir_warps(f) < SEVERAL) return 0;
-	if (!wgmma_plan_make(wgmma_waited_for(wait), f->num_warps, &plan)) return 0;
+	if (!wgmma_plan_make(product, f->num_warps, &plan)) return 0;
 	for (const ir_op *o = first->next; o != wait; o = o->next) {
 		if (o->kind != IR_EXP2 || !o->results[0]->layout) continue;
 		cycles += TARGET_EXP2_CYCLES * layout_registers(o->results[0]->layout);
