@@ -107,7 +107,7 @@ bool wgmma_plan_make(const ir_op *, unsigned num_warps, wgmma_plan *);
 /* Cycles that the tensor cores take for a warpgroup's part, if nobody else has them. */
 uint32_t wgmma_cycles(const wgmma_plan *);
 
-/* The product that the wait is for, if it is begun in the wait's block; else null. */
+/* The product that the wait is for, or the loop that leaves it running, if that is in the wait's block; else null. */
 const ir_op *wgmma_waited_for(const ir_op *wait);
 
 /* Bits of the attribute `transposed`: the tile in the multibuffer is [k, m], is [n, k]. */
