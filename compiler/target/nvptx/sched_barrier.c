@@ -12,7 +12,7 @@
  * In a body one value is enough that much depends on: the last sum along rows, of which a thread holds a few registers.
  * Where the threads of a program meet in every iteration there is none: they would all wait for the slowest.
  *
- * Exponentials without sums depend on nothing that is in few registers: all of them stay in front.  That pays where they
+ * Exponentials without sums depend on nothing that is in few registers: all stay in front.  That pays where they
  * take no longer than the product that they stand beside, and another warpgroup is there to multiply meanwhile: else
  * they are better mixed with what follows. */
 #include "passes/passes.h"
