@@ -12,12 +12,12 @@
  * None where all consumers meet in the iteration anyway: that keeps them in step. */
 #include "passes/passes.h"
 #include "scratch.h"
-#include "target/nvptx/mma/wgmma.h"
+#include "target/nvptx/beside_product.h"
 
-static bool computes_beside_products(const ir_block *b)
+static bool computes_beside_products(const ir_func *f, const ir_block *b)
 {
 	for (const ir_op *o = b->first; o; o = o->next)
-		if (o->kind == IR_SCHED_BARRIER) return true;
+		if (o->kind == IR_SCHED_BARRIER || beside_product_outlasts(f, o)) return true;
 	return false;
 }
 
@@ -57,7 +57,7 @@ static void visit(ir_op *o, void *context)
 	ir_func *f = context;
 	if (o->kind != IR_FOR) return;
 	ir_block *b = o->regions[0];
-	if (computes_beside_products(b) && !acts_in_regions(f, b) && !scratch_meets(f, b)) take_turns(f, b);
+	if (computes_beside_products(f, b) && !acts_in_regions(f, b) && !scratch_meets(f, b)) take_turns(f, b);
 }
 
 bool pass_turns(pass_context *c, ir_func *f)
