@@ -116,6 +116,13 @@ static bool can_hoist(const loop *l, const ir_op *o)
 	return waits_for_block(l, o) && next_of(l, ir_arg(o, 1)) && next_of(l, ir_arg(o, 2));
 }
 
+typedef struct ahead {
+	arena *arena;
+	const loop *loop;
+	ir_op *any, *more;          /* branches in front of the loop and in it: there is an iteration */
+	VEC(const ir_value *) come; /* barriers that are waited for in them */
+} ahead;
+
 static void wait_for(const loop *l, ir_block *block, const ir_op *wait, ir_value *slot, ir_value *parity)
 {
 	ir_value *args[] = {ir_arg(wait, 0), slot, parity};
@@ -143,31 +150,32 @@ static void end_branch(const loop *l, const ir_op *branch)
 
 /* In front of the loop for the first iteration, and in it for the next one; where there is none, nobody may wait: the
  * producer may have filled the slot for another loop by then. */
-static void hoist_waits(const loop *l)
+static void hoist_waits(ahead *a)
 {
+	const loop *l = a->loop;
 	ir_builder in = {.func = l->func, .block = l->body, .before = l->last->next, .at = l->op->at};
 	ir_builder front = {.func = l->func, .block = l->op->block, .before = l->op, .at = l->op->at};
-	ir_op *any = NULL, *more = NULL;
 	for (ir_op *o = l->body->first, *next; o != l->last; o = next) {
 		next = o->next;
 		if (!can_hoist(l, o)) continue;
-		if (!any) {
+		if (!a->any) {
 			ir_value *hi = ir_arg(l->op, 1), *i = wide(&in, l->body->args[0]);
 			i = ir_binary(&in, IR_ADD, i, wide(&in, ir_arg(l->op, 2)));
-			more = branch(&in, ir_binary(&in, IR_LT, i, wide(&in, hi)));
-			any = branch(&front, ir_binary(&front, IR_LT, ir_arg(l->op, 0), hi));
+			a->more = branch(&in, ir_binary(&in, IR_LT, i, wide(&in, hi)));
+			a->any = branch(&front, ir_binary(&front, IR_LT, ir_arg(l->op, 0), hi));
 		}
 		const ir_value *slot = ir_arg(o, 1), *parity = ir_arg(o, 2);
-		wait_for(l, any->regions[0], o, ir_arg(l->op, 2u + slot->index), ir_arg(l->op, 2u + parity->index));
-		wait_for(l, more->regions[0], o, next_of(l, slot), next_of(l, parity));
+		wait_for(l, a->any->regions[0], o, ir_arg(l->op, 2u + slot->index), ir_arg(l->op, 2u + parity->index));
+		wait_for(l, a->more->regions[0], o, next_of(l, slot), next_of(l, parity));
+		vec_push(a->arena, &a->come, ir_arg(o, 0));
 		ir_erase(o);
 	}
-	if (!any) return;
-	end_branch(l, any);
-	end_branch(l, more);
+	if (!a->any) return;
+	end_branch(l, a->any);
+	end_branch(l, a->more);
 }
 
-/* ---- reads ---- */
+/* ---- registers ---- */
 
 static unsigned registers_of(const ir_value *v)
 {
@@ -212,6 +220,64 @@ static unsigned most_registers(const ir_func *f)
 	return most > TARGET_CONSUMER_REGISTERS ? TARGET_CONSUMER_REGISTERS : most;
 }
 
+/* ---- reads of the next iteration ---- */
+
+/* The copies into it have been waited for. */
+static bool has_come(const ahead *a, const ir_value *multibuffer)
+{
+	for (const ir_use *u = multibuffer->uses; u; u = u->next)
+		for (uint32_t i = 0; u->user->kind == IR_BULK_COPY && i < a->come.n; i++)
+			if (ir_arg(u->user, 2) == a->come.at[i]) return true;
+	return false;
+}
+
+/* It is needed behind the first wait of an iteration, and there are registers for it from the last product of the one
+ * before on. */
+static bool is_urgent(const loop *l, const ir_op *read)
+{
+	const ir_op *wait = l->body->first;
+	while (wait != read && wait->kind != IR_WGMMA_WAIT) wait = wait->next;
+	const ir_op *second = wait->next;
+	while (wait != read && second != read && second->kind != IR_WGMMA_WAIT) second = second->next;
+	if (wait == read || second != read) return false;
+	unsigned most = most_registers(l->func), more = registers_of(read->results[0]) + PRESSURE_OTHERS;
+	return taken_at(l, wait) + more <= most && taken_at(l, l->last->next) + more <= most;
+}
+
+/* One result more of the branch: what is read where there is an iteration. */
+static ir_value *read_in(const loop *l, ir_op *branch, const ir_op *read, ir_value *slot)
+{
+	const ir_value *wanted = read->results[0];
+	ir_value *args[] = {ir_arg(read, 0), slot};
+	ir_op *yes = branch->regions[0]->last, *no = branch->regions[1]->last;
+	ir_builder there = {.func = l->func, .block = yes->block, .before = yes, .at = read->at};
+	ir_builder otherwise = {.func = l->func, .block = no->block, .before = no, .at = read->at};
+	ir_value *v = ir_build1(&there, IR_MULTIBUFFER_READ, wanted->type, 2, args);
+	ir_value *none = ir_constant(&otherwise, wanted->type, 0), *out = ir_add_result(l->func, branch, wanted->type);
+	v->layout = none->layout = out->layout = wanted->layout;
+	ir_add_arg(l->func, yes, v);
+	ir_add_arg(l->func, no, none);
+	return out;
+}
+
+/* The loop carries what an iteration reads of a block. */
+static void read_ahead(const ahead *a, ir_op *read)
+{
+	const loop *l = a->loop;
+	ir_value *v = read->results[0], *slot = ir_arg(read, 1);
+	if (!next_of(l, slot) || !has_come(a, ir_arg(read, 0)) || !is_urgent(l, read)) return;
+	ir_value *next = read_in(l, a->more, read, next_of(l, slot));
+	ir_value *first = read_in(l, a->any, read, ir_arg(l->op, 2u + slot->index));
+	ir_value *carried = ir_block_arg(l->body, v->type, v->name);
+	ir_add_arg(l->func, l->op, first);
+	ir_add_arg(l->func, l->body->last, next);
+	ir_add_result(l->func, l->op, v->type)->layout = carried->layout = v->layout;
+	ir_replace(v, carried);
+	ir_erase(read);
+}
+
+/* ---- reads in front of a wait ---- */
+
 /* All that the operation takes is known in front of `at`, or moves there with what it is computed of. */
 static void hoist_before(const loop *l, ir_op *o, ir_op *at)
 {
@@ -243,28 +309,32 @@ static void hoist_read(const loop *l, ir_op *read)
 		hoist_before(l, read, wait);
 }
 
-static void try_loop(ir_func *f, ir_op *o)
+static void try_loop(arena *memory, ir_func *f, ir_op *o)
 {
 	loop l = {.func = f, .op = o, .body = o->regions[0]};
+	ahead a = {.arena = memory, .loop = &l};
 	if (!ir_counts_upwards(o) || !find_last(&l)) return;
-	if (has_slots(&l)) hoist_waits(&l);
+	if (has_slots(&l)) hoist_waits(&a);
+	for (ir_op *i = l.body->first, *next; i && a.any; i = next) {
+		next = i->next;
+		if (i->kind == IR_MULTIBUFFER_READ) read_ahead(&a, i);
+	}
 	for (ir_op *i = l.body->first, *next; i; i = next) {
 		next = i->next;
 		if (i->kind == IR_MULTIBUFFER_READ) hoist_read(&l, i);
 	}
 }
 
-static void find_loops(ir_func *f, ir_block *b)
+static void find_loops(arena *a, ir_func *f, ir_block *b)
 {
 	for (ir_op *o = b->first; o; o = o->next) {
-		for (unsigned r = 0; r < o->nregions; r++) find_loops(f, o->regions[r]);
-		if (o->kind == IR_FOR) try_loop(f, o);
+		for (unsigned r = 0; r < o->nregions; r++) find_loops(a, f, o->regions[r]);
+		if (o->kind == IR_FOR) try_loop(a, f, o);
 	}
 }
 
 bool pass_early_waits(pass_context *c, ir_func *f)
 {
-	(void)c;
-	if (f->producer_warps) find_loops(f, f->body);
+	if (f->producer_warps) find_loops(c->arena, f, f->body);
 	return true;
 }
