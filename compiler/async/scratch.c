@@ -254,6 +254,17 @@ bool multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 	return false;
 }
 
+bool multibuffer_read_plan(const ir_op *read, layout_plan *plan)
+{
+	const ir_op *multibuffer = ir_arg(read, 0)->def;
+	const ir_value *tile = read->results[0];
+	if (!multibuffer_plan(multibuffer, plan)) return false;
+	if (!multibuffer_is_bulk(multibuffer)) return true;
+	layout shared = bulk_layout(tile->type);
+	layout_plan_load(&shared, tile->layout, ir_element_bytes(tile->type), plan);
+	return true;
+}
+
 static uint32_t slot_bytes(const ir_op *multibuffer)
 {
 	layout_plan plan;

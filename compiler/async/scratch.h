@@ -100,6 +100,8 @@ bool tile_load_needs_sharing(const ir_op *);
 /* The conversion that a multibuffer's slots are the scratch of: from the copying threads to those that read.  False:
  * nobody reads.  Of a multibuffer for wgmma only the storing half. */
 bool multibuffer_plan(const ir_op *multibuffer, layout_plan *);
+/* Of a read: those of what copies by a map have brought may have layouts of their own. */
+bool multibuffer_read_plan(const ir_op *read, layout_plan *);
 /* Bytes from a slot to the next one: of its tile, and of those that lie in the same slots (join_mma.c). */
 uint32_t multibuffer_pitch(const ir_op *multibuffer);
 /* The one whose tile lies behind this one's in each slot; null: none does. */

@@ -110,9 +110,8 @@ static LLVMValueRef opaque(lower *l, LLVMValueRef base)
 void lower_multibuffer_read(lower *l, ir_op *o)
 {
 	assert(o->kind == IR_MULTIBUFFER_READ);
-	const ir_op *multibuffer = ir_arg(o, 0)->def;
 	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
-	if (!multibuffer_plan(multibuffer, plan)) {
+	if (!multibuffer_read_plan(o, plan)) {
 		lower_fail(l, o, "a multibuffer that nobody reads");
 		return;
 	}
