@@ -10,8 +10,8 @@
  * itself.
  *
  * In a body one value is enough that much depends on: the last sum along rows, of which a thread holds a few registers.
- * Exponentials without sums depend on nothing that is in few registers: all stay in front, if another warpgroup is there
- * to multiply meanwhile.  Neither where exponentials take longer than the product that they stand beside
+ * Exponentials without sums depend on nothing that is in few registers: all stay in front, if another warpgroup is
+ * there to multiply meanwhile.  Neither where exponentials take longer than the product that they stand beside
  * (beside_product.h), nor where the threads of a program meet in every iteration: they would all wait for the
  * slowest. */
 #include "passes/passes.h"
