@@ -13,8 +13,7 @@
 enum { BESIDE_MOST = 8 };
 
 typedef struct beside_product {
-	ir_value *
-		summary; /* the last value that is made of a reduction, of which a thread holds a few registers; or null */
+	ir_value *summary; /* the last that is made of a reduction, of which a thread holds a few registers; or null */
 	ir_value *exponentials[BESIDE_MOST]; /* tiles */
 	unsigned n;
 	uint32_t cycles;  /* of them all */
