@@ -11,8 +11,10 @@ export BLK_GPU_LOGS="$logs" BLK_GPU_SECONDS="$seconds"
 
 # The longest first: what begins last is short.
 suites=
-for name in dot scans tiles extrema; do
-	[ ! -x "$build/device/$name" ] || suites="$suites $name:1/4 $name:2/4 $name:3/4 $name:4/4"
+for cut in scans:8 dot:4 tiles:4 extrema:4; do
+	name=${cut%:*} parts=${cut#*:}
+	[ -x "$build/device/$name" ] || continue
+	for part in $(seq "$parts"); do suites="$suites $name:$part/$parts"; done
 done
 for name in attention shapes attention_backward clusters tensors gemm $(ls "$build/device" "$build/bin/examples"); do
 	case " $suites " in *" $name "* | *" $name:"*) continue ;; esac

@@ -98,10 +98,64 @@ static void run(suite *s, const loops_case *c)
 	free(pa), free(pb), free(a), free(b), free(got);
 }
 
+/* Two loops read the same numbers by one channel, along the columns of a product and along the rows of one. */
+static const char both_ways[] = "kernel k(c: *f32, a: *const f16, b: *const f16, w: *const f32, n: i32)\n"
+				"    grid(1) options(num_warps = 8, num_stages = 2)\n{\n"
+				"    let A = tensor(a, shape = [128, 64]);\n"
+				"    let B = tensor(b, shape = [n, 64]);\n"
+				"    let x = A.load([0, 0], [128, 64]);\n"
+				"    var acc = zeros([128, 64], f32);\n"
+				"    for j in range(0, n, 128) {\n"
+				"        let y = B.load([j, 0], [128, 64]);\n"
+				"        let f = load(w + j + arange(0, 128));\n"
+				"        acc = dot((dot(x, trans(y)) - f[None, :]).to(f16), y, acc);\n"
+				"    }\n"
+				"    for j in range(0, n, 128) {\n"
+				"        let y = B.load([j, 0], [128, 64]);\n"
+				"        let f = load(w + j + arange(0, 128));\n"
+				"        acc = dot((dot(y, trans(x)) - f[:, None]).to(f16), x, acc);\n"
+				"    }\n"
+				"    tensor(c, shape = [128, 64]).store([0, 0], acc);\n}\n";
+
+static double dot64(const double *a, const double *b)
+{
+	double sum = 0;
+	for (int d = 0; d < 64; d++) sum += a[d] * b[d];
+	return sum;
+}
+
+static double wanted_both_ways(const double *a, const double *b, const float *w, int n, int i, int c)
+{
+	double sum = 0;
+	for (int j = 0; j < n; j++) sum += (dot64(a + i * 64, b + j * 64) - (double)w[j]) * b[j * 64 + c];
+	for (int j = i; j < n; j += 128)
+		for (int r = 0; r < 128; r++) sum += (dot64(b + j * 64, a + r * 64) - (double)w[j]) * a[r * 64 + c];
+	return sum;
+}
+
+static void run_both_ways(suite *s)
+{
+	enum { N = 384, NA = 128 * 64, NB = N * 64 };
+	uint16_t *pa = suite_alloc(NA * sizeof *pa), *pb = suite_alloc(NB * sizeof *pb);
+	double *a = whole_numbers(pa, NA, 3), *b = whole_numbers(pb, NB, 4);
+	float *w = suite_alloc(N * sizeof *w), *got = suite_alloc(NA * sizeof *got);
+	uint64_t seed = 5;
+	for (int j = 0; j < N; j++) w[j] = (float)(suite_random(&seed) % 64);
+	const void *in[] = {pa, pb, w};
+	const size_t bytes[] = {NA * sizeof *pa, NB * sizeof *pb, N * sizeof *w};
+	bool good = suite_run(s, "both.ways", both_ways, NULL, 0, SCALAR_F32, got, NA, in, bytes, 3, N);
+	int wrong = 0;
+	for (int at = 0; good && at < NA; at++)
+		wrong += (double)got[at] != wanted_both_ways(a, b, w, N, at / 64, at % 64);
+	suite_verdict(s, good, wrong, both_ways);
+	free(pa), free(pb), free(a), free(b), free(w), free(got);
+}
+
 int main(int argc, char **argv)
 {
 	suite s;
 	suite_open(&s, argc, argv);
+	if (suite_wants(&s, "both.ways")) run_both_ways(&s);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		if (suite_wants(&s, cases[i].name)) run(&s, &cases[i]);
 	return suite_close(&s);
