@@ -285,29 +285,40 @@ def prepared(c):
         pass
 
 
+def fastest(variants, before):
+    """Of one contender's: a few runs of each, in turns, so that heat meets all alike."""
+    times = [[] for _ in variants]
+    for _ in range(1 if DRY else 3):
+        if len(variants) > 1:
+            before(variants[0].run)
+        for c, t in zip(variants, times):
+            t += timed(c.run, 1 if DRY else 4)
+    medians = [statistics.median(t) for t in times]
+    if "verbose" in OPTIONS:
+        for c, t in zip(variants, medians):
+            say(f"    {t * 1e3:8.2f} us  {c.who}: {c.variant}")
+    return variants[medians.index(min(medians))]
+
+
 def compare(section, work, moved, contenders, unit="GB/s", rounds=8, before=lambda run: None):
     """Checks all, keeps the best variant of each contender, measures those in rotation, records and prints the row.
     moved: what one run moves in bytes, or, for TFLOP/s, a thousandth of its operations; before: called with a contender's run
     ahead of each of its rounds."""
-    best = {}
+    ready = {}
     with concurrent.futures.ThreadPoolExecutor(1 if DRY else os.cpu_count()) as pool:
         list(pool.map(lambda c: prepared(c), contenders))
     for c in contenders:
         try:
             c.ready()
             timed(c.run, 1 if DRY else 3)
-            t = statistics.median(timed(c.run, 1 if DRY else 7))
+            ready.setdefault(c.who, []).append(c)
         except Exception as e:  # a peer's failure is a figure too
             say(f"  {work}: {c.who} ({c.variant}): {error_text(e)}")
             record(section, work, c.who, c.variant, note=error_text(e))
-            continue
-        if "verbose" in OPTIONS:
-            say(f"    {t * 1e3:8.2f} us  {c.who}: {c.variant}")
-        if c.who not in best or t < best[c.who][0]:
-            best[c.who] = (t, c)
+    best = {who: fastest(variants, before) for who, variants in ready.items()}
     times = {who: [] for who in best}
     for _ in range(2 if DRY else rounds):
-        for who, (_, c) in best.items():
+        for who, c in best.items():
             before(c.run)
             times[who] += timed(c.run, 2 if DRY else 12)
     median = {who: statistics.median(t) for who, t in times.items()}
@@ -318,10 +329,10 @@ def compare(section, work, moved, contenders, unit="GB/s", rounds=8, before=lamb
         ordered = sorted(times[who])
         spread = (ordered[len(ordered) * 4 // 5] - ordered[len(ordered) // 5]) / t
         ratio = (min(peers) / t if peers else None) if who.startswith("blk") else t / median["blk"] if "blk" in median else None
-        record(section, work, who, best[who][1].variant, t, moved / t * 1e-6, spread, ratio, unit=unit)
+        record(section, work, who, best[who].variant, t, moved / t * 1e-6, spread, ratio, unit=unit)
         line += f" {who} {moved / t * 1e-6:.0f}" if moved else f" {who} {t * 1e3:.2f} us"
     if "blk" in median and peers:
-        line += f"  blk / best peer {min(peers) / median['blk']:.3f}, / torch and tutorial {min(aimed) / median['blk']:.3f}  ({best['blk'][1].variant})"
+        line += f"  blk / best peer {min(peers) / median['blk']:.3f}, / torch and tutorial {min(aimed) / median['blk']:.3f}  ({best['blk'].variant})"
     say(line)
 
 
