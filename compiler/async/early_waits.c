@@ -1,23 +1,25 @@
 /* Blocks of the next iteration are waited for while this one's last products run, and small ones are read ahead.
  *
  * In: a mapped function whose producer is apart; waits for products stand late.  Out: in loops whose products depend on
- * each other, waits for blocks are those of the next iteration, behind the product that is begun last, and what threads
- * read of a block is read in front of the wait for the product that it is computed with:
+ * each other, waits for blocks are those of the next iteration, behind the product that is begun last, and so are
+ * threads' reads of what an iteration needs first:
  *
  *     for i {                                   mbarrier_wait full, slot, parity          if there is an iteration
- *       mbarrier_wait full, slot, parity        for i {
- *       s = wgmma k, q[slot]                      s = wgmma k, q[slot]
- *       s = wgmma_wait s                          l = multibuffer_read l[slot]
+ *       mbarrier_wait full, slot, parity        l = multibuffer_read l[slot]
+ *       s = wgmma k, q[slot]                    for i, l {
+ *       s = wgmma_wait s                          s = wgmma k, q[slot]
  *       l = multibuffer_read l[slot]     ->       s = wgmma_wait s
  *       p = exp2 s - l                            p = exp2 s - l
  *       dk = wgmma p, q[slot], dk                 dk = wgmma p, q[slot], dk
  *       atomic_rmw ..                             mbarrier_wait full, next slot, its parity   if there is one
- *       dk = wgmma_wait dk                        atomic_rmw ..
- *     }                                           dk = wgmma_wait dk }
+ *       dk = wgmma_wait dk                        l = multibuffer_read l[next slot]
+ *     }                                           atomic_rmw ..
+ *                                                 dk = wgmma_wait dk }
  *
  * The one idea: while nobody multiplies, nothing else should be waited for.  A wait takes a few dozen cycles even if
  * the block has come, and more behind atomics: the assembler makes it wait until they have read their registers.  A
- * read of shared memory takes hundreds beside a product that reads its own operands there.
+ * read of shared memory takes hundreds beside a product that reads its own operands there.  What a later product needs,
+ * or a thread has no registers for till then, is read in front of the wait for that product.
  *
  * Only blocks with two slots or more can come while an iteration's own are held. */
 #include "analysis/pressure.h"
