@@ -219,7 +219,7 @@ bool multibuffer_is_bulk(const ir_op *multibuffer)
 	return false;
 }
 
-/* Of the loading half; all that a wgmma needs to know is the size. */
+/* The size, which is all that a wgmma needs to know, and how one of those who read it does. */
 static bool bulk_multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 {
 	const ir_value *tile = multibuffer->results[0];
@@ -258,8 +258,7 @@ bool multibuffer_read_plan(const ir_op *read, layout_plan *plan)
 {
 	const ir_op *multibuffer = ir_arg(read, 0)->def;
 	const ir_value *tile = read->results[0];
-	if (!multibuffer_plan(multibuffer, plan)) return false;
-	if (!multibuffer_is_bulk(multibuffer)) return true;
+	if (!multibuffer_is_bulk(multibuffer)) return multibuffer_plan(multibuffer, plan);
 	layout shared = bulk_layout(tile->type);
 	layout_plan_load(&shared, tile->layout, ir_element_bytes(tile->type), plan);
 	return true;

@@ -22,7 +22,8 @@ static bool computes_beside_products(const ir_func *f, const ir_block *b)
 }
 
 /* A branch may only compute, as the mask of a whole block does: nobody may wait in it for other warpgroups.  Outside of
- * the turn, which ends in front of the first wait for a product, it may wait for blocks (early_waits.c). */
+ * the turn, which ends in front of the first wait for a product, it may wait for blocks and read them
+ * (early_waits.c). */
 static bool acts_in_regions(const ir_func *f, const ir_block *b)
 {
 	bool outside = false;
@@ -30,9 +31,9 @@ static bool acts_in_regions(const ir_func *f, const ir_block *b)
 		outside |= o->kind == IR_WGMMA_WAIT;
 		for (unsigned r = 0; r < o->nregions; r++)
 			for (const ir_op *i = o->regions[r]->first; i; i = i->next) {
-				bool waits = outside && i->kind == IR_MBARRIER_WAIT;
+				bool block = i->kind == IR_MBARRIER_WAIT || i->kind == IR_MULTIBUFFER_READ;
 				if (i->nregions || scratch_bytes(f, i)) return true;
-				if (!waits && !ir_has(i, IR_PURE | IR_TERMINATOR)) return true;
+				if (!(outside && block) && !ir_has(i, IR_PURE | IR_TERMINATOR)) return true;
 			}
 	}
 	return false;

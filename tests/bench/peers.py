@@ -315,7 +315,13 @@ def compare(section, work, moved, contenders, unit="GB/s", rounds=8, before=lamb
         except Exception as e:  # a peer's failure is a figure too
             say(f"  {work}: {c.who} ({c.variant}): {error_text(e)}")
             record(section, work, c.who, c.variant, note=error_text(e))
-    best = {who: fastest(variants, before) for who, variants in ready.items()}
+    best = {}
+    for who, variants in ready.items():
+        try:
+            best[who] = fastest(variants, before)
+        except Exception as e:
+            say(f"  {work}: {who}: {error_text(e)}")
+            record(section, work, who, variants[0].variant, note=error_text(e))
     times = {who: [] for who in best}
     for _ in range(2 if DRY else rounds):
         for who, c in best.items():

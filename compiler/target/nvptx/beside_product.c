@@ -1,7 +1,6 @@
 #include "beside_product.h"
 #include "mma/wgmma.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum { FEW_REGISTERS = 4, STEPS = 4 };
