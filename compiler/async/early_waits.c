@@ -235,13 +235,15 @@ static bool has_come(const ahead *a, const ir_value *multibuffer)
 
 /* It is needed behind the first wait of an iteration, and there are registers for it from the last product of the one
  * before on. */
-static bool pays_ahead(const loop *l, const ir_op *read)
+static bool should_read_ahead(const loop *l, const ir_op *read)
 {
-	const ir_op *wait = l->body->first;
-	while (wait != read && wait->kind != IR_WGMMA_WAIT) wait = wait->next;
-	const ir_op *second = wait->next;
-	while (wait != read && second != read && second->kind != IR_WGMMA_WAIT) second = second->next;
-	if (wait == read || second != read) return false;
+	const ir_op *wait = NULL;
+	for (const ir_op *o = l->body->first; o != read; o = o->next) {
+		if (o->kind != IR_WGMMA_WAIT) continue;
+		if (wait) return false;
+		wait = o;
+	}
+	if (!wait) return false;
 	unsigned most = most_registers(l->func), more = registers_of(read->results[0]) + PRESSURE_OTHERS;
 	return taken_at(l, wait) + more <= most && taken_at(l, l->last->next) + more <= most;
 }
@@ -267,7 +269,7 @@ static void read_ahead(const ahead *a, ir_op *read)
 {
 	const loop *l = a->loop;
 	ir_value *v = read->results[0], *slot = ir_arg(read, 1);
-	if (!next_of(l, slot) || !has_come(a, ir_arg(read, 0)) || !pays_ahead(l, read)) return;
+	if (!next_of(l, slot) || !has_come(a, ir_arg(read, 0)) || !should_read_ahead(l, read)) return;
 	ir_value *next = read_in(l, a->more, read, next_of(l, slot));
 	ir_value *first = read_in(l, a->any, read, ir_arg(l->op, 2u + slot->index));
 	ir_value *carried = ir_block_arg(l->body, v->type, v->name);

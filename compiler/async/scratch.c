@@ -219,15 +219,21 @@ bool multibuffer_is_bulk(const ir_op *multibuffer)
 	return false;
 }
 
+/* How a read loads what a copy has brought. */
+static void plan_bulk_read(const ir_op *read, layout_plan *plan)
+{
+	const ir_value *tile = read->results[0];
+	layout shared = bulk_layout(tile->type);
+	layout_plan_load(&shared, tile->layout, ir_element_bytes(tile->type), plan);
+}
+
 /* The size, which is all that a wgmma needs to know, and how one of those who read it does. */
 static bool bulk_multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 {
 	const ir_value *tile = multibuffer->results[0];
-	layout shared = bulk_layout(tile->type);
 	memset(plan, 0, sizeof *plan);
 	for (const ir_use *u = tile->uses; u; u = u->next)
-		if (u->user->kind == IR_MULTIBUFFER_READ)
-			layout_plan_load(&shared, u->user->results[0]->layout, ir_element_bytes(tile->type), plan);
+		if (u->user->kind == IR_MULTIBUFFER_READ) plan_bulk_read(u->user, plan);
 	plan->bytes = rounded((uint32_t)ir_elements(tile->type) * ir_element_bytes(tile->type));
 	return true;
 }
@@ -257,10 +263,8 @@ bool multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 bool multibuffer_read_plan(const ir_op *read, layout_plan *plan)
 {
 	const ir_op *multibuffer = ir_arg(read, 0)->def;
-	const ir_value *tile = read->results[0];
 	if (!multibuffer_is_bulk(multibuffer)) return multibuffer_plan(multibuffer, plan);
-	layout shared = bulk_layout(tile->type);
-	layout_plan_load(&shared, tile->layout, ir_element_bytes(tile->type), plan);
+	plan_bulk_read(read, plan);
 	return true;
 }
 

@@ -12,12 +12,12 @@
  * None where all consumers meet in the iteration anyway: that keeps them in step. */
 #include "passes/passes.h"
 #include "scratch.h"
-#include "target/nvptx/beside_product.h"
+#include "target/nvptx/mma_overlap.h"
 
 static bool computes_beside_products(const ir_func *f, const ir_block *b)
 {
 	for (const ir_op *o = b->first; o; o = o->next)
-		if (o->kind == IR_SCHED_BARRIER || beside_product_outlasts(f, o)) return true;
+		if (o->kind == IR_SCHED_BARRIER || mma_overlap_outlasts(f, o)) return true;
 	return false;
 }
 

@@ -5,13 +5,13 @@
  * which all factors are 1 goes past the multiplications.
  * The one idea: the rows of a warp are few, so all lanes are asked once (vote) whether anything is to be done, and go
  * one way together.  Times 1 is what it was, so nothing is rounded otherwise.  Multiplications that run beside
- * exponentials cost nothing, and are not asked for (beside_product.h).
+ * exponentials cost nothing, and are not asked for (mma_overlap.h).
  *
  *     %one = fcmp oeq %a0, 1.0; and ..              one compare a row that the thread has
  *     br (vote.all %one), %join, %scale
  *   scale: %y0 = fmul %x0, %a0 ..
  *   join:  phi .. */
-#include "beside_product.h"
+#include "mma_overlap.h"
 #include "lower.h"
 
 enum { LEAST_REGISTERS = 32, LEAST_SHARE = 8, MOST_STEPS = 8 };
@@ -51,11 +51,11 @@ static bool among(const LLVMValueRef *list, uint32_t n, LLVMValueRef v)
 	return false;
 }
 
-/* The sum has been waited for before the exponentials that stood beside its product are done: multiplications are mixed
- * with them, and a branch would be in between. */
-static bool is_mixed(const ir_func *f, const ir_value *sum)
+/* The sum has been waited for before the exponentials that stood beside its product are done: multiplications are
+ * interleaved with them, and a branch would be in between. */
+static bool is_interleaved(const ir_func *f, const ir_value *sum)
 {
-	return sum->def && sum->def->kind == IR_WGMMA_WAIT && beside_product_outlasts(f, sum->def);
+	return sum->def && sum->def->kind == IR_WGMMA_WAIT && mma_overlap_outlasts(f, sum->def);
 }
 
 /* Which operand is the factor; 2: this is no such product. */
@@ -63,7 +63,7 @@ static unsigned find_factor(const ir_func *f, const ir_op *o)
 {
 	if (o->kind != IR_MUL || o->results[0]->type.elem != SCALAR_F32 || !ir_loop_around(o)) return 2;
 	unsigned at = is_one_mostly(ir_arg(o, 0)) ? 0 : is_one_mostly(ir_arg(o, 1)) ? 1 : 2;
-	return at < 2 && is_mixed(f, ir_arg(o, 1 - at)) ? 2 : at;
+	return at < 2 && is_interleaved(f, ir_arg(o, 1 - at)) ? 2 : at;
 }
 
 bool lower_rescale(lower *l, const ir_op *o, const tile *args, tile out)

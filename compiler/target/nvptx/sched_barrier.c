@@ -12,11 +12,11 @@
  * In a body one value is enough that much depends on: the last sum along rows, of which a thread holds a few registers.
  * Exponentials without sums depend on nothing that is in few registers: all stay in front, if another warpgroup is
  * there to multiply meanwhile.  Neither where exponentials take longer than the product that they stand beside
- * (beside_product.h), nor where the threads of a program meet in every iteration: they would all wait for the
+ * (mma_overlap.h), nor where the threads of a program meet in every iteration: they would all wait for the
  * slowest. */
 #include "passes/passes.h"
 #include "async/scratch.h"
-#include "beside_product.h"
+#include "mma_overlap.h"
 
 #include <assert.h>
 
@@ -70,13 +70,12 @@ static ir_op *loop_of(const ir_op *wait)
 static void hold_in_body(ir_func *f, ir_op *wait)
 {
 	enum { SEVERAL = 8 }; /* warps */
-	beside_product beside;
-	if (!beside_product_find(f, wait, &beside) || scratch_meets(f, wait->block)) return;
-	bool fit = beside.product && beside.cycles <= beside.product;
-	unsigned n = beside.summary ? 1 : fit && ir_warps(f) >= SEVERAL ? beside.n : 0;
-	if (!n || beside_product_outlasts(f, wait)) return;
+	mma_overlap work;
+	if (!mma_overlap_find(f, wait, &work) || scratch_meets(f, wait->block)) return;
+	unsigned n = work.summary ? 1 : work.product && ir_warps(f) >= SEVERAL ? work.n : 0;
+	if (!n || work.outlasts) return;
 	ir_builder b = {.func = f, .block = wait->block, .before = wait, .at = wait->at};
-	ir_build(&b, IR_SCHED_BARRIER, n, beside.summary ? &beside.summary : beside.exponentials, 0, NULL, 0);
+	ir_build(&b, IR_SCHED_BARRIER, n, work.summary ? &work.summary : work.exponentials, 0, NULL, 0);
 }
 
 static void visit(ir_op *o, void *context)

@@ -32,7 +32,7 @@
  *     turns.c
  *     async/barriers.c, synchronise.c         fences, and barriers that its waits make needless
  *     target/nvptx/lower.[ch], code_size.c,   tables of the lowering; room in tensor memory, taken and given back
- *     sched_barrier.c, beside_product.[ch]
+ *     sched_barrier.c, mma_overlap.[ch]
  *     explain/record.c, json.c, text.c        its row in reports
  *     ../runtime/sim                          its instructions: decode_warpgroup.c, warpgroup.c and product.c are
  *                                             wgmma's */

@@ -1,4 +1,4 @@
-#include "beside_product.h"
+#include "mma_overlap.h"
 #include "mma/wgmma.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static uint32_t product_cycles(const ir_func *f, const ir_op *wait)
 	return wgmma_plan_make(product, f->num_warps, &plan) ? wgmma_cycles(&plan) : 0;
 }
 
-bool beside_product_find(const ir_func *f, const ir_op *wait, beside_product *b)
+bool mma_overlap_find(const ir_func *f, const ir_op *wait, mma_overlap *b)
 {
 	memset(b, 0, sizeof *b);
 	if (!waits_in_body(wait)) return false;
@@ -53,13 +53,14 @@ bool beside_product_find(const ir_func *f, const ir_op *wait, beside_product *b)
 			o->kind == IR_EXP2 && o->results[0]->layout ? layout_registers(o->results[0]->layout) : 0;
 		if (registers <= FEW_REGISTERS) continue; /* a factor a row is not what takes long */
 		b->cycles += TARGET_EXP2_CYCLES * registers;
-		if (b->n < BESIDE_MOST) b->exponentials[b->n++] = o->results[0];
+		if (b->n < MMA_OVERLAP_MOST) b->exponentials[b->n++] = o->results[0];
 	}
+	b->outlasts = b->product && b->cycles > b->product;
 	return true;
 }
 
-bool beside_product_outlasts(const ir_func *f, const ir_op *wait)
+bool mma_overlap_outlasts(const ir_func *f, const ir_op *wait)
 {
-	beside_product b;
-	return beside_product_find(f, wait, &b) && b.summary && b.product && b.cycles > b.product;
+	mma_overlap b;
+	return mma_overlap_find(f, wait, &b) && b.summary && b.outlasts;
 }

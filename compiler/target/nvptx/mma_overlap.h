@@ -1,28 +1,29 @@
-/* What a loop's body computes beside a product that runs.
+/* Vector work of a loop's body that overlaps a running product.
  *
  * In: a wait for a product in a loop's body, behind the wait for another one.  Out: the sum along rows and the
  * exponentials that stand between the two, and which takes longer, they or the product.
  * The one idea: exponentials have a unit of their own, as products have, and each takes a known time.  Where a product
  * takes as long as they do, they belong beside it.  Where it is done before they are, what follows the wait
- * (conversions, scaled sums) is better mixed with them. */
-#ifndef BLK_BESIDE_PRODUCT_H
-#define BLK_BESIDE_PRODUCT_H
+ * (conversions, scaled sums) is better interleaved with them. */
+#ifndef BLK_MMA_OVERLAP_H
+#define BLK_MMA_OVERLAP_H
 
 #include "ir/ir.h"
 
-enum { BESIDE_MOST = 8 };
+enum { MMA_OVERLAP_MOST = 8 };
 
-typedef struct beside_product {
+typedef struct mma_overlap {
 	ir_value *summary; /* the last that is made of a reduction, of which a thread holds a few registers; or null */
-	ir_value *exponentials[BESIDE_MOST]; /* tiles */
+	ir_value *exponentials[MMA_OVERLAP_MOST]; /* tiles */
 	unsigned n;
 	uint32_t cycles;  /* of them all */
 	uint32_t product; /* cycles; 0: it is not known, or another product still runs behind the wait */
-} beside_product;
+	bool outlasts;    /* it is known, and they take longer */
+} mma_overlap;
 
 /* False: the wait is no such one. */
-bool beside_product_find(const ir_func *, const ir_op *wait, beside_product *);
+bool mma_overlap_find(const ir_func *, const ir_op *wait, mma_overlap *);
 /* A softmax, or the like, that goes on when the product is done. */
-bool beside_product_outlasts(const ir_func *, const ir_op *wait);
+bool mma_overlap_outlasts(const ir_func *, const ir_op *wait);
 
 #endif
