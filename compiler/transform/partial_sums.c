@@ -11,6 +11,7 @@
  *                                                     %n = add %m, %s
  *                                                     yield %n }
  *                                                   %l = reduce %q {axis=1 sum}
+ * A loop that goes on with such a sum takes over its parts.
  * The one idea: whatever multiplies the whole row multiplies its parts, so lanes need to meet once, not in each
  * iteration.  The parts are those of an instruction's result, of mma.sync as of wgmma: lane l of four neighbours has
  * columns 8 i + 2 l and 8 i + 2 l + 1 of a row, so what an iteration adds is in the thread's own registers.  The order
@@ -70,11 +71,20 @@ static ir_value *stretched(ir_builder *b, ir_value *v, unsigned axis, ir_type to
 	return ir_build1(b, IR_BROADCAST, t, 1, &one);
 }
 
-/* The start is the first part; zeros need no choice. */
+/* The sum of such parts: what another loop has left. */
+static bool is_sum_of_parts(const ir_value *v, ir_type parts)
+{
+	const ir_op *o = v->def;
+	return o && o->kind == IR_REDUCE && o->nargs == 1 && ir_get_combine(o) == IR_SUM && ir_get_axis(o) == 1 &&
+	       ir_type_equal(ir_arg(o, 0)->type, parts);
+}
+
+/* The start is the first part; zeros need no choice, and parts go on as they are. */
 static ir_value *start_of(ir_builder *b, ir_value *v, ir_type t)
 {
 	uint64_t bits;
 	if (ir_is_const(v, &bits) && bits == 0) return ir_constant(b, t, 0);
+	if (is_sum_of_parts(v, t)) return ir_arg(v->def, 0);
 	ir_value *number = ir_build1(b, IR_ARANGE, ir_tile_type(SCALAR_I32, 1, (uint32_t[]){PARTS}), 0, NULL);
 	ir_value *first = ir_binary(b, IR_EQ, number, ir_constant(b, number->type, 0));
 	ir_value *args[] = {stretched(b, first, 0, t), stretched(b, v, 1, t), ir_constant(b, t, 0)};
