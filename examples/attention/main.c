@@ -142,8 +142,8 @@ static void forward(example *e)
 		"BM=128 BN=32 num_warps=8 num_stages=2");
 	run(e, (attention){f16, .heads = 2, .group = 2, .nq = 90, .nk = 90, .dk = 64, .dv = 64, .causal = true},
 		"BM=16 BN=16 num_warps=1 num_stages=3");
-	run(e, (attention){f16, .heads = 10, .group = 2, .nq = 140, .nk = 90, .dk = 64, .dv = 64, .causal = true},
-		TILE " L2=1"); /* four heads side by side, and two in the end */
+	run(e, (attention){f16, .heads = 22, .group = 2, .nq = 140, .nk = 90, .dk = 64, .dv = 64, .causal = true},
+		TILE " FEW=0"); /* eight heads side by side, then the other six */
 	static const int windows[] = {1, 40, 64, 130, 1000};
 	for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++)
 		run(e,
@@ -172,7 +172,7 @@ static void dynamic(example *e, attention a, const char *tile)
 static void dynamics(example *e)
 {
 	static const char *const tiles[] = {
-		"BM=128 BN=64 num_warps=8 num_stages=2", "BM=128 BN=32 num_warps=8 num_stages=2 L2=1"};
+		"BM=128 BN=64 num_warps=8 num_stages=2", "BM=128 BN=32 num_warps=8 num_stages=2 FEW=0"};
 	for (int causal = 0; causal < 2; causal++)
 		dynamic(e,
 			(attention){causal ? BLK_TYPE_BF16 : BLK_TYPE_F16, .heads = 3, .group = 1, .nq = 300, .nk = 230,
