@@ -1,7 +1,7 @@
 /* Two bounds of one number are compared with once.
  *
- * In: the tile level.  Out: of a conjunction of comparisons those with the same number become one, where the nearer bound
- * takes fewer elements than the comparison:
+ * In: the tile level.  Out: of a conjunction of comparisons those with the same number become one, where the nearer
+ * bound takes fewer elements than the comparison:
  *     %a = lt %keys, splat %n                       %s = min %rows, (largest - 1)
  *     %b = le %keys, %rows                          %t = min (splat %n), (add %s, 1)
  *     %m = and %a, %b                   ->          %m = lt %keys, %t
