@@ -1,7 +1,7 @@
 /* Two bounds of one number are compared with once.
  *
- * In: the tile level.  Out: of a conjunction of comparisons those with the same number become one, where the nearer
- * bound takes fewer elements than the comparison:
+ * In: the tile level.  Out: of a select's condition, a conjunction of comparisons, those with the same number become
+ * one, where the nearer bound takes fewer elements than the comparison:
  *     %a = lt %keys, splat %n                       %s = min %rows, (largest - 1)
  *     %b = le %keys, %rows                          %t = min (splat %n), (add %s, 1)
  *     %m = and %a, %b                   ->          %m = lt %keys, %t
@@ -9,7 +9,9 @@
  * next to nothing beside the comparison.  x < n and x <= r is x < min(n, r + 1); where r is the largest number of its
  * type, r + 1 is none, but then x < n says all that is left, as no number is above the largest.
  *
- * LLVM makes one select of each comparison in a mask, so this saves a comparison and a select an element. */
+ * LLVM makes one select of each comparison, so this saves a comparison and a select an element.  A mask of a load or a
+ * store is a predicate, in which a second comparison costs less than what the minimum hides: where the first bound lies
+ * is what vectors and the order of accesses depend on (axis.c, alias_matrix.c). */
 #include "analysis/int_range.h"
 #include "passes/passes.h"
 
@@ -115,36 +117,38 @@ static bool find_leaves(conjunction *c, ir_value *v)
 	return true;
 }
 
-/* Part of a larger conjunction alone. */
-static bool is_part(const ir_value *v)
+/* It decides what selects choose, and nothing else. */
+static bool only_selects(const ir_value *v)
 {
-	const ir_op *user = ir_only_user(v);
-	while (user && user->kind == IR_BROADCAST) user = ir_only_user(user->results[0]);
-	return user && user->kind == IR_AND;
+	for (const ir_use *u = v->uses; u; u = u->next)
+		if (u->user->kind != IR_SELECT || u != u->user->args[0]) return false;
+	return v->uses != NULL;
 }
 
 static void visit(ir_op *o, void *context)
 {
 	(void)context;
 	conjunction c = {0};
-	if (o->kind != IR_AND || ir_is_scalar(o->results[0]) || o->results[0]->type.elem != SCALAR_BOOL) return;
-	if (is_part(o->results[0]) || !find_leaves(&c, o->results[0])) return;
+	if (o->kind != IR_AND || ir_is_scalar(o->results[0]) || !only_selects(o->results[0])) return;
+	if (!find_leaves(&c, o->results[0])) return;
 	ir_type whole = o->results[0]->type;
 	ir_builder b = {.func = o->block->func, .block = o->block, .before = o, .at = o->at};
 	bool any = false;
 	for (unsigned i = 0; i < c.n; i++)
-		for (unsigned k = i + 1; k < c.n;) {
-			ir_value *joined = join_leaves(&b, c.leaf[i], c.leaf[k], whole);
-			if (joined) {
-				c.leaf[i] = joined;
-				c.leaf[k] = c.leaf[--c.n];
-				any = true;
-			} else
-				k++;
+		for (unsigned k = i + 1; k < c.n; k++) {
+			ir_value *joined = c.leaf[i] && c.leaf[k] ? join_leaves(&b, c.leaf[i], c.leaf[k], whole) : NULL;
+			if (!joined) continue;
+			c.leaf[i] = joined;
+			c.leaf[k] = NULL;
+			any = true;
 		}
 	if (!any) return;
-	ir_value *all = spread(&b, c.leaf[0], whole);
-	for (unsigned i = 1; i < c.n; i++) all = ir_binary(&b, IR_AND, all, spread(&b, c.leaf[i], whole));
+	ir_value *all = NULL;
+	for (unsigned i = 0; i < c.n; i++) {
+		if (!c.leaf[i]) continue;
+		ir_value *leaf = spread(&b, c.leaf[i], whole);
+		all = all ? ir_binary(&b, IR_AND, all, leaf) : leaf;
+	}
 	ir_replace(o->results[0], all);
 }
 

@@ -143,7 +143,7 @@ static void forward(example *e)
 	run(e, (attention){f16, .heads = 2, .group = 2, .nq = 90, .nk = 90, .dk = 64, .dv = 64, .causal = true},
 		"BM=16 BN=16 num_warps=1 num_stages=3");
 	run(e, (attention){f16, .heads = 22, .group = 2, .nq = 140, .nk = 90, .dk = 64, .dv = 64, .causal = true},
-		TILE " FEW=0"); /* eight heads side by side, then the other six */
+		TILE " FEW=0"); /* eight heads side by side, eight others, then six */
 	static const int windows[] = {1, 40, 64, 130, 1000};
 	for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++)
 		run(e,
@@ -175,8 +175,9 @@ static void dynamics(example *e)
 		"BM=128 BN=64 num_warps=8 num_stages=2", "BM=128 BN=32 num_warps=8 num_stages=2 FEW=0"};
 	for (int causal = 0; causal < 2; causal++)
 		dynamic(e,
-			(attention){causal ? BLK_TYPE_BF16 : BLK_TYPE_F16, .heads = 3, .group = 1, .nq = 300, .nk = 230,
-				.dk = 64, .dv = 64, .causal = causal},
+			(attention){causal ? BLK_TYPE_BF16 : BLK_TYPE_F16, .heads = causal ? 9 : 3, .group = 1,
+				.nq = causal ? 150 : 300, .nk = causal ? 130 : 230, .dk = 64, .dv = 64,
+				.causal = causal},
 			tiles[causal]);
 	dynamic(e,
 		(attention){
@@ -334,6 +335,8 @@ int main(int argc, char **argv)
 	dynamics(&e);
 	packed(&e, (attention){BLK_TYPE_F16, .heads = 4, .group = 2, .dk = 64, .dv = 64}, TILE);
 	packed(&e, (attention){BLK_TYPE_BF16, .heads = 3, .group = 1, .dk = 96, .dv = 40, .causal = true}, TILE);
+	packed(&e, (attention){BLK_TYPE_BF16, .heads = 9, .group = 3, .dk = 64, .dv = 64, .causal = true},
+		TILE " FEW=0"); /* five heads side by side, then four */
 	packed(&e, (attention){BLK_TYPE_F16, .heads = 2, .group = 2, .dk = 64, .dv = 64, .causal = true, .window = 40},
 		"BM=128 BN=32 num_warps=8 num_stages=2");
 	for (int causal = 0; causal < 2; causal++) /* blocks of 128 keys, the last ones of 64 */
