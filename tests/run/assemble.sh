@@ -61,6 +61,7 @@ configurations() {
 # KERNEL CONFIGURATION: whether it meets the `where` clauses in wheres, which the shell can compute; a kernel's own const values first.
 meets() (
 	eval "$(sed -n "/^\/\/ blk: kernel $1\$/,/^\/\/ blk: target/s/^\/\/ blk: const \([A-Za-z0-9_]*\) i32 \(.*\)/\1=\2/p" whole.ptx)"
+	eval "$(sed -n "/^\/\/ blk: kernel $1\$/,/^\/\/ blk: target/s/^\/\/ blk: const \([A-Za-z0-9_]*\) bool \(.*\)/\1=\2/p" whole.ptx | sed 's/=true$/=1/; s/=false$/=0/' | grep '=[01]$')"
 	eval "$(echo "$2" | tr ',' '\n' | sed 's/=true$/=1/; s/=false$/=0/' | grep '=[0-9]*$')"
 	while read -r clause; do
 		[ $(($clause)) != 0 ] || exit 1
