@@ -119,7 +119,9 @@ static void slice_again(pipeline *p)
 void pipeline_init_accumulators(pipeline *p)
 {
 	assert(p->loop->kind == IR_FOR && p->body == p->loop->regions[0]);
-	if (!p->nwaits || p->nbulk < p->nloads || p->cluster || !only_sums_are_seen(p) || !is_stored_plainly(p)) return;
+	if (!p->nwaits || p->nbulk < p->nloads || (p->site && p->site->of->cluster) || !only_sums_are_seen(p) ||
+		!is_stored_plainly(p))
+		return;
 	ir_op *loop = p->loop;
 	assert(p->step > 0 && p->loop->kind == IR_FOR);
 	ir_builder b = {.func = p->func, .block = loop->block, .before = loop, .at = loop->at};

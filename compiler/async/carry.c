@@ -14,7 +14,7 @@
  *                                               }
  * The one idea: from the inside outwards, each is given one value more, as phis are placed.  An if's other side yields
  * what the variable was in front of the if; a loop begins with what the next loop around it carries. */
-#include "pipeline.h"
+#include "channel.h"
 
 /* Operands that wait for the value as it is outside. */
 typedef struct waiting {

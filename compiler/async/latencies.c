@@ -355,22 +355,22 @@ static bool fills(const staged *s, const staged *before)
 	       s->parts == before->parts;
 }
 
-static bool has_sent(const pipeline_set *s, const ir_op *atomic)
+static bool has_sent(const pipeline *p, const ir_op *atomic)
 {
-	for (uint32_t i = 0; i < s->sent.n; i++)
-		if (s->sent.at[i] == atomic) return true;
+	for (uint32_t i = 0; i < p->sent_before.n; i++)
+		if (p->sent_before.at[i] == atomic) return true;
 	return false;
 }
 
 /* The loop stands behind that of `before`, and loads as many blocks of the same kinds in as many stages.  In a cluster
  * the last slots are waited for behind all loops: once. */
-static bool may_reuse(const pipeline *p)
+static bool may_go_on(const pipeline *p)
 {
-	const pipeline_set *s = p->before;
+	const site *s = p->before;
 	bool may = s && s->released && s->loop->block == p->loop->block && p->func->num_ctas == 1;
-	may = may && s->nloads == p->nloads && s->wanted == pipeline_wanted_stages(p);
-	for (unsigned i = 0; may && i < p->nloads; i++) may = fills(&p->loads[i], &s->loads[i]);
-	for (uint32_t i = 0; may && i < p->sent.n; i++) may = has_sent(s, p->sent.at[i]);
+	may = may && s->of->nloads == p->nloads && p->wanted_before == pipeline_wanted_stages(p);
+	for (unsigned i = 0; may && i < p->nloads; i++) may = fills(&p->loads[i], &s->of->loads[i]);
+	for (uint32_t i = 0; may && i < p->sent.n; i++) may = has_sent(p, p->sent.at[i]);
 	return may;
 }
 
@@ -435,22 +435,21 @@ static bool choose_stages(pipeline *p)
 {
 	unsigned least = p->nwaits ? PARTITION_STAGES : 2;
 	widen(p);
-	if (!p->alone && may_reuse(p) && p->before->stages >= least) {
-		p->reuses = p->partitions = true;
-		p->stages = p->before->stages;
+	if (!p->alone && may_go_on(p) && p->before->of->stages >= least) {
+		p->goes_on = true;
+		p->stages = p->before->of->stages;
 		return true;
 	}
 	if (!check_stages(p)) return false;
 	if (!p->alone) {
 		fill(p);
-		p->partitions = p->stages >= least;
-		p->alone = p->partitions ? NULL
-					 : "shared memory has no room for three stages beside the rest of the program";
+		if (p->stages < least)
+			p->alone = "shared memory has no room for three stages beside the rest of the program";
 	}
-	if (!p->partitions && p->func->row_groups > 1) return false;
-	if (!p->partitions) fill(p);
+	if (p->alone && p->func->row_groups > 1) return false;
+	if (p->alone) fill(p);
 	if (p->stages < 2) return false;
-	if (p->partitions) {
+	if (!p->alone) {
 		p->lasting += p->multibuffers;
 		p->lasting_reserve = reserve_of(p);
 	} else
@@ -480,7 +479,6 @@ bool pipeline_fits(pipeline *p)
 		return false;
 	}
 	pipeline_bring_whole_panels(p);
-	pipeline_find_cluster(p);
 	bool all_bulk = p->nbulk == p->nloads;
 	p->overlaps = p->nwaits && (all_bulk || p->stages >= OVERLAP_STAGES);
 	p->distance = p->stages - 1 - (p->overlaps && !all_bulk);

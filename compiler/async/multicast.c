@@ -1,6 +1,6 @@
 /* Programs of a cluster that bring blocks to each other.
  *
- * In: a loop whose loads are bulk copies, of a function with num_ctas > 1.  Out: for each load either why every program
+ * In: a loop whose loads go by a channel, of a function with num_ctas > 1.  Out: for each load either why every program
  * brings it for itself, or two questions that the code asks before the loop, once:
  *   - in_step: is there a cluster, and do all its programs run the same iterations?
  *   - the set: which of them, in every iteration, load the same block?
@@ -29,14 +29,15 @@
  * program releases comes to be known here a little later, which only a producer warp has the time to wait for. */
 #include "analysis/int_range.h"
 #include "bulk.h"
-#include "pipeline.h"
+#include "channel.h"
 
 #include <assert.h>
 
 typedef enum sameness { UNSEEN, SAME, DIFFERS, UNKNOWN } sameness; /* in the programs of a cluster; the worst last */
 
 typedef struct neighbours {
-	pipeline *p;
+	const channels *c;
+	const site *s;
 	sameness *of; /* by value id */
 } neighbours;
 
@@ -74,7 +75,7 @@ static sameness same_result(neighbours *n, const ir_op *o)
 
 static sameness same_value(neighbours *n, const ir_value *v)
 {
-	assert(v->id < n->p->func->nvalues);
+	assert(v->id < n->c->func->nvalues);
 	if (n->of[v->id]) return n->of[v->id];
 	sameness s = !ir_is_scalar(v) ? UNKNOWN : v->def ? same_result(n, v->def) : same_argument(n, v);
 	return n->of[v->id] = s;
@@ -83,7 +84,8 @@ static sameness same_value(neighbours *n, const ir_value *v)
 /* ---- what a loop's iteration is made of ---- */
 
 typedef struct leaves {
-	pipeline *p;
+	const channels *c;
+	const ir_op *loop;
 	bool *seen; /* by value id */
 	VEC(ir_value *) all;
 } leaves;
@@ -91,12 +93,11 @@ typedef struct leaves {
 /* The values from outside of the loop, which has been found to be the loop's own business otherwise. */
 static void find_leaves(leaves *l, ir_value *v)
 {
-	const pipeline *p = l->p;
 	ir_value *from[IR_SOURCES];
 	if (l->seen[v->id]) return;
 	l->seen[v->id] = true;
-	if (ir_defined_outside(v, p->loop)) {
-		vec_push(p->context->arena, &l->all, v);
+	if (ir_defined_outside(v, l->loop)) {
+		vec_push(l->c->context->arena, &l->all, v);
 		return;
 	}
 	unsigned n = v->def ? 0 : ir_sources(v, from);
@@ -104,10 +105,11 @@ static void find_leaves(leaves *l, ir_value *v)
 	for (unsigned i = 0; v->def && i < v->def->nargs; i++) find_leaves(l, ir_arg(v->def, i));
 }
 
-static leaves leaves_of(pipeline *p, const ir_op *load)
+static leaves leaves_of(const neighbours *n, const ir_op *load)
 {
 	assert(load->kind == IR_BULK_LOAD);
-	leaves l = {.p = p, .seen = ARENA_ARRAY(p->context->arena, bool, p->func->nvalues)};
+	const channels *c = n->c;
+	leaves l = {.c = c, .loop = n->s->loop, .seen = ARENA_ARRAY(c->context->arena, bool, c->func->nvalues)};
 	for (unsigned i = 1; i < load->nargs; i++) find_leaves(&l, ir_arg(load, i));
 	return l;
 }
@@ -120,9 +122,9 @@ static void find_waiting(ir_op *o, void *context)
 	*found |= o->kind == IR_WHILE;
 }
 
-static bool is_outside(const pipeline *p, const ir_value *v)
+static bool is_outside(const site *s, const ir_value *v)
 {
-	for (const ir_op *o = p->loop; o; o = o->block->parent)
+	for (const ir_op *o = s->loop; o; o = o->block->parent)
 		if (!ir_defined_outside(v, o)) return false;
 	return true;
 }
@@ -131,13 +133,12 @@ static bool is_outside(const pipeline *p, const ir_value *v)
 static bool can_ask(neighbours *n, const ir_value *v)
 {
 	sameness s = same_value(n, v);
-	return s == SAME || (s == DIFFERS && is_outside(n->p, v));
+	return s == SAME || (s == DIFFERS && is_outside(n->s, v));
 }
 
 static const char *around(neighbours *n)
 {
-	const pipeline *p = n->p;
-	for (const ir_op *o = p->loop->block->parent; o; o = o->block->parent) {
+	for (const ir_op *o = n->s->loop->block->parent; o; o = o->block->parent) {
 		if (o->kind == IR_IF) {
 			if (same_value(n, ir_arg(o, 0)) != SAME)
 				return "it depends on the program whether the loop runs";
@@ -154,14 +155,13 @@ static const char *around(neighbours *n)
 
 static const char *loop_unshared(neighbours *n)
 {
-	pipeline *p = n->p;
+	const ir_func *f = n->c->func;
 	bool waits = false;
-	if (!p->partitions) return "no producer warp makes its copies";
-	if (p->func->num_ctas > BULK_SHARES) return "clusters have 8 programs at most";
-	ir_walk(p->func->body, find_waiting, &waits);
+	if (f->num_ctas > BULK_SHARES) return "clusters have 8 programs at most";
+	ir_walk(f->body, find_waiting, &waits);
 	if (waits) return "a `while` may wait for other programs";
 	for (unsigned i = 0; i < 2; i++)
-		if (!can_ask(n, ir_arg(p->loop, i)))
+		if (!can_ask(n, ir_arg(n->s->loop, i)))
 			return "the loop's iterations depend on more than arithmetic, or on a loop around";
 	return around(n);
 }
@@ -169,33 +169,32 @@ static const char *loop_unshared(neighbours *n)
 static const char *load_unshared(neighbours *n, const staged *s)
 {
 	assert(s->load->kind == IR_BULK_LOAD);
-	pipeline *p = n->p;
 	if (!s->nby || s->by[0].op->kind != IR_WGMMA) return "threads read it from shared memory themselves";
 	if (ir_get_shares(s->load) < 2) return "the block has no such parts";
-	leaves l = leaves_of(p, s->load);
+	leaves l = leaves_of(n, s->load);
 	for (uint32_t i = 0; i < l.all.n; i++)
 		if (same_value(n, l.all.at[i]) == UNKNOWN) return "where it lies depends on more than arithmetic";
 	return NULL;
 }
 
-static neighbours neighbours_of(pipeline *p)
+static neighbours neighbours_of(const channels *c, const site *s)
 {
-	return (neighbours){p, ARENA_ARRAY(p->context->arena, sameness, p->func->nvalues)};
+	return (neighbours){c, s, ARENA_ARRAY(c->context->arena, sameness, c->func->nvalues)};
 }
 
-void pipeline_find_cluster(pipeline *p)
+void multicast_find(const channels *c, site *s)
 {
-	assert(p->func->num_ctas);
-	if (p->func->num_ctas == 1) return;
-	neighbours n = neighbours_of(p);
+	assert(c->func->num_ctas && s->loop);
+	if (c->func->num_ctas == 1) return;
+	neighbours n = neighbours_of(c, s);
 	const char *why = loop_unshared(&n);
 	bool shared = false;
-	for (unsigned i = 0; i < p->nloads; i++) {
-		staged *s = &p->loads[i];
-		s->unshared = why ? why : load_unshared(&n, s);
-		shared |= !s->unshared;
+	for (unsigned i = 0; i < s->of->nloads; i++) {
+		staged *l = &s->loads[i];
+		l->unshared = why ? why : load_unshared(&n, l);
+		shared |= !l->unshared;
 	}
-	if (shared) p->func->cluster = p->cluster = p->func->num_ctas;
+	if (shared) c->func->cluster = s->of->cluster = c->func->num_ctas;
 }
 
 /* ---- asking ---- */
@@ -213,7 +212,7 @@ static ir_value *other(asking *a, ir_value *v);
 /* All bits in which the neighbour's number is another one lie below what divides the value. */
 static bool is_multiple(const asking *a, const ir_value *v)
 {
-	return axis_divisor(a->n.p->context, v) > a->d;
+	return axis_divisor(a->n.c->context, v) > a->d;
 }
 
 /* The neighbour's value is this one with the bits of the number flipped, as that of program_id(0) is. */
@@ -307,33 +306,33 @@ static ir_value *as_here(asking *a, ir_value *v, ir_value *so_far)
 	return v == w ? so_far : both(a->b, so_far, ir_binary(a->b, IR_EQ, v, w));
 }
 
-static ir_value *is_formed(pipeline *p, ir_builder *b)
+static ir_value *is_formed(const channel *ch, ir_builder *b)
 {
 	ir_value *size = ir_build1(b, IR_CLUSTER_SIZE, ir_scalar_type(SCALAR_I32), 0, NULL);
-	return ir_binary(b, IR_EQ, size, ir_constant_int(b, SCALAR_I32, p->cluster));
+	return ir_binary(b, IR_EQ, size, ir_constant_int(b, SCALAR_I32, ch->cluster));
 }
 
 /* The d-th neighbour if it comes by here too, as `may` says: it exists, and in a loop its counter is one that it has.
  * Else the program itself, whose arithmetic harms nobody: another's might divide by 0, or load from beyond a table. */
-static asking ask(pipeline *p, ir_builder *b, unsigned d, ir_value *may)
+static asking ask(const channels *c, const site *s, ir_builder *b, unsigned d, ir_value *may)
 {
-	assert(d && d < p->cluster);
-	asking a = {.n = neighbours_of(p), .b = b, .d = d};
+	assert(d && d < s->of->cluster);
+	asking a = {.n = neighbours_of(c, s), .b = b, .d = d};
 	ir_value *args[] = {may, ir_constant_int(b, SCALAR_I32, d), ir_constant_int(b, SCALAR_I32, 0)};
 	a.number = ir_build1(b, IR_SELECT, args[1]->type, 3, args);
-	a.map = ARENA_ARRAY(p->context->arena, ir_value *, p->func->nvalues);
+	a.map = ARENA_ARRAY(c->context->arena, ir_value *, c->func->nvalues);
 	return a;
 }
 
-void pipeline_build_in_step(pipeline *p, ir_builder *b)
+static void build_in_step(const channels *c, const site *s, ir_builder *b)
 {
-	assert(p->cluster > 1);
-	ir_value *formed = p->in_step = is_formed(p, b);
-	for (unsigned d = 1; d < p->cluster; d++) {
-		asking a = ask(p, b, d, formed);
-		for (unsigned i = 0; i < 2; i++) p->in_step = as_here(&a, ir_arg(p->loop, i), p->in_step);
-		for (const ir_op *o = p->loop->block->parent; o; o = o->block->parent)
-			if (o->kind == IR_FOR) p->in_step = as_often(&a, o, p->in_step);
+	channel *ch = s->of;
+	ir_value *formed = ch->in_step = is_formed(ch, b);
+	for (unsigned d = 1; d < ch->cluster; d++) {
+		asking a = ask(c, s, b, d, formed);
+		for (unsigned i = 0; i < 2; i++) ch->in_step = as_here(&a, ir_arg(s->loop, i), ch->in_step);
+		for (const ir_op *o = s->loop->block->parent; o; o = o->block->parent)
+			if (o->kind == IR_FOR) ch->in_step = as_often(&a, o, ch->in_step);
 	}
 }
 
@@ -344,12 +343,14 @@ typedef struct places {
 	ir_value *in_step, **of[BULK_SHARES];
 } places;
 
-static places places_of(pipeline *p, asking *others, const staged *s)
+static places places_of(asking *others, const staged *s)
 {
-	leaves l = leaves_of(p, s->load);
-	places all = {.b = others->b, .programs = p->cluster, .n = l.all.n, .in_step = p->in_step};
-	for (uint32_t d = 0; d < p->cluster; d++) {
-		all.of[d] = ARENA_ARRAY(p->context->arena, ir_value *, l.all.n + 1);
+	const neighbours *n = &others->n;
+	const channel *ch = n->s->of;
+	leaves l = leaves_of(n, s->load);
+	places all = {.b = others->b, .programs = ch->cluster, .n = l.all.n, .in_step = ch->in_step};
+	for (uint32_t d = 0; d < ch->cluster; d++) {
+		all.of[d] = ARENA_ARRAY(n->c->context->arena, ir_value *, l.all.n + 1);
 		for (uint32_t k = 0; k < l.all.n; k++) all.of[d][k] = d ? other(&others[d], l.all.at[k]) : l.all.at[k];
 	}
 	return all;
@@ -408,19 +409,22 @@ static ir_value *set_of(const places *w, uint32_t most)
 	return set;
 }
 
-void pipeline_build_multicast(pipeline *p, ir_builder *b)
+void multicast_build(const channels *c, site *s, ir_builder *head)
 {
-	assert(p->cluster > 1 && p->cluster <= BULK_SHARES && p->in_step);
+	const channel *ch = s->of;
+	assert(ch->cluster > 1 && ch->cluster <= BULK_SHARES);
+	ir_builder b = {.func = c->func, .block = s->loop->block, .before = s->loop, .at = s->at};
 	asking others[BULK_SHARES];
-	for (unsigned d = 1; d < p->cluster; d++) others[d] = ask(p, b, d, p->in_step);
+	build_in_step(c, s, head);
+	for (unsigned d = 1; d < ch->cluster; d++) others[d] = ask(c, s, &b, d, ch->in_step);
 	others[0] = others[1];
-	for (unsigned i = 0; i < p->nloads; i++) {
-		staged *s = &p->loads[i];
-		if (s->unshared) {
-			s->multicast = ir_constant_int(b, SCALAR_I32, 1);
+	for (unsigned i = 0; i < ch->nloads; i++) {
+		staged *l = &s->loads[i];
+		if (l->unshared) {
+			l->multicast = ir_constant_int(&b, SCALAR_I32, 1);
 			continue;
 		}
-		places w = places_of(p, others, s);
-		s->multicast = set_of(&w, ir_get_shares(s->load));
+		places w = places_of(others, l);
+		l->multicast = set_of(&w, ir_get_shares(l->load));
 	}
 }

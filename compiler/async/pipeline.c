@@ -151,11 +151,11 @@ static void rewrite(pipeline *p)
 	copy_iteration(p, &filling, counter, distance, fill, map);
 	if (p->nwaits && !all_bulk)
 		ir_set_pending(ir_build(&filling, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), p->overlaps ? p->nwaits : 0);
-	ir_add_arg(p->func, end, pipeline_next_slot(&bottom, slot, p->stages));
-	ir_add_arg(p->func, end, pipeline_next_slot(&bottom, fill, p->stages));
+	ir_add_arg(p->func, end, cursor_next_slot(&bottom, slot, p->stages));
+	ir_add_arg(p->func, end, cursor_next_slot(&bottom, fill, p->stages));
 	for (unsigned k = 0; k < ncarried; k++)
 		if (p->sliced[p->body->args[1 + k]->id]) ir_add_arg(p->func, end, ir_mapped(map, ir_arg(end, k)));
-	if (p->nbulk) ir_add_arg(p->func, end, pipeline_next_parity(&bottom, slot, p->parity, p->stages));
+	if (p->nbulk) ir_add_arg(p->func, end, cursor_next_parity(&bottom, slot, p->parity, p->stages));
 	assert(end->nargs == p->loop->nresults);
 	pipeline_read_multibuffers(p, slot);
 	/* Else all have met: each has waited for its products, and in the last iteration for all copies. */
@@ -176,13 +176,17 @@ static uint32_t try_loop(pipeline *p, ir_op *loop, uint32_t nested)
 		.nested = nested,
 		.peak = b.peak,
 		.lasting_reserve = b.lasting_reserve,
-		.before = b.before};
+		.channels = b.channels,
+		.before = b.before,
+		.sent_before = b.sent_before,
+		.wanted_before = b.wanted_before};
 	p->nvalues = p->func->nvalues;
 	p->sliced = ARENA_ARRAY(p->context->arena, bool, p->nvalues);
 	if (!pipeline_fits(p)) return nested;
+	if (!p->alone) pipeline_find_site(p);
 	pipeline_init_accumulators(p);
-	if (p->partitions)
-		pipeline_partition(p);
+	if (p->site)
+		pipeline_open_site(p);
 	else
 		rewrite(p);
 	return p->nested;
@@ -210,6 +214,8 @@ bool pass_pipeline(pass_context *c, ir_func *f)
 {
 	if (!pass_axis(c, f)) return false;
 	pipeline p = {.context = c, .func = f, .lasting = scratch_place_lasting(f)};
+	p.channels = (channels){.context = c, .func = f};
 	find_loops(&p, f->body);
+	cursor_thread(&p.channels);
 	return true;
 }

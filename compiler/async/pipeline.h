@@ -4,57 +4,17 @@
  * slice.c             what an iteration's copies are computed from, cloned for another iteration
  * pipeline_loop.c     what the loop is rewritten with
  * pipeline.c          what stands before, in and behind the loop afterwards
+ * pipeline_channel.c  the same where another warp shall make the copies (specialise_warps.c): they go by a channel
  * accumulator_init.c  whether its sums begin with products instead of zeros
  * partition_refusal.c whether another warp can make its copies
- * partitions.c        the same where another warp shall make the copies (specialise_warps.c)
- * carry.c             a variable through all loops and ifs around an operation
- * whole_panels.c      which blocks are brought with more columns than are asked for
- * multicast.c         whether neighbouring programs bring blocks to each other */
+ * whole_panels.c      which blocks are brought with more columns than are asked for */
 #ifndef BLK_PIPELINE_H
 #define BLK_PIPELINE_H
 
+#include "channel.h"
 #include "passes/passes.h"
 
-enum { MOST_LOADS = 16, MOST_PRODUCTS = 8 };
-
-/* What takes a load's tile, through permutations. */
-typedef struct consumer {
-	ir_op *op;
-	const ir_value *tile; /* as it is taken */
-	unsigned arg;         /* which operand of a wgmma */
-	bool transposed;      /* an odd number of permutations between them */
-} consumer;
-
-/* Atomics that the producer executes, and whose results it sends. */
-typedef VEC(ir_op *) atomics;
-enum { SENT_BYTES = 1024 }; /* of shared memory for each, at most, with what that shifts */
-
-/* A load that becomes copies into a multibuffer. */
-typedef struct staged {
-	ir_op *load;
-	ir_type block;              /* what a slot holds: the load's tile, or with more columns (whole_panels.c) */
-	consumer by[MOST_PRODUCTS]; /* a conversion, or products; */
-	unsigned nby;               /* none: anything, as it lies */
-	bool bulk;                  /* by a tensor map */
-	unsigned width;             /* elements an access */
-	unsigned swizzle, fast;     /* of the multibuffer, see ops.def */
-	uint32_t bytes;             /* of one stage, with */
-	unsigned parts;             /* so many blocks: row_groups.c */
-	ir_value *multibuffer;
-	const char *unshared; /* half a sentence: why each program of a cluster brings it for itself; null: where */
-	ir_value *multicast;  /* who brings it together, see bulk_copy in ops.def */
-} staged;
-
-/* What a loop with a producer leaves to the next one of its block: multibuffers, barriers, and where their cursor
- * stands behind it. */
-typedef struct pipeline_set {
-	const ir_op *loop;
-	unsigned nloads, stages, wanted;
-	staged loads[MOST_LOADS];
-	atomics sent;
-	bool released; /* behind the loop, the last slot too */
-	ir_value *full, *empty, *slot, *parity;
-} pipeline_set;
+enum { MOST_LOADS = 16 };
 
 typedef struct pipeline {
 	pass_context *context;
@@ -87,16 +47,15 @@ typedef struct pipeline {
 	ir_op *waits[MOST_PRODUCTS];
 	unsigned nwaits;
 	bool overlaps;
-	bool partitions;      /* the copies are a producer's, see specialise_warps.c */
-	bool ends;            /* then: what follows the loop has its scratch where the slots were */
-	bool reuses;          /* then: the multibuffers, barriers and cursor are those of `before` */
-	pipeline_set *before; /* what the last loop with a producer has left; null: there was none */
-	const char *alone;    /* why no producer makes the copies, half a sentence; null: one may */
-	atomics sent;         /* those that the producer executes for its copies */
-	/* Programs of a cluster whose iterations go together where `in_step` holds; 0: each by itself.  Where they do,
-	 * slots are released to all of them. */
-	uint32_t cluster;
-	ir_value *in_step, *empty; /* empty: what slots are released by */
+	const char *alone; /* why no producer makes the copies, half a sentence; null: one may, or does */
+	atomics sent;      /* those that the producer executes for its copies */
+	channels channels; /* by which producers' loops go */
+	site *site;        /* of this loop; null: all threads make its copies */
+	site *before;      /* the last loop's; null: there was none */
+	atomics sent_before;
+	uint32_t wanted_before; /* its atomics, and the stages that the user wants there */
+	bool goes_on;           /* this loop goes by the channel of `before`, too */
+	bool ends;              /* what follows the loop has its scratch where the slots were */
 } pipeline;
 
 /* ---- latencies.c ---- */
@@ -113,24 +72,19 @@ void pipeline_bring_whole_panels(pipeline *); /* the copies fill what the slots 
 /* ---- slice.c ---- */
 /* Adds what a value is made of to the slice; false where something else than the loop's own business is needed. */
 bool pipeline_slice(pipeline *, const ir_value *);
+/* What is in the slice stands in front of `before`. */
+void pipeline_hoist(pipeline *, ir_op *before);
 /* The slice for one iteration; map holds the counter and the carried values of that iteration, and everything else
  * after. */
 void pipeline_clone(pipeline *, ir_builder *, ir_value **map);
 
 /* ---- pipeline_loop.c ---- */
-/* Each warp releases a slot, where `only_if` holds (null: always). */
-void pipeline_release(pipeline *, ir_builder *, ir_value *slot, ir_value *only_if);
 /* One more carried value of the loop, from `start` on: what it is in the body. */
 ir_value *pipeline_carry(pipeline *, ir_value *start, const layout *);
 void pipeline_make_multibuffers(pipeline *, ir_builder *); /* their barriers too */
-/* What an iteration's slot waits for, and the copies into it; `map` holds what the copies' operands are. */
+/* One thread's: what an iteration brings by tensor maps, and the copies into its slot; `map` holds what their operands
+ * are. */
 void pipeline_copy_blocks(pipeline *, ir_builder *, ir_value *slot, ir_value **map);
-ir_value *pipeline_next_slot(ir_builder *, ir_value *slot, unsigned stages);
-ir_value *pipeline_next_parity(ir_builder *, ir_value *slot, ir_value *parity, unsigned stages);
-/* The product again, with the multibuffer and its slot in place of the tile; the old one is gone. */
-ir_op *pipeline_read_slot(ir_func *, const consumer *, ir_value *multibuffer, ir_value *slot);
-/* For reports: what was said of a load is said of its multibuffer. */
-void pipeline_hand_on_note(pass_context *, const ir_op *load, const ir_op *multibuffer);
 /* Products whose sums only other products see: their waits go behind the loop. */
 void pipeline_leave_in_flight(pipeline *, ir_builder *after);
 /* Behind the last product that reads a multibuffer; null: there is none. */
@@ -142,38 +96,16 @@ bool pipeline_takes(const staged *, const ir_op *); /* the operation is one of i
 /* Operands that the operation takes from multibuffers. */
 unsigned pipeline_multibuffers_of(const pipeline *, const ir_op *);
 
-/* ---- row_groups.c ---- */
-/* Blocks that the load is: one for each group of rows, or one for all. */
-unsigned row_group_parts(const ir_func *, const ir_op *load);
-/* The producer's copies of them: multibuffer, slot, barriers, and the load's operands. */
-void row_group_copies(ir_builder *, const ir_op *load, unsigned parts, unsigned nargs, ir_value *const *args);
-/* The multibuffer's slot that this group's block lies in; `slot`: that of the barriers. */
-ir_value *row_group_slot(ir_builder *, ir_value *slot, unsigned parts);
-
 /* ---- accumulator_init.c ---- */
 /* A loop whose sums may begin with its first products has one iteration at least. */
 void pipeline_init_accumulators(pipeline *);
 
-/* ---- multicast.c ---- */
-void pipeline_find_cluster(pipeline *);
-/* in_step, before the builder's place; then what each load's `multicast` is, before the loop. */
-void pipeline_build_in_step(pipeline *, ir_builder *);
-void pipeline_build_multicast(pipeline *, ir_builder *);
-
 /* ---- partition_refusal.c ---- */
 /* Why a producer cannot make the loop's copies, in half a sentence; null: it can. */
 const char *pipeline_refuses_partitions(pipeline *);
-/* The same of one load, wherever it stands; `sent` begins with the atomics of other loads that become copies. */
-const char *partition_refusal(const pass_context *, const ir_func *, const ir_op *load, atomics *sent);
-/* The atomics on which the producer's copies depend. */
-void partition_find_sent(const pass_context *, const ir_func *, atomics *sent);
 
-/* ---- carry.c ---- */
-/* The variable is `start` in front of everything, `hole` in front of `o` in its block, and `behind` behind `o`.
- * Returns what it is behind all loops.  `hole` is a placeholder: its uses get what the innermost loop carries. */
-ir_value *carry_round_loops(arena *, ir_func *, ir_op *o, ir_value *start, ir_value *hole, ir_value *behind);
-
-/* ---- partitions.c ---- */
-void pipeline_partition(pipeline *);
+/* ---- pipeline_channel.c ---- */
+void pipeline_find_site(pipeline *); /* the channel by which the loop's loads go */
+void pipeline_open_site(pipeline *); /* the loop is rewritten */
 
 #endif

@@ -1,51 +1,27 @@
-/* What a loop is rewritten with, whoever makes its copies: carried values, slots and parities, copies, reads.
+/* What a loop is rewritten with: carried values, multibuffers, copies, reads, products that run on.
  *
  * In: a loop of which latencies.c has found what it loads and multiplies.  Out: pieces of the loop that it becomes.
- * The one idea: the order of the pieces is what differs, between pipeline.c, where all threads do all, and
- * partitions.c, where another warp copies. */
+ * The one idea: pipeline.c says in what order they stand, here is what each of them is. */
 #include "pipeline.h"
 #include "target/nvptx/mma/wgmma.h"
 
 #include <assert.h>
 
-/* One thread's: what the iteration brings, and the copies that bring it.  They stand together, so that the branch is
- * one.
- */
+/* They stand together, so that the branch is one. */
 void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value **map)
 {
 	ir_value *expect[] = {p->barriers, slot};
-	ir_partition whose = p->partitions ? IR_PARTITION_PRODUCER : IR_PARTITION_CONSUMER;
-	ir_op *o = ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0);
-	ir_set_bytes(o, p->expected);
-	ir_set_partition(o, whose);
+	ir_set_bytes(ir_build(b, IR_MBARRIER_EXPECT, 2, expect, 0, NULL, 0), p->expected);
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
 		ir_value *args[5 + IR_MAP_RANK] = {s->multibuffer, slot, p->barriers};
-		unsigned n = 3;
+		unsigned n = 3, shares = ir_get_shares(s->load);
 		if (!s->bulk) continue;
-		unsigned shares = ir_get_shares(s->load);
 		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = ir_mapped(map, ir_arg(s->load, k));
 		b->at = s->load->at;
-		if (shares > 1) args[n++] = p->cluster ? s->multicast : ir_constant_int(b, SCALAR_I32, 1);
-		if (s->parts > 1) {
-			row_group_copies(b, s->load, s->parts, n, args);
-			continue;
-		}
-		o = ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0);
-		ir_set_shares(o, shares);
-		ir_set_partition(o, whose);
+		if (shares > 1) args[n++] = ir_constant_int(b, SCALAR_I32, 1);
+		ir_set_shares(ir_build(b, IR_BULK_COPY, n, args, 0, NULL, 0), shares);
 	}
-}
-
-void pipeline_release(pipeline *p, ir_builder *b, ir_value *slot, ir_value *only_if)
-{
-	assert(p->empty && slot->type.elem == SCALAR_I32);
-	ir_value *args[4] = {p->empty, slot};
-	unsigned n = 2;
-	if (p->cluster && !only_if) only_if = ir_constant_int(b, SCALAR_BOOL, 1);
-	if (only_if) args[n++] = only_if;
-	if (p->cluster) args[n++] = p->in_step;
-	ir_set_programs(ir_build(b, IR_MBARRIER_ARRIVE, n, args, 0, NULL, 0), p->cluster);
 }
 
 ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
@@ -58,80 +34,19 @@ ir_value *pipeline_carry(pipeline *p, ir_value *start, const layout *l)
 	return arg;
 }
 
-/* slot + 1, and 0 after the last. */
-ir_value *pipeline_next_slot(ir_builder *b, ir_value *slot, unsigned stages)
-{
-	assert(stages > 1 && ir_is_scalar(slot));
-	ir_value *last = ir_constant_int(b, SCALAR_I32, stages - 1), *zero = ir_constant_int(b, SCALAR_I32, 0);
-	ir_value *args[] = {
-		ir_binary(b, IR_EQ, slot, last), zero, ir_binary(b, IR_ADD, slot, ir_constant_int(b, SCALAR_I32, 1))};
-	return ir_build1(b, IR_SELECT, slot->type, 3, args);
-}
-
-/* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the multibuffer. */
-ir_value *pipeline_next_parity(ir_builder *b, ir_value *slot, ir_value *parity, unsigned stages)
-{
-	assert(ir_is_scalar(parity) && ir_is_scalar(slot));
-	ir_value *last = ir_constant_int(b, SCALAR_I32, stages - 1), *one = ir_constant_int(b, SCALAR_I32, 1);
-	ir_value *args[] = {ir_binary(b, IR_EQ, slot, last), ir_binary(b, IR_XOR, parity, one), parity};
-	return ir_build1(b, IR_SELECT, slot->type, 3, args);
-}
-
-void pipeline_hand_on_note(pass_context *c, const ir_op *load, const ir_op *multibuffer)
-{
-	for (uint32_t i = 0; i < c->not_raised.n; i++)
-		if (c->not_raised.at[i].op == load) c->not_raised.at[i].op = multibuffer;
-}
-
-static void take_over(pipeline *p)
-{
-	for (unsigned i = 0; i < p->nloads; i++) p->loads[i].multibuffer = p->before->loads[i].multibuffer;
-	p->barriers = p->before->full;
-	p->empty = p->before->empty;
-}
-
-/* Who would hold what: of a block that has more than the load's columns, nobody asks. */
-static const layout *layout_of_block(const pipeline *p, const staged *s)
-{
-	const ir_value *tile = s->load->results[0];
-	if (ir_type_equal(s->block, tile->type)) return tile->layout;
-	layout *l = ARENA_NEW(p->context->arena, layout);
-	*l = layout_coalesced(
-		s->block, lg2(16 / ir_element_bytes(s->block)), (const uint8_t[]){1, 0}, p->func->num_warps);
-	return l;
-}
-
 void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 {
 	assert(p->stages > 1 && p->nloads);
-	if (p->reuses) {
-		take_over(p);
-		return;
-	}
 	for (unsigned i = 0; i < p->nloads; i++) {
-		staged *s = &p->loads[i];
-		b->at = s->load->at;
-		s->multibuffer = ir_build1(b, IR_MULTIBUFFER, s->block, 0, NULL);
-		ir_set_stages(s->multibuffer->def, p->stages * s->parts);
-		ir_set_swizzle(s->multibuffer->def, s->swizzle);
-		ir_set_fast(s->multibuffer->def, s->fast);
-		s->multibuffer->layout = layout_of_block(p, s);
-		pipeline_hand_on_note(p->context, s->load, s->multibuffer->def);
-		if (s->unshared)
-			vec_push(p->context->arena, &p->context->alone,
-				((pass_note){.op = s->multibuffer->def, .why = s->unshared}));
+		if (p->func->num_ctas > 1) p->loads[i].unshared = "no producer warp makes its copies";
+		staged_make_multibuffer(p->context, &p->loads[i], p->stages, b);
 	}
 	if (p->nbulk) {
 		p->barriers = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
 		ir_set_count(p->barriers->def, p->stages);
 		ir_set_arrivals(p->barriers->def, 1);
 	}
-	if (p->partitions) {
-		p->empty = ir_build1(b, IR_MBARRIERS, ir_scalar_type(SCALAR_I32), 0, NULL);
-		ir_set_count(p->empty->def, p->stages);
-		ir_set_arrivals(p->empty->def, ir_warps(p->func) * (p->cluster ? p->cluster : 1));
-	}
-	for (unsigned i = 0; p->nbulk && p->alone && i < p->nloads; i++)
+	for (unsigned i = 0; p->nbulk && i < p->nloads; i++)
 		vec_push(p->context->arena, &p->context->notes,
 			((pass_note){.op = p->loads[i].multibuffer->def, .why = p->alone}));
 }
@@ -182,30 +97,6 @@ static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
 	erase_chain(b.before, s->load);
 }
 
-ir_op *pipeline_read_slot(ir_func *f, const consumer *t, ir_value *multibuffer, ir_value *slot)
-{
-	assert(t->op->block && multibuffer);
-	ir_op *old = t->op;
-	ir_builder b = {.func = f, .block = old->block, .before = old, .at = old->at};
-	ir_value *args[8];
-	wgmma_plan plan;
-	unsigned n = 0;
-	wgmma_parts(old, &plan);
-	for (unsigned i = 0; i < old->nargs; i++) {
-		bool this = i == plan.operand[t->arg].arg;
-		args[n++] = this ? multibuffer : ir_arg(old, i);
-		if (this) args[n++] = slot;
-	}
-	ir_value *result = ir_build1(&b, IR_WGMMA, old->results[0]->type, n, args);
-	result->layout = old->results[0]->layout;
-	unsigned transposed = t->transposed ? t->arg ? WGMMA_TRANSPOSED_B : WGMMA_TRANSPOSED_A : 0;
-	ir_copy_attributes(result->def, old);
-	ir_set_transposed(result->def, ir_get_transposed(old) | transposed);
-	ir_replace(old->results[0], result);
-	ir_erase(old);
-	return result->def;
-}
-
 /* Other loads know the old product. */
 static void take_from_multibuffer(pipeline *p, const staged *s, const consumer *t, ir_value *slot)
 {
@@ -213,7 +104,7 @@ static void take_from_multibuffer(pipeline *p, const staged *s, const consumer *
 	wgmma_plan plan;
 	wgmma_parts(old, &plan);
 	ir_op *source = ir_arg(old, plan.operand[t->arg].arg)->def;
-	ir_op *again = pipeline_read_slot(p->func, t, s->multibuffer, slot);
+	ir_op *again = channel_read_slot(p->func, t, s->multibuffer, slot);
 	erase_chain(source, s->load);
 	for (unsigned i = 0; i < p->nloads; i++)
 		for (unsigned k = 0; k < p->loads[i].nby; k++)

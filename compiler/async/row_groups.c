@@ -13,7 +13,7 @@
  * A bulk_copy has w for its slot and says by `part` which of the three it means.
  * The one idea: what differs between groups is arithmetic of `row_group`, so the copy for a group is the load with that
  * number in its place; the groups' blocks are neighbouring slots of the multibuffer, and share the barriers. */
-#include "pipeline.h"
+#include "channel.h"
 
 #include <assert.h>
 

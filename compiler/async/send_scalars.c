@@ -16,7 +16,7 @@
  * producer has it when its copies have begun: those that depend on it run while the others still compute.
  *
  * Arrivals release and waits acquire, so a number is read behind its store, and a slot written behind its reads. */
-#include "pipeline.h"
+#include "channel.h"
 
 enum { SLOTS = 2 };
 
@@ -74,8 +74,8 @@ static void send(pass_context *c, ir_func *f, ir_op *o)
 	ir_replace(producers(o)->results[0], received);
 	ir_set_arg(to, 2, o->results[0]);
 	if (again) ir_build(&b, IR_MBARRIER_ARRIVE, 2, free, 0, NULL, 0);
-	slot.next = again ? pipeline_next_slot(&b, slot.hole, slots) : zero;
-	parity.next = again ? pipeline_next_parity(&b, slot.hole, parity.hole, slots) : zero;
+	slot.next = again ? cursor_next_slot(&b, slot.hole, slots) : zero;
+	parity.next = again ? cursor_next_parity(&b, slot.hole, parity.hole, slots) : zero;
 	carry(c, f, o, zero, &slot);
 	carry(c, f, o, zero, &parity);
 }

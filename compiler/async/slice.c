@@ -27,6 +27,15 @@ bool pipeline_slice(pipeline *p, const ir_value *v)
 	return true;
 }
 
+void pipeline_hoist(pipeline *p, ir_op *before)
+{
+	for (ir_op *o = p->body->first, *next; o; o = next) {
+		next = o->next;
+		if (o->nresults == 1 && o->results[0]->id < p->nvalues && p->sliced[o->results[0]->id] && o != before)
+			ir_move_before(o, p->body, before);
+	}
+}
+
 void pipeline_clone(pipeline *p, ir_builder *b, ir_value **map)
 {
 	for (const ir_op *o = p->body->first; o; o = o->next) {

@@ -1,7 +1,7 @@
 /* Warps of two kinds: consumers compute, a producer copies ahead of them.
  *
  * In: a mapped function, in whose loops copies, waits and arrivals stand in an order in which one thread could do all
- * of them; those that were made for the producer have its partition (partitions.c).  Out, where there are any:
+ * of them; those that were made for the producer have its partition (channel.c).  Out, where there are any:
  * `partitions`.  Its first region is the program without the producer's operations, its second one the loops with
  * nothing but those and what they are computed from.
  * The one idea: take the program twice and leave out of each copy what is the other's; what feeds nothing any more is

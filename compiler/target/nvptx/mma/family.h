@@ -24,8 +24,9 @@
  *     async/scratch.c                         bytes and alignment of its operands
  *     async/bulk.c, latencies.c, multicast.c  which loads feed its products
  *     async/pipeline.c, pipeline_loop.c,      when a slot that a product reads is free: wgmma's count, here a phase
- *     partitions.c, partition_refusal.c,
- *     channels.c, accumulator_init.c
+ *     pipeline_channel.c, channel.c,
+ *     channels.c, partition_refusal.c,
+ *     accumulator_init.c
  *     async/pipeline_mma.c, sink_mma_waits.c, waits in loops, and what may run beside a product
  *     early_waits.c, overlap_epilogue.c,
  *     settle_mma_waits.c, double_buffer.c,
