@@ -197,6 +197,19 @@ pressure pressure_estimate(arena *a, const ir_func *f)
 	return p;
 }
 
+uint32_t pressure_most(const ir_func *f)
+{
+	assert(f->num_warps && f->row_groups);
+	uint32_t most = TARGET_SM_REGISTERS / (32 * ir_warps(f));
+	if (most > TARGET_THREAD_REGISTERS) most = TARGET_THREAD_REGISTERS;
+	return f->maxnreg && f->maxnreg < most ? f->maxnreg : most;
+}
+
+uint32_t pressure_registers(const ir_value *v)
+{
+	return v->layout ? (layout_registers(v->layout) * ir_element_bytes(v->type) + 3) / 4 : 1;
+}
+
 void pressure_label(diags *ds, diag *d, arena *a, const ir_func *f)
 {
 	enum { LABELS = 3, FEW = 4 };

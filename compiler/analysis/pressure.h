@@ -30,6 +30,10 @@ typedef struct pressure {
 	VEC(pressure_line) lines; /* most registers first, then in order of the text */
 } pressure;
 
+/* Registers that a thread may have: those of an SM are for all. */
+uint32_t pressure_most(const ir_func *);
+/* Those that hold a value of a mapped function: a tile by its layout, else one. */
+uint32_t pressure_registers(const ir_value *);
 /* Of a mapped or scheduled function. */
 pressure pressure_estimate(arena *, const ir_func *);
 /* Labels on a diagnostic about registers: the lines that keep most, each with its largest values. */

@@ -61,6 +61,21 @@ static bool fits_conversion(staged *s, const access_plan *access, unsigned eleme
 	return fits_plan(s, &plan, access);
 }
 
+/* A copy moves 4, 8 or 16 bytes. */
+static bool copies_accesses(const staged *s)
+{
+	unsigned bytes = s->width * scalar_bytes(s->load->results[0]->type.elem);
+	return bytes == 4 || bytes == 8 || bytes == 16;
+}
+
+bool pipeline_copies_operand(const pass_context *c, staged *s)
+{
+	assert(s->nby == 1 && s->by[0].op->kind == IR_CONVERT_LAYOUT);
+	if (!reads_plainly(s->load)) return false;
+	access_plan access = access_plan_make(c, s->load);
+	return fits_conversion(s, &access, scalar_bytes(s->load->results[0]->type.elem)) && copies_accesses(s);
+}
+
 /* As the load itself. */
 static bool fits_itself(staged *s, const access_plan *access, unsigned element)
 {
@@ -141,9 +156,8 @@ static const char *fits_multibuffer(pipeline *p, staged *s)
 		    : kind == IR_CONVERT_LAYOUT && s->nby == 1
 			    ? fits_conversion(s, &access, element)
 			    : ir_leads_to_product(p->body, v, MOST_STEPS) && fits_itself(s, &access, element);
-	unsigned bytes = s->width * element;
 	if (!fits) return "what takes it does not read shared memory as copies would write it";
-	return bytes == 4 || bytes == 8 || bytes == 16 ? NULL : "its accesses have less than 4 bytes";
+	return copies_accesses(s) ? NULL : "its accesses have less than 4 bytes";
 }
 
 /* For reports: operands of products are what one expects to be copied ahead. */

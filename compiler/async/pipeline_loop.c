@@ -51,8 +51,7 @@ void pipeline_make_multibuffers(pipeline *p, ir_builder *b)
 			((pass_note){.op = p->loads[i].multibuffer->def, .why = p->alone}));
 }
 
-/* From the conversion or wgmma back to the load, as far as nobody uses them any more. */
-static void erase_chain(ir_op *last, const ir_op *load)
+void pipeline_erase_chain(ir_op *last, const ir_op *load)
 {
 	assert(load->nresults == 1);
 	for (ir_op *o = last, *source; o && !o->results[0]->uses; o = source) {
@@ -61,40 +60,47 @@ static void erase_chain(ir_op *last, const ir_op *load)
 	}
 }
 
-static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
+ir_value *staged_read(arena *a, const staged *s, ir_builder *b, ir_value *slot)
 {
-	assert(s->multibuffer && s->load->block == p->body);
-	ir_builder b = {.func = p->func, .block = p->body, .at = s->load->at};
+	assert(s->multibuffer);
 	ir_value *args[] = {s->multibuffer, slot}, *tile = s->load->results[0];
-	b.before = s->nby ? s->by[0].op : s->load;
-	ir_value *read = ir_build1(&b, IR_MULTIBUFFER_READ, tile->type, 2, args);
+	ir_value *read = ir_build1(b, IR_MULTIBUFFER_READ, tile->type, 2, args);
 	read->name = tile->name;
-	if (!s->nby) {
-		read->layout = tile->layout;
-		ir_replace(tile, read);
-		ir_erase(s->load);
-		return;
-	}
-	layout *l = ARENA_NEW(p->context->arena, layout);
+	read->layout = tile->layout;
+	if (!s->nby) return read;
+	layout *l = ARENA_NEW(a, layout);
 	*l = pipeline_read_layout(s);
 	read->layout = l;
 	ir_value *result = read;
 	ir_op *order[IR_MAX_RANK * 4];
 	unsigned n = 0;
-	for (ir_op *o = ir_arg(b.before, 0)->def; o != s->load && n < IR_MAX_RANK * 4; o = ir_arg(o, 0)->def)
-		order[n++] = o;
+	for (ir_op *o = s->by[0].tile->def; o != s->load && n < IR_MAX_RANK * 4; o = ir_arg(o, 0)->def) order[n++] = o;
 	while (n-- > 0) { /* the permutations again, on what was read */
 		const ir_op *o = order[n];
 		uint8_t transposed[IR_MAX_RANK];
 		for (unsigned d = 0; d < IR_MAX_RANK; d++) transposed[d] = (uint8_t)ir_unpack(ir_get_order(o), d);
-		layout *m = ARENA_NEW(p->context->arena, layout);
+		layout *m = ARENA_NEW(a, layout);
 		*m = layout_permute(result->layout, transposed);
-		result = ir_build1(&b, IR_PERMUTE, o->results[0]->type, 1, &result);
+		result = ir_build1(b, IR_PERMUTE, o->results[0]->type, 1, &result);
 		ir_set_order(result->def, ir_get_order(o));
 		result->layout = m;
 	}
+	return result;
+}
+
+static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
+{
+	assert(s->load->block == p->body);
+	ir_builder b = {.func = p->func, .block = p->body, .at = s->load->at};
+	b.before = s->nby ? s->by[0].op : s->load;
+	ir_value *result = staged_read(p->context->arena, s, &b, slot);
+	if (!s->nby) {
+		ir_replace(s->load->results[0], result);
+		ir_erase(s->load);
+		return;
+	}
 	ir_replace(b.before->results[0], result);
-	erase_chain(b.before, s->load);
+	pipeline_erase_chain(b.before, s->load);
 }
 
 /* Other loads know the old product. */
@@ -105,7 +111,7 @@ static void take_from_multibuffer(pipeline *p, const staged *s, const consumer *
 	wgmma_parts(old, &plan);
 	ir_op *source = ir_arg(old, plan.operand[t->arg].arg)->def;
 	ir_op *again = channel_read_slot(p->func, t, s->multibuffer, slot);
-	erase_chain(source, s->load);
+	pipeline_erase_chain(source, s->load);
 	for (unsigned i = 0; i < p->nloads; i++)
 		for (unsigned k = 0; k < p->loads[i].nby; k++)
 			if (p->loads[i].by[k].op == old) p->loads[i].by[k].op = again;

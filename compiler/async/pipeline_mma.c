@@ -183,12 +183,6 @@ static void find_crossing(loop *l)
 
 /* ---- registers ---- */
 
-static unsigned registers_of(const ir_value *v)
-{
-	if (!v->layout) return 1;
-	return (layout_registers(v->layout) * ir_element_bytes(v->type) + 3) / 4;
-}
-
 /* While both products run: their sums, and what is carried or comes from outside in registers. */
 static bool fits_registers(const loop *l)
 {
@@ -196,16 +190,13 @@ static bool fits_registers(const loop *l)
 	for (const ir_op *o = l->body->first; o; o = o->next) {
 		if (o->kind != IR_WGMMA) continue;
 		if (!(o->nargs > 2 && l->product[ir_arg(o, 2)->id] && !is_second(l, o)))
-			n += registers_of(o->results[0]); /* a chain has one sum */
+			n += pressure_registers(o->results[0]); /* a chain has one sum */
 		for (unsigned i = 0; i < 2; i++) {
 			const ir_value *v = ir_arg(o, i);
-			if (l->crosses[v->id]) n += registers_of(v);
+			if (l->crosses[v->id]) n += pressure_registers(v);
 		}
 	}
-	unsigned most = TARGET_SM_REGISTERS / (32 * ir_warps(l->func));
-	if (most > TARGET_THREAD_REGISTERS) most = TARGET_THREAD_REGISTERS;
-	if (l->func->maxnreg && l->func->maxnreg < most) most = l->func->maxnreg;
-	return n + PRESSURE_OTHERS <= most;
+	return n + PRESSURE_OTHERS <= pressure_most(l->func);
 }
 
 /* ---- the loop again ---- */

@@ -533,6 +533,7 @@ static void place_lasting(const ir_func *f, ir_block *b, uint32_t end, uint32_t 
 			o->shared_offset = (end + align - 1) / align * align;
 			end = o->shared_offset + (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
 			if (end > *most) *most = end;
+			if (o->kind == IR_MULTIBUFFER && ir_get_stays(o)) start = end;
 		} else if (o->kind == IR_MULTIBUFFER_END)
 			end = start;
 		for (unsigned r = 0; r < o->nregions; r++) place_lasting(f, o->regions[r], end, most);

@@ -68,6 +68,7 @@ typedef struct explain_row {
 	uint32_t swizzle; /* of a block: bytes; its copies are the accesses above; how: "load", "load ahead", "store" */
 	uint32_t blocks;  /* of a stage: one for each group of rows, or one */
 	uint32_t lowered; /* of a multibuffer: stages that were asked for and that shared memory does not hold, or 0 */
+	bool kept;        /* of a multibuffer: filled once, for a loop that has no registers for what it reads there */
 	uint32_t stages;  /* of a multibuffer; its accesses are above; how: "matrix loads", "wgmma" or null */
 
 	/* products: how is the instruction's name and shape */

@@ -146,6 +146,7 @@ static void put_row(json *j, const explain_row *r)
 	if (r->kind == EXPLAIN_COPY) {
 		number(j, "stages", r->stages);
 		number_if(j, "stages_asked_for", r->lowered, r->lowered);
+		truth(j, "kept", r->kept);
 		number(j, "access_bytes", r->access_bytes);
 		number(j, "accesses", r->accesses);
 		truth(j, "masked", r->masked);

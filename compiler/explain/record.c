@@ -234,7 +234,8 @@ static void record_copies(recorder *r, const ir_op *o, explain_row *row)
 	row->type = ir_type_name(r->arena, tile->type);
 	picture(row, tile);
 	row->stages = ir_get_stages(o);
-	row->lowered = pipeline_lowered(r->func, o);
+	row->kept = ir_get_stays(o);
+	row->lowered = row->kept ? 0 : pipeline_lowered(r->func, o);
 	if (multibuffer_plan(o, &plan) && plan.matrices) row->how = "matrix loads";
 	if (ir_get_swizzle(o)) row->how = "wgmma";
 	record_sharing(r, o, row);

@@ -161,11 +161,11 @@ static void put_row(writer *w, const explain_row *row)
 		put_reduction(w, row);
 		break;
 	case EXPLAIN_COPY:
-		text_printf(w->out,
-			": a multibuffer of %u stages, %u %s of %u bytes a thread%s%s%s, %u bytes of shared memory",
-			row->stages, row->accesses, plural(row->accesses, "access", "accesses"), row->access_bytes,
-			row->masked ? ", masked" : "", row->how ? ", " : "", row->how ? row->how : "",
-			row->shared_bytes);
+		if (row->kept) text_puts(w->out, ": once, as registers are short in a loop that reads it");
+		if (!row->kept) text_printf(w->out, ": a multibuffer of %u stages", row->stages);
+		text_printf(w->out, ", %u %s of %u bytes a thread%s%s%s, %u bytes of shared memory", row->accesses,
+			plural(row->accesses, "access", "accesses"), row->access_bytes, row->masked ? ", masked" : "",
+			row->how ? ", " : "", row->how ? row->how : "", row->shared_bytes);
 		put_lowered(w, row);
 		put_sharing(w, row);
 		break;

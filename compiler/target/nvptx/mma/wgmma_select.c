@@ -6,6 +6,7 @@
  *                                        %c = wgmma_wait %s {pending=0}
  * The one idea: begun and at once waited for is always right; pipeline.c, which knows what runs ahead, moves the wait.
  */
+#include "analysis/pressure.h"
 #include "ir/tensor_map.h"
 #include "async/bulk.h"
 #include "passes/passes.h"
@@ -13,15 +14,6 @@
 #include "wgmma.h"
 
 #include <assert.h>
-
-/* Registers that a thread may have: those of an SM are for all. */
-static uint32_t most_registers(const ir_func *f)
-{
-	assert(f->num_warps && f->row_groups);
-	uint32_t most = TARGET_SM_REGISTERS / (32 * ir_warps(f));
-	if (most > TARGET_THREAD_REGISTERS) most = TARGET_THREAD_REGISTERS;
-	return f->maxnreg && f->maxnreg < most ? f->maxnreg : most;
-}
 
 /* The load that an operand is, perhaps transposed; and which of the operand's dimensions its memory runs along. */
 static const ir_op *loaded(const pass_context *p, const ir_value *v, unsigned *fast)
@@ -107,7 +99,7 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 	if (!wgmma_shape_of(sum, num_warps, wgmma_widest(f), &shape))
 		return "wgmma wants 64 rows, and 8 columns for every four warps";
 	/* an instruction has its part of the sum in registers at once, and there must be others */
-	if (ir_elements(sum) / (32 * num_warps) + OTHERS > most_registers(f))
+	if (ir_elements(sum) / (32 * num_warps) + OTHERS > pressure_most(f))
 		return "a thread's part of the sum leaves too few of its registers";
 	if (a.dim[a.rank - 1u] < form->k) return "wgmma takes more along k at once";
 	if (sum.rank == 3) return in_place(p, dot, false);
@@ -117,7 +109,7 @@ const char *wgmma_refusal(const pass_context *p, const ir_op *dot)
 	if (!form->turns && !loaded(p, ir_arg(dot, 1), &fast))
 		return "wgmma reads operands of this type along k only, and the second one is computed";
 	if (ir_elements(sum) / (32 * num_warps) + on_the_way(p, dot, 0) + on_the_way(p, dot, 1) + OTHERS >
-		most_registers(f))
+		pressure_most(f))
 		return "its operands have to go through registers, of which the sum leaves too few";
 	return NULL;
 }

@@ -1,0 +1,184 @@
+/* Operands of products that a loop does not change stay in shared memory where registers are short.
+ *
+ * In: a mapped function with products by mma.sync, whose operands are registers.  Out: where a loop's sums and such
+ * operands are more than a thread has registers, the largest of these is copied to shared memory once, and each product
+ * reads it there:
+ *
+ *     %x = load %p, %mask                       %r = multibuffer {stages=1 stays=1}; async_copy %r, 0, %p, %mask; async_commit
+ *     %q = convert_layout %x                    async_wait; cta_barrier
+ *     for {                            ->       for {
+ *       %s = dot %q, %k                           %q = multibuffer_read %r, 0
+ *     }                                           %s = dot %q, %k
+ *                                               }
+ *
+ * The one idea: a product of 16 rows needs a few registers of an operand at a time, and its instructions wait for each
+ * other longer than for shared memory; but what spills is stored and read again, by way of L1.  So queries of attention
+ * with 32 rows a warp stay where flash-attention has them, and every block of keys that a warp reads serves twice as
+ * many rows.
+ *
+ * By wgmma, operands are in shared memory anyway (channels.c). */
+#include "analysis/pressure.h"
+#include "pipeline.h"
+#include "scratch.h"
+
+#include <assert.h>
+
+enum { MOST_OPERANDS = 8, FEW_REGISTERS = 16, SLACK = 8 * 1024 };
+
+/* A conversion whose result products in loops take, and nobody else. */
+typedef struct operand {
+	staged of;
+	ir_op *conversion;
+	unsigned registers;
+} operand;
+
+typedef struct finder {
+	pass_context *context;
+	ir_func *func;
+	operand found[MOST_OPERANDS];
+	unsigned n;
+} finder;
+
+/* ---- which operands ---- */
+
+/* Back to the load, through what nobody else takes. */
+static ir_op *load_of(const ir_op *conversion)
+{
+	const ir_value *v = ir_arg(conversion, 0);
+	while (v->def && v->def->kind == IR_PERMUTE && ir_only_user(v)) v = ir_arg(v->def, 0);
+	return v->def && v->def->kind == IR_LOAD && ir_only_user(v) ? v->def : NULL;
+}
+
+static void find_operand(ir_op *o, void *context)
+{
+	finder *f = context;
+	ir_op *load = o->kind == IR_CONVERT_LAYOUT ? load_of(o) : NULL;
+	if (!load || load->block != o->block || f->n == MOST_OPERANDS) return;
+	operand x = {.of = {.load = load, .block = load->results[0]->type, .parts = 1}, .conversion = o};
+	x.of.by[0] = (consumer){.op = o, .tile = ir_arg(o, 0)};
+	x.of.nby = 1;
+	x.registers = pressure_registers(o->results[0]);
+	for (const ir_use *u = o->results[0]->uses; u; u = u->next) {
+		ir_op *around = ir_in_block(o->block, u->user);
+		if (u->user->kind != IR_DOT || u->user->args[2] == u || !around || !ir_is_loop(around)) return;
+	}
+	if (o->results[0]->uses && x.registers >= FEW_REGISTERS && pipeline_copies_operand(f->context, &x.of))
+		f->found[f->n++] = x;
+}
+
+/* ---- whether registers are short ---- */
+
+static bool takes(const operand *x, const ir_op *loop)
+{
+	for (const ir_use *u = x->conversion->results[0]->uses; u; u = u->next)
+		if (ir_encloses(loop, u->user)) return true;
+	return false;
+}
+
+/* Sums that are made anew in an iteration: the loop carries the others. */
+static unsigned sums_of(const ir_op *loop)
+{
+	unsigned n = 0;
+	for (const ir_op *o = loop->regions[0]->first; o; o = o->next) {
+		const ir_op *user = o->kind == IR_DOT ? ir_only_user(o->results[0]) : NULL;
+		if (o->kind == IR_DOT && !(user && ir_has(user, IR_TERMINATOR))) n += pressure_registers(o->results[0]);
+	}
+	return n;
+}
+
+/* What a thread holds in the loop: what it carries, sums, and operands from outside. */
+static unsigned registers_in(const finder *f, const ir_op *loop)
+{
+	unsigned n = PRESSURE_OTHERS + sums_of(loop);
+	for (unsigned i = 0; i < loop->nresults; i++) n += pressure_registers(loop->results[i]);
+	for (unsigned i = 0; i < f->n; i++)
+		if (takes(&f->found[i], loop)) n += f->found[i].registers;
+	return n;
+}
+
+typedef struct demand {
+	const finder *f;
+	uint64_t slots; /* bytes of what may be copied ahead, of one stage */
+	uint32_t scratch;
+} demand;
+
+static void add_demand(ir_op *o, void *context)
+{
+	demand *d = context;
+	uint32_t scratch = scratch_bytes(d->f->func, o);
+	if (o->kind == IR_LOAD && !ir_is_scalar(o->results[0]))
+		d->slots += (uint64_t)ir_elements(o->results[0]->type) * ir_element_bytes(o->results[0]->type);
+	if (scratch > d->scratch) d->scratch = scratch;
+}
+
+/* Shared memory holds the operand beside the slots of the loop, as many as the user wants, and its scratch. */
+static bool has_room(const finder *f, const operand *x, const ir_op *loop)
+{
+	demand d = {.f = f};
+	unsigned stages = loop->kind == IR_FOR ? ir_get_num_stages(loop) : 0;
+	uint32_t most = f->context->target->shared_bytes;
+	if (f->func->max_shared < most) most = f->func->max_shared;
+	for (unsigned r = 0; r < loop->nregions; r++) ir_walk(loop->regions[r], add_demand, &d);
+	uint64_t bytes = scratch_place_lasting(f->func) + (uint64_t)x->of.bytes;
+	bytes += d.slots * (stages ? stages : f->func->num_stages);
+	return bytes + d.scratch + SLACK <= most;
+}
+
+typedef struct search {
+	finder *f;
+	operand *largest; /* that the loop with too much takes */
+} search;
+
+static void look(ir_op *o, void *context)
+{
+	search *s = context;
+	const finder *f = s->f;
+	if (s->largest || !ir_is_loop(o) || registers_in(f, o) <= pressure_most(f->func)) return;
+	for (unsigned i = 0; i < f->n; i++) {
+		operand *x = &s->f->found[i];
+		bool larger = !s->largest || x->registers > s->largest->registers;
+		if (larger && takes(x, o) && has_room(f, x, o)) s->largest = x;
+	}
+}
+
+/* ---- what becomes of them ---- */
+
+static void keep(finder *f, operand *x)
+{
+	ir_op *load = x->of.load;
+	ir_builder b = {.func = f->func, .block = load->block, .before = load, .at = load->at};
+	staged_make_multibuffer(f->context, &x->of, 1, &b);
+	ir_set_stays(x->of.multibuffer->def, true);
+	ir_value *zero = ir_constant_int(&b, SCALAR_I32, 0);
+	ir_value *copied[] = {x->of.multibuffer, zero, ir_arg(load, 0), load->nargs > 1 ? ir_arg(load, 1) : NULL};
+	ir_set_width(ir_build(&b, IR_ASYNC_COPY, copied[3] ? 4 : 3, copied, 0, NULL, 0), x->of.width);
+	ir_build(&b, IR_ASYNC_COMMIT, 0, NULL, 0, NULL, 0);
+	ir_build(&b, IR_ASYNC_WAIT, 0, NULL, 0, NULL, 0);
+	ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+	ir_value *kept = x->conversion->results[0];
+	while (kept->uses) {
+		ir_op *product = kept->uses->user;
+		b.block = product->block;
+		b.before = product;
+		b.at = product->at;
+		ir_value *read = staged_read(f->context->arena, &x->of, &b, zero);
+		for (unsigned i = 0; i < product->nargs; i++)
+			if (ir_arg(product, i) == kept) ir_set_arg(product, i, read);
+	}
+	pipeline_erase_chain(x->conversion, load);
+}
+
+bool pass_shared_operands(pass_context *c, ir_func *func)
+{
+	finder f = {.context = c, .func = func};
+	if (!pass_axis(c, func)) return false;
+	ir_walk(func->body, find_operand, &f);
+	while (f.n) {
+		search s = {.f = &f};
+		ir_walk(func->body, look, &s);
+		if (!s.largest) break;
+		keep(&f, s.largest);
+		*s.largest = f.found[--f.n];
+	}
+	return true;
+}
