@@ -40,25 +40,45 @@ static bool reads_plainly(const ir_op *o)
 static bool fits_plan(staged *s, const layout_plan *plan, const access_plan *access)
 {
 	assert(s->load && access->width);
-	unsigned together = 0;
+	unsigned together = 0, width = access->width;
 	if (plan->lg_passes) return false;
 	while (together < plan->lg_vector_store && plan->store_bit[together] == together) together++;
-	s->width = access->width;
-	if (s->width > 1u << together) s->width = 1u << together;
-	s->bytes = plan->bytes;
+	if (width > 1u << together) width = 1u << together;
+	if (!s->width || width < s->width) s->width = width;
+	if (s->bytes < plan->bytes) s->bytes = plan->bytes;
 	return true;
 }
 
-/* As the scratch of a conversion. */
-static bool fits_conversion(staged *s, const access_plan *access, unsigned element)
+/* The other conversions can read what conversion i wants to lie there: matrices have rows of 16 bytes both ways. */
+static bool fits_others(const staged *s, unsigned i, const layout_plan *plan, unsigned element)
 {
-	assert(element && !(element & (element - 1)));
-	layout to = pipeline_read_layout(s);
-	layout_plan plan;
-	layout_plan_conversion(s->load->results[0]->layout, &to, element, &plan);
-	if (plan.kind < LAYOUT_WARP_SHARED) return false;
-	layout_plan_exchange(s->load->results[0]->layout, &to, element, &plan);
-	return fits_plan(s, &plan, access);
+	layout own = pipeline_read_layout(s, i);
+	for (unsigned k = 0; k < s->nby; k++) {
+		layout to = pipeline_read_layout(s, k);
+		layout_plan read;
+		if (layout_equal(&to, &own)) continue;
+		if (!layout_plain(&to)) return false;
+		layout_plan_load(&plan->shared, &to, element, &read);
+		if (!read.matrices) return false;
+	}
+	return true;
+}
+
+/* As the scratch of its conversions; whichever is asked for its plan, the others fit (multibuffer_plan). */
+static bool fits_conversions(staged *s, const access_plan *access, unsigned element)
+{
+	assert(s->nby && element && !(element & (element - 1)));
+	s->width = s->bytes = 0;
+	for (unsigned i = 0; i < s->nby; i++) {
+		if (s->by[i].op->kind != IR_CONVERT_LAYOUT) return false;
+		layout to = pipeline_read_layout(s, i);
+		layout_plan plan;
+		layout_plan_conversion(s->load->results[0]->layout, &to, element, &plan);
+		if (plan.kind < LAYOUT_WARP_SHARED) return false;
+		layout_plan_exchange(s->load->results[0]->layout, &to, element, &plan);
+		if (!fits_plan(s, &plan, access) || !fits_others(s, i, &plan, element)) return false;
+	}
+	return true;
 }
 
 /* A copy moves 4, 8 or 16 bytes. */
@@ -70,10 +90,9 @@ static bool copies_accesses(const staged *s)
 
 bool pipeline_copies_operand(const pass_context *c, staged *s)
 {
-	assert(s->nby == 1 && s->by[0].op->kind == IR_CONVERT_LAYOUT);
 	if (!reads_plainly(s->load)) return false;
 	access_plan access = access_plan_make(c, s->load);
-	return fits_conversion(s, &access, scalar_bytes(s->load->results[0]->type.elem)) && copies_accesses(s);
+	return fits_conversions(s, &access, scalar_bytes(s->load->results[0]->type.elem)) && copies_accesses(s);
 }
 
 /* As the load itself. */
@@ -82,7 +101,7 @@ static bool fits_itself(staged *s, const access_plan *access, unsigned element)
 	assert(s->load->results[0]->layout);
 	const layout *l = s->load->results[0]->layout;
 	layout_plan plan;
-	s->nby = 0;
+	s->nby = s->width = s->bytes = 0;
 	layout_plan_exchange(l, l, element, &plan);
 	return fits_plan(s, &plan, access);
 }
@@ -152,10 +171,13 @@ static const char *fits_multibuffer(pipeline *p, staged *s)
 	if (!find_consumers(p, s, v, false)) s->nby = 0;
 	ir_kind kind = s->nby ? s->by[0].op->kind : IR_YIELD;
 	bool rounds = v->type.elem == SCALAR_F32; /* to tf32, which these copies cannot */
-	bool fits = kind == IR_WGMMA && !rounds ? fits_product(p, s, &access)
-		    : kind == IR_CONVERT_LAYOUT && s->nby == 1
-			    ? fits_conversion(s, &access, element)
-			    : ir_leads_to_product(p->body, v, MOST_STEPS) && fits_itself(s, &access, element);
+	bool fits = false, converted = kind == IR_CONVERT_LAYOUT;
+	if (kind == IR_WGMMA && !rounds)
+		fits = fits_product(p, s, &access);
+	else if (converted)
+		fits = fits_conversions(s, &access, element);
+	if (!fits && !(converted && s->nby == 1) && (kind != IR_WGMMA || rounds))
+		fits = ir_leads_to_product(p->body, v, MOST_STEPS) && fits_itself(s, &access, element);
 	if (!fits) return "what takes it does not read shared memory as copies would write it";
 	return copies_accesses(s) ? NULL : "its accesses have less than 4 bytes";
 }

@@ -62,7 +62,7 @@ typedef struct pipeline {
 /* False: the loop stays as it is.  Fills everything but multibuffers and hi. */
 bool pipeline_fits(pipeline *);
 uint32_t pipeline_wanted_stages(const pipeline *); /* the user's number */
-/* A load that one conversion takes can be a copy into a slot that is that conversion's scratch.  Fills in how. */
+/* A load that conversions alone take can be a copy into a slot that is their scratch.  Fills in how. */
 bool pipeline_copies_operand(const pass_context *, staged *);
 
 /* ---- whole_panels.c ---- */
@@ -92,12 +92,12 @@ void pipeline_leave_in_flight(pipeline *, ir_builder *after);
 /* Behind the last product that reads a multibuffer; null: there is none. */
 ir_op *pipeline_behind_products(const pipeline *);
 void pipeline_read_multibuffers(pipeline *, ir_value *slot);
-/* What a slot holds, as the load's conversion, or who else takes its tile, has it. */
-ir_value *staged_read(arena *, const staged *, ir_builder *, ir_value *slot);
+/* What a slot holds, as the load's conversion by[i] has it; without conversions, as the load does. */
+ir_value *staged_read(arena *, const staged *, unsigned i, ir_builder *, ir_value *slot);
 /* From the conversion or wgmma back to the load, as far as nobody uses them any more. */
 void pipeline_erase_chain(ir_op *last, const ir_op *load);
-/* The layout in which a load's tile must be read for its conversion's result to be what it is. */
-layout pipeline_read_layout(const staged *);
+/* The layout in which a load's tile must be read for the result of its conversion by[i] to be what it is. */
+layout pipeline_read_layout(const staged *, unsigned i);
 bool pipeline_takes(const staged *, const ir_op *); /* the operation is one of its consumers */
 /* Operands that the operation takes from multibuffers. */
 unsigned pipeline_multibuffers_of(const pipeline *, const ir_op *);

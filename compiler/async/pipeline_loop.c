@@ -60,7 +60,7 @@ void pipeline_erase_chain(ir_op *last, const ir_op *load)
 	}
 }
 
-ir_value *staged_read(arena *a, const staged *s, ir_builder *b, ir_value *slot)
+ir_value *staged_read(arena *a, const staged *s, unsigned i, ir_builder *b, ir_value *slot)
 {
 	assert(s->multibuffer);
 	ir_value *args[] = {s->multibuffer, slot}, *tile = s->load->results[0];
@@ -69,12 +69,12 @@ ir_value *staged_read(arena *a, const staged *s, ir_builder *b, ir_value *slot)
 	read->layout = tile->layout;
 	if (!s->nby) return read;
 	layout *l = ARENA_NEW(a, layout);
-	*l = pipeline_read_layout(s);
+	*l = pipeline_read_layout(s, i);
 	read->layout = l;
 	ir_value *result = read;
 	ir_op *order[IR_MAX_RANK * 4];
 	unsigned n = 0;
-	for (ir_op *o = s->by[0].tile->def; o != s->load && n < IR_MAX_RANK * 4; o = ir_arg(o, 0)->def) order[n++] = o;
+	for (ir_op *o = s->by[i].tile->def; o != s->load && n < IR_MAX_RANK * 4; o = ir_arg(o, 0)->def) order[n++] = o;
 	while (n-- > 0) { /* the permutations again, on what was read */
 		const ir_op *o = order[n];
 		uint8_t transposed[IR_MAX_RANK];
@@ -92,15 +92,16 @@ static void read_multibuffer(pipeline *p, staged *s, ir_value *slot)
 {
 	assert(s->load->block == p->body);
 	ir_builder b = {.func = p->func, .block = p->body, .at = s->load->at};
-	b.before = s->nby ? s->by[0].op : s->load;
-	ir_value *result = staged_read(p->context->arena, s, &b, slot);
 	if (!s->nby) {
-		ir_replace(s->load->results[0], result);
+		b.before = s->load;
+		ir_replace(s->load->results[0], staged_read(p->context->arena, s, 0, &b, slot));
 		ir_erase(s->load);
-		return;
 	}
-	ir_replace(b.before->results[0], result);
-	pipeline_erase_chain(b.before, s->load);
+	for (unsigned i = 0; i < s->nby; i++) {
+		b.before = s->by[i].op;
+		ir_replace(b.before->results[0], staged_read(p->context->arena, s, i, &b, slot));
+		pipeline_erase_chain(b.before, s->load);
+	}
 }
 
 /* Other loads know the old product. */
@@ -162,14 +163,14 @@ ir_op *pipeline_behind_products(const pipeline *p)
 	return NULL;
 }
 
-layout pipeline_read_layout(const staged *s)
+layout pipeline_read_layout(const staged *s, unsigned i)
 {
-	assert(s->nby && s->by[0].op->results[0]->layout);
-	const consumer *t = &s->by[0];
+	assert(i < s->nby && s->by[i].op->results[0]->layout);
+	const consumer *t = &s->by[i];
 	layout l = *t->op->results[0]->layout;
 	uint8_t order[IR_MAX_RANK];
 	for (const ir_op *o = t->tile->def; o != s->load; o = ir_arg(o, 0)->def) {
-		for (unsigned i = 0; i < IR_MAX_RANK; i++) order[i] = (uint8_t)ir_unpack(ir_get_order(o), i);
+		for (unsigned d = 0; d < IR_MAX_RANK; d++) order[d] = (uint8_t)ir_unpack(ir_get_order(o), d);
 		l = layout_unpermute(&l, order);
 	}
 	return l;

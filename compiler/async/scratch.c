@@ -238,6 +238,13 @@ static bool bulk_multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 	return true;
 }
 
+static const ir_op *first_read(const ir_op *multibuffer)
+{
+	for (const ir_use *u = multibuffer->results[0]->uses; u; u = u->next)
+		if (u->user->kind == IR_MULTIBUFFER_READ) return u->user;
+	return NULL;
+}
+
 bool multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 {
 	assert(multibuffer->kind == IR_MULTIBUFFER);
@@ -251,20 +258,26 @@ bool multibuffer_plan(const ir_op *multibuffer, layout_plan *plan)
 		plan->bytes = t.bytes;
 		return true;
 	}
-	for (const ir_use *u = tile->uses; u; u = u->next)
-		if (u->user->kind == IR_MULTIBUFFER_READ) {
-			layout_plan_exchange(
-				tile->layout, u->user->results[0]->layout, ir_element_bytes(tile->type), plan);
-			return true;
-		}
-	return false;
+	const ir_op *read = first_read(multibuffer);
+	if (!read) return false;
+	layout_plan_exchange(tile->layout, read->results[0]->layout, ir_element_bytes(tile->type), plan);
+	return true;
 }
 
+/* Where several read it in different layouts, it lies as one of them wants it (latencies.c). */
 bool multibuffer_read_plan(const ir_op *read, layout_plan *plan)
 {
 	const ir_op *multibuffer = ir_arg(read, 0)->def;
-	if (!multibuffer_is_bulk(multibuffer)) return multibuffer_plan(multibuffer, plan);
-	plan_bulk_read(read, plan);
+	const ir_value *tile = read->results[0];
+	if (multibuffer_is_bulk(multibuffer)) {
+		plan_bulk_read(read, plan);
+		return true;
+	}
+	const ir_op *first = first_read(multibuffer);
+	if (!multibuffer_plan(multibuffer, plan)) return false;
+	if (!first || layout_equal(first->results[0]->layout, tile->layout)) return true;
+	layout shared = plan->shared;
+	layout_plan_load(&shared, tile->layout, ir_element_bytes(tile->type), plan);
 	return true;
 }
 

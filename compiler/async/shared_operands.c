@@ -25,10 +25,9 @@
 
 enum { MOST_OPERANDS = 8, FEW_REGISTERS = 16, SLACK = 8 * 1024 };
 
-/* A conversion whose result products in loops take, and nobody else. */
+/* A load whose tile products in loops take, by conversions, and nobody else. */
 typedef struct operand {
 	staged of;
-	ir_op *conversion;
 	unsigned registers;
 } operand;
 
@@ -41,37 +40,52 @@ typedef struct finder {
 
 /* ---- which operands ---- */
 
-/* Back to the load, through what nobody else takes. */
-static ir_op *load_of(const ir_op *conversion)
+/* Through permutations, conversions alone take the tile. */
+static bool find_conversions(operand *x, const ir_value *v)
 {
-	const ir_value *v = ir_arg(conversion, 0);
-	while (v->def && v->def->kind == IR_PERMUTE && ir_only_user(v)) v = ir_arg(v->def, 0);
-	return v->def && v->def->kind == IR_LOAD && ir_only_user(v) ? v->def : NULL;
+	for (const ir_use *u = v->uses; u; u = u->next) {
+		ir_op *o = u->user;
+		if (o->block != x->of.load->block) return false;
+		if (o->kind == IR_PERMUTE) {
+			if (!find_conversions(x, o->results[0])) return false;
+			continue;
+		}
+		if (o->kind != IR_CONVERT_LAYOUT || x->of.nby == MOST_PRODUCTS) return false;
+		x->of.by[x->of.nby++] = (consumer){.op = o, .tile = v};
+	}
+	return true;
 }
 
-static void find_operand(ir_op *o, void *context)
+/* Products in loops alone take what it converts to. */
+static bool serves_loops(const ir_op *conversion)
+{
+	for (const ir_use *u = conversion->results[0]->uses; u; u = u->next) {
+		const ir_op *around = ir_in_block(conversion->block, u->user);
+		if (u->user->kind != IR_DOT || u->user->args[2] == u || !around || !ir_is_loop(around)) return false;
+	}
+	return true;
+}
+
+static void find_operand(ir_op *load, void *context)
 {
 	finder *f = context;
-	ir_op *load = o->kind == IR_CONVERT_LAYOUT ? load_of(o) : NULL;
-	if (!load || load->block != o->block || f->n == MOST_OPERANDS) return;
-	operand x = {.of = {.load = load, .block = load->results[0]->type, .parts = 1}, .conversion = o};
-	x.of.by[0] = (consumer){.op = o, .tile = ir_arg(o, 0)};
-	x.of.nby = 1;
-	x.registers = pressure_registers(o->results[0]);
-	for (const ir_use *u = o->results[0]->uses; u; u = u->next) {
-		ir_op *around = ir_in_block(o->block, u->user);
-		if (u->user->kind != IR_DOT || u->user->args[2] == u || !around || !ir_is_loop(around)) return;
+	if (load->kind != IR_LOAD || f->n == MOST_OPERANDS || ir_is_scalar(load->results[0])) return;
+	operand x = {.of = {.load = load, .block = load->results[0]->type, .parts = 1}};
+	bool serves = find_conversions(&x, load->results[0]) && x.of.nby;
+	for (unsigned i = 0; i < x.of.nby && serves; i++) {
+		serves = serves_loops(x.of.by[i].op);
+		x.registers += pressure_registers(x.of.by[i].op->results[0]);
 	}
-	if (o->results[0]->uses && x.registers >= FEW_REGISTERS && pipeline_copies_operand(f->context, &x.of))
-		f->found[f->n++] = x;
+	if (serves && x.registers >= FEW_REGISTERS && pipeline_copies_operand(f->context, &x.of)) f->found[f->n++] = x;
 }
 
 /* ---- whether registers are short ---- */
 
 static bool takes(const operand *x, const ir_op *loop)
 {
-	for (const ir_use *u = x->conversion->results[0]->uses; u; u = u->next)
-		if (ir_encloses(loop, u->user)) return true;
+	for (unsigned i = 0; i < x->of.nby; i++)
+		for (const ir_use *u = x->of.by[i].op->results[0]->uses; u; u = u->next)
+			if (ir_encloses(loop, u->user)) return true;
 	return false;
 }
 
@@ -143,6 +157,19 @@ static void look(ir_op *o, void *context)
 
 /* ---- what becomes of them ---- */
 
+/* In front of each product, which reads what it needs while it multiplies. */
+static void read_again(finder *f, const operand *x, unsigned i, ir_value *slot)
+{
+	ir_value *kept = x->of.by[i].op->results[0];
+	while (kept->uses) {
+		ir_op *product = kept->uses->user;
+		ir_builder b = {.func = f->func, .block = product->block, .before = product, .at = product->at};
+		ir_value *read = staged_read(f->context->arena, &x->of, i, &b, slot);
+		for (unsigned k = 0; k < product->nargs; k++)
+			if (ir_arg(product, k) == kept) ir_set_arg(product, k, read);
+	}
+}
+
 static void keep(finder *f, operand *x)
 {
 	ir_op *load = x->of.load;
@@ -155,17 +182,10 @@ static void keep(finder *f, operand *x)
 	ir_build(&b, IR_ASYNC_COMMIT, 0, NULL, 0, NULL, 0);
 	ir_build(&b, IR_ASYNC_WAIT, 0, NULL, 0, NULL, 0);
 	ir_build(&b, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
-	ir_value *kept = x->conversion->results[0];
-	while (kept->uses) {
-		ir_op *product = kept->uses->user;
-		b.block = product->block;
-		b.before = product;
-		b.at = product->at;
-		ir_value *read = staged_read(f->context->arena, &x->of, &b, zero);
-		for (unsigned i = 0; i < product->nargs; i++)
-			if (ir_arg(product, i) == kept) ir_set_arg(product, i, read);
+	for (unsigned i = 0; i < x->of.nby; i++) {
+		read_again(f, x, i, zero);
+		pipeline_erase_chain(x->of.by[i].op, load);
 	}
-	pipeline_erase_chain(x->conversion, load);
 }
 
 bool pass_shared_operands(pass_context *c, ir_func *func)

@@ -170,7 +170,7 @@ int main(int argc, char **argv)
 			(attention){BLK_TYPE_BF16, .heads = 18, .group = 2, .nq = 70, .nk = 40, .dk = 64, .dv = 64,
 				.causal = true},
 			atomics, TILE " FEW=0", TILE " FEW=0");
-	/* The tiles for wgmma, where shared memory holds them: 100 to 160 KiB. */
+	/* Large tiles, where shared memory holds them: 100 to 160 KiB. */
 	static const struct {
 		int d;
 		bool causal, atomics;
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 	blk_device_info info;
 	TRY(blk_device_query(e.device, &info));
 	for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {
-		if (info.max_shared_per_block && info.max_shared_per_block < 200 * 1024) continue;
+		if (info.max_shared_per_block && info.max_shared_per_block < 160 * 1024) continue;
 		run(&e,
 			(attention){i % 2 ? BLK_TYPE_F16 : BLK_TYPE_BF16, .heads = 2, .group = 1, .nq = 200, .nk = 150,
 				.dk = wide[i].d, .dv = wide[i].d, .causal = wide[i].causal},
