@@ -288,6 +288,7 @@ static void choose_swizzle(layout_plan *p, const layout *src, const layout *dst,
 {
 	unsigned lg_access = (unsigned)__builtin_popcount(vector) + lg_element;
 	unsigned lanes = lg_access > 2 ? LANE_BITS - (lg_access - 2) : LANE_BITS;
+	uint32_t across = vector & input_bits(src, LAYOUT_LANE, LANE_BITS); /* of an access that several lanes store */
 	if (lg_access < 2) { /* fill the word: bits that are registers on one side, or warps, never meet in an access */
 		uint32_t a = input_bits(src, LAYOUT_REG, LAYOUT_MAX_BITS),
 			 b = input_bits(dst, LAYOUT_REG, LAYOUT_MAX_BITS);
@@ -296,7 +297,7 @@ static void choose_swizzle(layout_plan *p, const layout *src, const layout *dst,
 		lg_access += take(((a & w) | (b & v)) & all, &vector, 2 - lg_access);
 		take((v | w) & all, &vector, 2 - lg_access);
 	}
-	uint32_t x = (vector | input_bits(src, LAYOUT_LANE, lanes)) & all;
+	uint32_t x = (vector | input_bits(src, LAYOUT_LANE, lanes + (unsigned)__builtin_popcount(across))) & all;
 	uint32_t y = (vector | (rows ? rows : input_bits(dst, LAYOUT_LANE, lanes))) & all;
 	unsigned total = (unsigned)__builtin_popcount(all), row = 7 - lg_element, nsegment = 0;
 	unsigned needed = total > row ? total - row : 0;
@@ -402,10 +403,12 @@ static bool find_matrix(const layout *src, const layout *dst, unsigned lg_elemen
 	for (unsigned i = 0; i < 3; i++) m->row[i] = transposed ? quad[i] : lane[2 + i];
 	for (unsigned i = 0; i < m->nchunk; i++) m->chunk[i] = transposed ? lane[2 + i] : quad[i];
 	if (!is_matrix(m)) return false;
-	/* Worth it where the storing side has the 16 bytes in one thread. */
+	/* Worth it where the storing side has the 16 bytes in one thread; or a word of them, where the loading side would
+	 * have to put halves of two words together. */
 	uint32_t stored = input_bits(src, LAYOUT_REG, LAYOUT_MAX_BITS);
 	uint32_t others = input_bits(dst, LAYOUT_WARP, LAYOUT_MAX_BITS);
 	for (unsigned i = nword; i < dst->nin[LAYOUT_REG]; i++) others |= reg[i];
+	if (transposed && m->chunk[0] == src->col[LAYOUT_REG][0]) stored |= input_bits(src, LAYOUT_LANE, 2);
 	for (unsigned i = 0; i < m->nchunk; i++)
 		if (!(m->chunk[i] & stored) || m->chunk[i] & others) return false;
 	return true;

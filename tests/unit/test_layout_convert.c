@@ -606,6 +606,35 @@ static void test_operands(void **state)
 	assert_int_equal(check(&a, &b, 2).matrices, LAYOUT_MATRICES);
 }
 
+/* A sum, turned round, becomes an operand (ds of attention for dq): a thread stores a word of a row of 16 bytes, four
+ * lanes the row; matrix loads turn it.  Nobody puts halves of words together, and no banks meet. */
+static void test_turned_sums(void **state)
+{
+	(void)state;
+	unsigned found = 0;
+	for (uint32_t m = 16; m <= 128; m *= 2)
+		for (uint32_t n = 16; n <= 128; n *= 2)
+			for (unsigned k = 0; k < 8; k++) {
+				unsigned warps = 1u << k % 4;
+				bool is_b = k >> 2;
+				mma_warps split = {1, warps > 2 ? 2 : warps, warps > 2 ? warps / 2 : 1};
+				layout sum = layout_mma_accumulator(tile2(m, n), split);
+				layout turned = layout_permute(&sum, (uint8_t[]){1, 0});
+				layout operand = layout_mma_operand(tile2(n, m), is_b, 2, split);
+				if (layout_registers(&turned) > MAX_REGISTERS || layout_registers(&operand) > MAX_REGISTERS)
+					continue;
+				layout_plan p = check(&turned, &operand, 2);
+				if (p.kind < LAYOUT_WARP_SHARED || p.matrices != LAYOUT_MATRICES_TRANSPOSED) continue;
+				found++;
+				unsigned words = layout_registers(&operand) / 2;
+				assert_int_equal(matrix_wavefronts(&p, 2), words << operand.nin[LAYOUT_WARP]);
+				if (!p.store_free_lane && !p.store_free_warp && p.lg_vector_store)
+					assert_int_equal(wavefronts(&p.store, p.store_bit, p.lg_vector_store, 2),
+						ideal(&turned, p.lg_vector_store, 2));
+			}
+	assert_true(found > 40);
+}
+
 /* Where a bulk copy of rows puts an element, in bytes, as the PTX manual has it: panels of `wide` bytes, one row after
  * the other, and the 16-byte chunk of a row flipped by bits 7.. of the address. */
 static uint32_t copied_to(
@@ -710,6 +739,7 @@ int main(void)
 		cmocka_unit_test(test_contiguous),
 		cmocka_unit_test(test_copied_blocks),
 		cmocka_unit_test(test_operands),
+		cmocka_unit_test(test_turned_sums),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
