@@ -44,6 +44,12 @@ says_text "barrier [loop depth 1]: of the CTA, before the access or block, where
 says_text "barrier [loop depth 1]: of the CTA, before the next stored block, in that case"
 says_text ", barriers 1"
 
+# An operand that stays in shared memory: 128 x 128 values of 2 bytes by 128 threads, 16 bytes an access.
+status 0 "an operand that stays" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_80 --emit=explain -o - \
+	--specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=128 -D BM=128 -D BN=32 -D num_warps=4 -D PERSISTENT=false
+says_text "copy ahead q f16[128,128]: once, as registers are short in a loop that reads it, 16 accesses of 16 bytes a thread, masked, matrix loads, 32768 bytes of shared memory"
+silent "not 2 stages"
+
 # A loop that loads ahead.
 status 0 "copies" "$blkc" examples/matmul/matmul.blk --kernel=matmul --emit=explain -o - --specialize=a%16,b%16,c%16,M%16,N%16,K%16
 says_text "copy ahead a f16[128,32]: a multibuffer of 3 stages, 2 accesses of 16 bytes a thread, masked, matrix loads, 24576 bytes"

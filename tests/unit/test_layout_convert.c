@@ -621,7 +621,8 @@ static void test_turned_sums(void **state)
 				layout sum = layout_mma_accumulator(tile2(m, n), split);
 				layout turned = layout_permute(&sum, (uint8_t[]){1, 0});
 				layout operand = layout_mma_operand(tile2(n, m), is_b, 2, split);
-				if (layout_registers(&turned) > MAX_REGISTERS || layout_registers(&operand) > MAX_REGISTERS)
+				if (layout_registers(&turned) > MAX_REGISTERS ||
+					layout_registers(&operand) > MAX_REGISTERS)
 					continue;
 				layout_plan p = check(&turned, &operand, 2);
 				if (p.kind < LAYOUT_WARP_SHARED || p.matrices != LAYOUT_MATRICES_TRANSPOSED) continue;
