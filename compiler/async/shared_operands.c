@@ -4,8 +4,8 @@
  * operands are more than a thread has registers, the largest of these is copied to shared memory once, and each product
  * reads it there:
  *
- *     %x = load %p, %mask                       %r = multibuffer {stages=1 stays=1}; async_copy %r, 0, %p, %mask; async_commit
- *     %q = convert_layout %x                    async_wait; cta_barrier
+ *     %x = load %p, %mask                       %r = multibuffer {stages=1 stays=1}
+ *     %q = convert_layout %x                    async_copy %r, 0, %p, %mask; async_commit; async_wait; cta_barrier
  *     for {                            ->       for {
  *       %s = dot %q, %k                           %q = multibuffer_read %r, 0
  *     }                                           %s = dot %q, %k

@@ -403,8 +403,8 @@ static bool find_matrix(const layout *src, const layout *dst, unsigned lg_elemen
 	for (unsigned i = 0; i < 3; i++) m->row[i] = transposed ? quad[i] : lane[2 + i];
 	for (unsigned i = 0; i < m->nchunk; i++) m->chunk[i] = transposed ? lane[2 + i] : quad[i];
 	if (!is_matrix(m)) return false;
-	/* Worth it where the storing side has the 16 bytes in one thread; or a word of them, where the loading side would
-	 * have to put halves of two words together. */
+	/* Worth it where the storing side has the 16 bytes in one thread; or a word of them, where the loading side
+	 * would have to put halves of two words together. */
 	uint32_t stored = input_bits(src, LAYOUT_REG, LAYOUT_MAX_BITS);
 	uint32_t others = input_bits(dst, LAYOUT_WARP, LAYOUT_MAX_BITS);
 	for (unsigned i = nword; i < dst->nin[LAYOUT_REG]; i++) others |= reg[i];
