@@ -219,7 +219,8 @@ void channel_erase_loads(const site *s)
 
 /* ---- releases ---- */
 
-void channel_release(const channel *ch, ir_builder *b, ir_value *slot, ir_value *only_if)
+/* Each warp releases a slot, where `only_if` holds (null: always). */
+static void release(const channel *ch, ir_builder *b, ir_value *slot, ir_value *only_if)
 {
 	assert(ch->empty && slot->type.elem == SCALAR_I32);
 	ir_value *args[4] = {ch->empty, slot};
@@ -243,7 +244,7 @@ static void release_before(const site *s, ir_builder *b)
 {
 	ir_set_pending(ir_build(b, IR_WGMMA_WAIT, 0, NULL, 0, NULL, 0), s->in_flight);
 	ir_value *later = ir_binary(b, IR_NE, s->loop->regions[0]->args[0], ir_arg(s->loop, 0));
-	channel_release(s->of, b, slot_before(s->of, b, s->here.slot), later);
+	release(s->of, b, slot_before(s->of, b, s->here.slot), later);
 }
 
 static ir_value *placeholder(const channels *c)
@@ -261,7 +262,7 @@ static void release_last(const channels *c, site *s)
 	bool once = ir_get_accumulator_init(s->loop);
 	ir_value *any = once ? NULL : ir_binary(&b, IR_LT, ir_arg(s->loop, 0), ir_arg(s->loop, 1));
 	s->behind = placeholder(c);
-	channel_release(s->of, &b, slot_before(s->of, &b, s->behind), any);
+	release(s->of, &b, slot_before(s->of, &b, s->behind), any);
 }
 
 void channel_open(channels *c, site *s)
@@ -280,6 +281,6 @@ void channel_open(channels *c, site *s)
 	if (s->in_flight)
 		release_before(s, &b);
 	else if (ch->empty)
-		channel_release(ch, &b, s->here.slot, NULL);
+		release(ch, &b, s->here.slot, NULL);
 	if (s->in_flight && s->released) release_last(c, s);
 }

@@ -97,8 +97,6 @@ void channel_make_multibuffers(const channels *, channel *, ir_builder *);
 void channel_make_barriers(const channels *, channel *, ir_builder *);
 /* The site, one of c->sites by now, becomes operations.  Its loads are left without uses. */
 void channel_open(channels *, site *);
-/* Each warp releases a slot, where `only_if` holds (null: always). */
-void channel_release(const channel *, ir_builder *, ir_value *slot, ir_value *only_if);
 void channel_erase_loads(const site *);
 /* The product again, with the multibuffer and its slot in place of the tile; the old one is gone. */
 ir_op *channel_read_slot(ir_func *, const consumer *, ir_value *multibuffer, ir_value *slot);
@@ -111,7 +109,6 @@ void cursor_thread(channels *);
 ir_value *cursor_next_slot(ir_builder *, ir_value *slot, unsigned stages); /* slot + 1, and 0 after the last */
 /* A slot's barrier ends phases 0, 1, 0, ..: once a turn round the multibuffer. */
 ir_value *cursor_next_parity(ir_builder *, ir_value *slot, ir_value *parity, unsigned stages);
-cursor cursor_next(const channel *, ir_builder *, cursor);
 
 /* ---- carry.c ---- */
 /* The variable is `start` in front of everything, `hole` in front of `o` in its block, and `behind` behind `o`.

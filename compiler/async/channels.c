@@ -340,7 +340,7 @@ typedef struct rest {
 static void add_scratch(ir_op *o, void *context)
 {
 	rest *r = context;
-	uint32_t bytes = scratch_bytes(r->f->func, o), taken = 0;
+	uint32_t bytes = scratch_lasts(o) ? 0 : scratch_bytes(r->f->func, o), taken = 0;
 	for (unsigned i = 0; i < r->f->n; i++) {
 		const operand *l = &r->f->loads[i];
 		if (l->of.load == o) bytes = 0;
@@ -402,7 +402,7 @@ static bool choose_stages(finder *f)
 {
 	uint32_t most = f->context->target->shared_bytes;
 	if (f->func->max_shared < most) most = f->func->max_shared;
-	uint64_t bytes = 0;
+	uint64_t bytes = scratch_place_lasting(f->func);
 	for (unsigned i = 0; i < f->nplans; i++) {
 		f->plans[i].channel.stages = wanted_stages(f, i);
 		bytes += (uint64_t)f->plans[i].channel.stages * f->plans[i].bytes + 2 * MOST_STAGES * 8;

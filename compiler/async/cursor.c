@@ -31,7 +31,7 @@ ir_value *cursor_next_parity(ir_builder *b, ir_value *slot, ir_value *parity, un
 	return ir_build1(b, IR_SELECT, slot->type, 3, args);
 }
 
-cursor cursor_next(const channel *ch, ir_builder *b, cursor at)
+static cursor next(const channel *ch, ir_builder *b, cursor at)
 {
 	if (!ch->loops) return at;
 	if (ch->stages == 1)
@@ -169,7 +169,7 @@ static cursor thread_block(channels *c, const channel *steps, ir_block *b, curso
 			unsigned k = s->of->filled++;
 			if (k == n) {
 				ir_builder here = {.func = c->func, .block = b, .before = s->advance, .at = s->at};
-				stands[++n] = cursor_next(steps, &here, stands[k]);
+				stands[++n] = next(steps, &here, stands[k]);
 			}
 			supply(s->here.slot, stands[k].slot);
 			supply(s->here.parity, stands[k].parity);
@@ -195,7 +195,7 @@ static void wait_for_neighbours(const channels *c, const channel *ch, cursor at)
 		ir_value *other = ir_binary(&b, IR_XOR, at.parity, ir_constant_int(&b, SCALAR_I32, 1));
 		ir_value *free[] = {ch->empty, at.slot, other};
 		ir_set_partition(ir_build(&b, IR_MBARRIER_WAIT, 3, free, 0, NULL, 0), IR_PARTITION_PRODUCER);
-		at = cursor_next(ch, &b, at);
+		at = next(ch, &b, at);
 	}
 }
 

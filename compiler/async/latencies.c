@@ -4,8 +4,9 @@
  * which nobody waits inside.
  *
  * A load fits when it is through *const (nothing writes there, so running ahead changes nothing), has no hints, and
- * reads 0 where masked out.  It is used, permutations allowed, by one conversion through shared memory in one piece, or
- * by products alone, which read it there: several may, where all of them want the same tile.  Or something is computed
+ * reads 0 where masked out.  It is used, permutations allowed, by conversions through shared memory in one piece, or by
+ * products alone, which read it there: several may, where all of them want the same tile.  Of several conversions each
+ * reads the slot for itself, where all can by matrix loads.  Or something is computed
  * from it, element by element, that a dot takes: then the multibuffer is read as the load's threads would have loaded,
  * and the rest stays as it is.  Its access must be 4, 8 or 16 bytes that lie together in the multibuffer too; its slice
  * must be computed from the loop's counter and carried values by operations inside threads.  The loop counts upwards in

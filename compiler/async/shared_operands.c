@@ -1,6 +1,6 @@
 /* Operands of products that a loop does not change stay in shared memory where registers are short.
  *
- * In: a mapped function with products by mma.sync, whose operands are registers.  Out: where a loop's sums and such
+ * In: a mapped function with products by mma.sync, or by fma, whose operands are registers.  Out: where a loop's sums and such
  * operands are more than a thread has registers, the largest of these is copied to shared memory once, and each product
  * reads it there:
  *
@@ -11,19 +11,20 @@
  *     }                                           %s = dot %q, %k
  *                                               }
  *
- * The one idea: a product of 16 rows needs a few registers of an operand at a time, and its instructions wait for each
- * other longer than for shared memory; but what spills is stored and read again, by way of L1.  So queries of attention
- * with 32 rows a warp stay where flash-attention has them, and every block of keys that a warp reads serves twice as
- * many rows.
+ * The one idea: an instruction of 16 rows needs a few registers of an operand at a time, and a product's instructions
+ * wait for each other longer than for shared memory; but what spills is stored and read again, by way of L1.  So
+ * queries of attention with 32 rows a warp stay where flash-attention has them, and every block of keys that a warp
+ * reads serves twice as many rows.
  *
  * By wgmma, operands are in shared memory anyway (channels.c). */
 #include "analysis/pressure.h"
+#include "bulk.h"
 #include "pipeline.h"
 #include "scratch.h"
 
 #include <assert.h>
 
-enum { MOST_OPERANDS = 8, FEW_REGISTERS = 16, SLACK = 8 * 1024 };
+enum { MOST_OPERANDS = 8, FEW_REGISTERS = 16, MOST_STEPS = 8, SLACK = 8 * 1024 };
 
 /* A load whose tile products in loops take, by conversions, and nobody else. */
 typedef struct operand {
@@ -60,8 +61,9 @@ static bool find_conversions(operand *x, const ir_value *v)
 static bool serves_loops(const ir_op *conversion)
 {
 	for (const ir_use *u = conversion->results[0]->uses; u; u = u->next) {
-		const ir_op *around = ir_in_block(conversion->block, u->user);
-		if (u->user->kind != IR_DOT || u->user->args[2] == u || !around || !ir_is_loop(around)) return false;
+		const ir_op *product = u->user, *around = ir_in_block(conversion->block, u->user);
+		bool sum = product->nargs > 2 && product->args[2] == u;
+		if (product->kind != IR_DOT || sum || !around || !ir_is_loop(around)) return false;
 	}
 	return true;
 }
@@ -89,13 +91,23 @@ static bool takes(const operand *x, const ir_op *loop)
 	return false;
 }
 
-/* Sums that are made anew in an iteration: the loop carries the others. */
-static unsigned sums_of(const ir_op *loop)
+/* It is carried on: by what ends the block, or by a product that adds to it. */
+static bool goes_on(const ir_op *product)
+{
+	const ir_op *user = ir_only_user(product->results[0]);
+	return user && (ir_has(user, IR_TERMINATOR) ||
+			       (user->kind == IR_DOT && user->nargs > 2 && ir_arg(user, 2) == product->results[0]));
+}
+
+/* Sums that are made anew in an iteration: the loop carries the others.  Loops inside count for themselves. */
+static unsigned sums_of(const ir_block *b)
 {
 	unsigned n = 0;
-	for (const ir_op *o = loop->regions[0]->first; o; o = o->next) {
-		const ir_op *user = o->kind == IR_DOT ? ir_only_user(o->results[0]) : NULL;
-		if (o->kind == IR_DOT && !(user && ir_has(user, IR_TERMINATOR))) n += pressure_registers(o->results[0]);
+	for (const ir_op *o = b->first; o; o = o->next) {
+		if (o->kind == IR_DOT && !goes_on(o)) n += pressure_registers(o->results[0]);
+		if (o->kind != IR_IF) continue;
+		unsigned yes = sums_of(o->regions[0]), no = sums_of(o->regions[1]);
+		n += yes > no ? yes : no;
 	}
 	return n;
 }
@@ -103,39 +115,55 @@ static unsigned sums_of(const ir_op *loop)
 /* What a thread holds in the loop: what it carries, sums, and operands from outside. */
 static unsigned registers_in(const finder *f, const ir_op *loop)
 {
-	unsigned n = PRESSURE_OTHERS + sums_of(loop);
+	unsigned n =
+		PRESSURE_OTHERS + sums_of(loop->regions[loop->nregions - 1u]); /* a while's second one is its body */
 	for (unsigned i = 0; i < loop->nresults; i++) n += pressure_registers(loop->results[i]);
 	for (unsigned i = 0; i < f->n; i++)
 		if (takes(&f->found[i], loop)) n += f->found[i].registers;
 	return n;
 }
 
-typedef struct demand {
-	const finder *f;
-	uint64_t slots; /* bytes of what may be copied ahead, of one stage */
-	uint32_t scratch;
-} demand;
-
-static void add_demand(ir_op *o, void *context)
+/* Bytes of the slots of what the loop itself may copy ahead, as many as the user wants. */
+static uint64_t slots_of(const finder *f, const operand *x, const ir_op *loop)
 {
-	demand *d = context;
-	uint32_t scratch = scratch_bytes(d->f->func, o);
-	if (o->kind == IR_LOAD && !ir_is_scalar(o->results[0]))
-		d->slots += (uint64_t)ir_elements(o->results[0]->type) * ir_element_bytes(o->results[0]->type);
-	if (scratch > d->scratch) d->scratch = scratch;
+	if (loop->kind != IR_FOR) return 0;
+	unsigned stages = ir_get_num_stages(loop) ? ir_get_num_stages(loop) : f->func->num_stages;
+	const ir_block *body = loop->regions[0];
+	uint64_t bytes = 0;
+	for (const ir_op *o = body->first; o; o = o->next) {
+		bool load = o->kind == IR_LOAD || o->kind == IR_BULK_LOAD;
+		if (!load || o == x->of.load || ir_is_scalar(o->results[0])) continue;
+		if (o->kind == IR_LOAD && !ir_leads_to_product(body, o->results[0], MOST_STEPS)) continue;
+		ir_type t = o->results[0]->type;
+		uint64_t one = (uint64_t)ir_elements(t) * ir_element_bytes(t) * row_group_parts(f->func, o);
+		bytes += (one + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
+	}
+	return stages < 2 || !bytes ? 0 : stages * bytes + SLACK;
 }
 
-/* Shared memory holds the operand beside the slots of the loop, as many as the user wants, and its scratch. */
-static bool has_room(const finder *f, const operand *x, const ir_op *loop)
+/* The most that is needed at a time in the block, beside what stays. */
+static uint64_t peak_of(const finder *f, const operand *x, const ir_block *b)
 {
-	demand d = {.f = f};
-	unsigned stages = loop->kind == IR_FOR ? ir_get_num_stages(loop) : 0;
+	uint64_t peak = 0;
+	for (const ir_op *o = b->first; o; o = o->next) {
+		uint64_t inside = 0, here = scratch_lasts(o) ? 0 : scratch_bytes(f->func, o);
+		for (unsigned r = 0; r < o->nregions && ir_has(o, IR_CONTROL); r++) {
+			uint64_t one = peak_of(f, x, o->regions[r]);
+			if (one > inside) inside = one;
+		}
+		here += inside + (ir_is_loop(o) ? slots_of(f, x, o) : 0);
+		if (here > peak) peak = here;
+	}
+	return peak;
+}
+
+/* Shared memory holds the operand beside whatever the program needs of it, before and behind the loops too: nothing
+ * that fits without it shall have fewer stages. */
+static bool has_room(const finder *f, const operand *x)
+{
 	uint32_t most = f->context->target->shared_bytes;
 	if (f->func->max_shared < most) most = f->func->max_shared;
-	for (unsigned r = 0; r < loop->nregions; r++) ir_walk(loop->regions[r], add_demand, &d);
-	uint64_t bytes = scratch_place_lasting(f->func) + (uint64_t)x->of.bytes;
-	bytes += d.slots * (stages ? stages : f->func->num_stages);
-	return bytes + d.scratch + SLACK <= most;
+	return scratch_place_lasting(f->func) + (uint64_t)x->of.bytes + peak_of(f, x, f->func->body) <= most;
 }
 
 typedef struct search {
@@ -151,7 +179,7 @@ static void look(ir_op *o, void *context)
 	for (unsigned i = 0; i < f->n; i++) {
 		operand *x = &s->f->found[i];
 		bool larger = !s->largest || x->registers > s->largest->registers;
-		if (larger && takes(x, o) && has_room(f, x, o)) s->largest = x;
+		if (larger && takes(x, o) && has_room(f, x)) s->largest = x;
 	}
 }
 

@@ -50,6 +50,16 @@ status 0 "an operand that stays" "$blkc" examples/attention/attention.blk --kern
 says_text "copy ahead q f16[128,128]: once, as registers are short in a loop that reads it, 16 accesses of 16 bytes a thread, masked, matrix loads, 32768 bytes of shared memory"
 silent "not 2 stages"
 
+# Blocks that two products read, one of them transposed: each from the slot, without a conversion.
+status 0 "blocks that two products read" "$blkc" examples/attention_backward/attention_backward.blk --kernel=attention_backward \
+	--target=sm_80 --emit=explain -o - -D DK=128 -D BM=64 -D BN=128 -D num_warps=8 \
+	--specialize=dk%16,dv%16,sums%16,q%16,k%16,v%16,g%16,lse2%16,delta%16,heads%16,nq%16,nk%16,padded%16
+says_text "copy ahead q f16[64,128]: a multibuffer of 2 stages, 4 accesses of 16 bytes a thread, masked, matrix loads, 32768 bytes"
+says_text "copy ahead g f16[64,128]: a multibuffer of 2 stages, 4 accesses of 16 bytes a thread, masked, matrix loads, 32768 bytes"
+silent "conversion q f16"
+silent "conversion g f16"
+silent "conversion f16[128,64]"
+
 # A loop that loads ahead.
 status 0 "copies" "$blkc" examples/matmul/matmul.blk --kernel=matmul --emit=explain -o - --specialize=a%16,b%16,c%16,M%16,N%16,K%16
 says_text "copy ahead a f16[128,32]: a multibuffer of 3 stages, 2 accesses of 16 bytes a thread, masked, matrix loads, 24576 bytes"

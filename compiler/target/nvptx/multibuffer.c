@@ -2,7 +2,8 @@
  *
  * In: what async/pipeline.c made.  Out: cp.async, its groups, and the loading half of a layout conversion.
  * The one idea: a multibuffer's slot is the scratch of a conversion from the layout of the copying threads to that of
- * the reading ones (multibuffer_plan), so addresses and swizzle are the conversion's own. */
+ * the reading ones (multibuffer_plan), so addresses and swizzle are the conversion's own.  Where several read it in
+ * layouts of their own, it is one of theirs, and the others load what lies so (multibuffer_read_plan). */
 #include "lower.h"
 
 #include "async/scratch.h"
