@@ -1,8 +1,8 @@
 /* Operands of products that a loop does not change stay in shared memory where registers are short.
  *
- * In: a mapped function with products by mma.sync, or by fma, whose operands are registers.  Out: where a loop's sums and such
- * operands are more than a thread has registers, the largest of these is copied to shared memory once, and each product
- * reads it there:
+ * In: a mapped function with products by mma.sync, or by fma, whose operands are registers.  Out: where a loop's sums
+ * and such operands are more than a thread has registers, the largest of these is copied to shared memory once, and
+ * each product reads it there:
  *
  *     %x = load %p, %mask                       %r = multibuffer {stages=1 stays=1}
  *     %q = convert_layout %x                    async_copy %r, 0, %p, %mask; async_commit; async_wait; cta_barrier
