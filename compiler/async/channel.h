@@ -4,8 +4,8 @@
  * channel.c  makes one, and what a fill of it is in code: copies, waits, reads, releases
  * cursor.c   the cursor of each, slot and parity, through all control flow
  *
- * Who uses them: channels.c for loads anywhere in programs that compute beside their products, pipeline.c for loops of
- * products alone.  Both decide which loads share a channel, how many slots it has, and when a slot is released. */
+ * Who uses them: channels.c for loads anywhere in programs that compute beside their products, pipeline_channel.c for
+ * loops of products alone.  Both decide which loads share a channel, how many slots it has, and when a slot is released. */
 #ifndef BLK_CHANNEL_H
 #define BLK_CHANNEL_H
 

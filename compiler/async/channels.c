@@ -242,8 +242,7 @@ static void begin(operand *l, ir_op *load)
 	const ir_value *tile = load->results[0];
 	bulk_shape shape = {0};
 	bulk_shape_of(tile->type, &shape);
-	*l = (operand){.of = {.load = load, .block = tile->type, .bulk = true},
-		.site = {.at = load->at, .fill = load, .loop = NULL}};
+	*l = (operand){.of = {.load = load, .block = tile->type, .bulk = true}, .site = {.at = load->at, .fill = load}};
 	l->of.swizzle = tile->type.rank == 2 ? shape.swizzle : 0;
 	l->of.fast = tile->type.rank - 1u;
 }
