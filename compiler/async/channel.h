@@ -5,7 +5,8 @@
  * cursor.c   the cursor of each, slot and parity, through all control flow
  *
  * Who uses them: channels.c for loads anywhere in programs that compute beside their products, pipeline_channel.c for
- * loops of products alone.  Both decide which loads share a channel, how many slots it has, and when a slot is released. */
+ * loops of products alone.  Both decide which loads share a channel, how many slots it has, and when a slot is
+ * released. */
 #ifndef BLK_CHANNEL_H
 #define BLK_CHANNEL_H
 
