@@ -15,8 +15,9 @@ void pipeline_copy_blocks(pipeline *p, ir_builder *b, ir_value *slot, ir_value *
 	for (unsigned i = 0; i < p->nloads; i++) {
 		const staged *s = &p->loads[i];
 		ir_value *args[5 + IR_MAP_RANK] = {s->multibuffer, slot, p->barriers};
-		unsigned n = 3, shares = ir_get_shares(s->load);
+		unsigned n = 3;
 		if (!s->bulk) continue;
+		unsigned shares = ir_get_shares(s->load);
 		for (unsigned k = 0; k < s->load->nargs; k++) args[n++] = ir_mapped(map, ir_arg(s->load, k));
 		b->at = s->load->at;
 		if (shares > 1) args[n++] = ir_constant_int(b, SCALAR_I32, 1);
