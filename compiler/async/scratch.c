@@ -85,11 +85,13 @@ static void make_plan(const ir_op *reduce, const layout *l, reduce_plan *p)
 {
 	assert(l && ir_get_axis(reduce) < l->rank);
 	uint32_t axis = layout_dim_bits(l, ir_get_axis(reduce));
+	bool by_thread = reduce->kind == IR_REDUCE && ir_get_by_thread(reduce);
 	memset(p, 0, sizeof *p);
 	if (ir_get_combine(reduce) == IR_CUSTOM || reduce->kind == IR_SCAN)
 		add_in_order(p, l, axis, LAYOUT_INPUTS);
 	else
-		for (unsigned in = LAYOUT_REG; in <= LAYOUT_WARP; in++) add_in_order(p, l, axis, (layout_in)in);
+		for (unsigned in = LAYOUT_REG; in <= (by_thread ? LAYOUT_REG : LAYOUT_WARP); in++)
+			add_in_order(p, l, axis, (layout_in)in);
 	for (unsigned i = 0; i < l->nin[LAYOUT_REG]; i++)
 		if (l->col[LAYOUT_REG][i] & axis) p->registers |= UINT32_C(1) << i;
 	size_steps(p, l, reduce);

@@ -27,6 +27,7 @@ typedef enum explain_kind {
 	EXPLAIN_EXCHANGE, /* any other operation that needs shared memory */
 	EXPLAIN_LIBERTY,  /* with floats; how: which */
 	EXPLAIN_MASK,     /* under a branch; how: which */
+	EXPLAIN_MAXIMUM,  /* exchanged between lanes under a branch; how: which */
 	EXPLAIN_KINDS
 } explain_kind;
 extern const char *const explain_kind_names[]; /* ORDER explain_kind */

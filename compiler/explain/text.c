@@ -197,6 +197,7 @@ static void put_row(writer *w, const explain_row *row)
 		put_barriers(w, row);
 		break;
 	case EXPLAIN_LIBERTY:
+	case EXPLAIN_MAXIMUM:
 	case EXPLAIN_MASK: text_printf(w->out, ": %s", row->how); break;
 	default: text_puts(w->out, ": "); put_access(w, row);
 	}

@@ -578,6 +578,13 @@ static bool rule_wgmma_wait(const ir_op *o, text *why)
 	return true;
 }
 
+static bool rule_warp_any(const ir_op *o, text *why)
+{
+	if (type(o, 0).rank == 0 || type(o, 0).pointer || type(o, 0).elem != SCALAR_BOOL)
+		return ir_verify_fail(why, "%s is no tile of bool", name(why, type(o, 0)));
+	return same(o, o->results[0]->type, ir_scalar_type(SCALAR_BOOL), "result", why);
+}
+
 static bool rule_sched_barrier(const ir_op *o, text *why)
 {
 	if (o->nargs == 0) return ir_verify_fail(why, "no operands");

@@ -189,10 +189,6 @@ LLVMValueRef lower_from_f32(lower *, scalar to, LLVMValueRef);
 void lower_convert(lower *, ir_op *);
 void lower_bitcast(lower *, ir_op *);
 
-/* ---- rescale.c ---- */
-/* A product by factors that are mostly 1: fills `out`; false where it is no such product. */
-bool lower_rescale(lower *, const ir_op *, const tile *args, tile out);
-
 /* ---- memory.c ---- */
 /* Several elements of one type as machine words, for one access of global or shared memory. */
 typedef struct words {
@@ -223,6 +219,7 @@ void lower_atomic(lower *, ir_op *);
 
 /* ---- reduce.c ---- */
 void lower_reduce(lower *, ir_op *);
+void lower_warp_any(lower *, ir_op *);
 struct reduce_step;
 /* Combines the operands' elements a[] and b[] of a reduce or scan; out may be either. */
 void lower_combine_elements(lower *, ir_op *, LLVMValueRef *a, LLVMValueRef *b, LLVMValueRef *out);

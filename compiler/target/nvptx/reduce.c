@@ -293,3 +293,14 @@ void lower_reduce(lower *l, ir_op *o)
 	}
 	set_results(l, &c);
 }
+
+void lower_warp_any(lower *l, ir_op *o)
+{
+	assert(o->kind == IR_WARP_ANY);
+	tile in = lower_arg(l, o, 0), out = lower_new_tile(l, ir_result(o));
+	LLVMValueRef any = in.at[0];
+	for (uint32_t r = 1; r < in.n; r++) any = LLVMBuildOr(l->builder, any, in.at[r], "");
+	LLVMValueRef args[2] = {lower_i32(l, -1), any};
+	out.at[0] = lower_intrinsic(l, "llvm.nvvm.vote.any.sync", l->i1, 2, args);
+	lower_set(l, ir_result(o), out);
+}

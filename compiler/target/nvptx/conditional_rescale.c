@@ -1,0 +1,318 @@
+/* An online maximum that has not moved costs no exchange between lanes, and scales nothing.
+ *
+ * In: a scheduled function, in whose loops sums go on relative to a maximum of rows, as in online softmax.  Out: what
+ * follows from a new maximum, under a branch of the warp:
+ *     %r = reduce %s {max}                           %q = reduce %s {max by_thread=1}
+ *     %next = .. of %r, %m                           %any = warp_any ..  what would make of %q another %next than %m
+ *     %a = exp2 %m - %next                    ->     %next, %y = if %any {
+ *     ..                                               %r = reduce ..  %next = ..  %a = ..
+ *     %x = wgmma_wait %w                               %x = wgmma_wait %w  %y = mul %x, %a
+ *     %y = mul %x, %a                                  yield %next, %y } else { yield %m, %w }
+ *                                                    ..
+ *                                                    %y = wgmma_wait %y
+ * The one idea: a maximum is one of the elements.  A row's next value is another one only if the thread that holds that
+ * element finds so by itself, whatever is computed of it; so lanes need to meet only where one of the warp does
+ * (vote).  In all other iterations the factor is exp2(0), which is 1 if the row's value is finite, and times 1 is what
+ * it was: the bits are the same.  A sum that a product still adds to is waited for inside the branch where it has to be
+ * scaled, and where it always was otherwise.
+ *
+ * FlashAttention-4 calls it conditional rescaling, and has the exchange in front of its vote. */
+#include "passes/passes.h"
+
+#include "async/scratch.h"
+
+#define SKIPPED "lanes exchange it, and sums are scaled, only where it has moved in a row of the warp"
+enum { LEAST_REGISTERS = 32 /* of a thread, in what is scaled */, LEAST_SHARE = 8 };
+
+typedef VEC(ir_op *) op_list;
+
+/* A product with a factor that is 1 where the row's value stays. */
+typedef struct scaled {
+	ir_op *product;
+	unsigned factor; /* which operand */
+	ir_op *wait;     /* of the other one, a sum that is waited for behind `next`; or null */
+} scaled;
+
+typedef struct rescale {
+	pass_context *pass;
+	ir_func *func;
+	op_list chain;    /* from the reduction to what makes `next`, which only they and it see */
+	ir_value *kept;   /* the row's value so far */
+	ir_op *next;      /* makes the new one; its operand or arm `kept` is what mostly stays */
+	VEC(scaled) scaled;
+	ir_op *branch;
+	ir_value **made; /* by id: what stands for a value in the branch */
+} rescale;
+
+static bool is_one_of(const op_list *l, const ir_op *o)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->at[i] == o) return true;
+	return false;
+}
+
+/* ---- what the next value is made of ---- */
+
+/* Which operand is what it mostly stays; 0 and more, or -1. */
+static int kept_operand(const op_list *chain, const ir_op *o)
+{
+	bool select = o->kind == IR_SELECT;
+	if (!select && o->kind != IR_MAX && o->kind != IR_MAX_NAN && o->kind != IR_MIN && o->kind != IR_MIN_NAN) return -1;
+	for (unsigned i = select; i < o->nargs; i++) {
+		ir_value *v = ir_arg(o, i);
+		if (!v->def || !is_one_of(chain, v->def)) return (int)i;
+	}
+	return -1;
+}
+
+static bool takes_one_of(const op_list *l, const ir_op *o)
+{
+	for (unsigned i = 0; i < o->nargs; i++)
+		if (ir_arg(o, i)->def && is_one_of(l, ir_arg(o, i)->def)) return true;
+	return false;
+}
+
+/* Only the chain and `next` see what the chain makes. */
+static bool is_closed(const op_list *chain, const ir_op *next)
+{
+	for (uint32_t i = 0; i < chain->n; i++)
+		for (const ir_use *u = chain->at[i]->results[0]->uses; u; u = u->next)
+			if (u->user != next && !is_one_of(chain, u->user)) return false;
+	return true;
+}
+
+/* Lanes that hold parts of a row are of one warp, and there are some. */
+static bool exchanges_lanes(const ir_op *reduce)
+{
+	reduce_plan p;
+	reduce_plan_make(reduce, &p);
+	bool some = false;
+	for (uint32_t i = 0; i < p.nsteps; i++) {
+		if (p.step[i].in == LAYOUT_WARP) return false;
+		some |= p.step[i].in == LAYOUT_LANE;
+	}
+	return some;
+}
+
+static bool is_extremum(const ir_op *o)
+{
+	if (o->kind != IR_REDUCE || o->nargs != 1 || o->results[0]->type.elem != SCALAR_F32) return false;
+	ir_combine how = ir_get_combine(o);
+	if (how == IR_CUSTOM || ir_is_scalar(o->results[0]) || !o->results[0]->layout) return false;
+	ir_kind by = ir_combines_by(how);
+	return by == IR_MAX || by == IR_MAX_NAN || by == IR_MIN || by == IR_MIN_NAN;
+}
+
+/* The last operation that only the reduction and what is made of it leads to. */
+static bool find_next(rescale *c, ir_op *reduce)
+{
+	arena *a = c->pass->arena;
+	op_list all = {0};
+	c->next = NULL;
+	vec_push(a, &all, reduce);
+	for (ir_op *o = reduce->next; o; o = o->next) {
+		if (!ir_has(o, IR_ELEMENTWISE) || !takes_one_of(&all, o)) continue;
+		int kept = kept_operand(&all, o);
+		if (kept >= 0 && is_closed(&all, o)) {
+			c->chain = (op_list){0};
+			for (uint32_t i = 0; i < all.n; i++) vec_push(a, &c->chain, all.at[i]);
+			c->next = o;
+			c->kept = ir_arg(o, (unsigned)kept);
+		}
+		vec_push(a, &all, o);
+	}
+	return c->next && c->next->results[0]->type.elem == SCALAR_F32;
+}
+
+/* ---- what is scaled ---- */
+
+typedef enum known { UNKNOWN, ZERO, ONE } known;
+
+static bool is_finite_constant(const ir_value *v)
+{
+	uint64_t bits;
+	while (v->def && v->def->kind == IR_SPLAT) v = ir_arg(v->def, 0);
+	if (!ir_is_const(v, &bits) || v->type.elem != SCALAR_F32) return false;
+	return (bits & 0x7f800000u) != 0x7f800000u;
+}
+
+/* What the operation makes of v, of which so much is known where the row's value stays. */
+static known follow(const rescale *c, const ir_op *o, const ir_value *v, known of)
+{
+	if (of == UNKNOWN) { /* v is the next value */
+		bool pair = o->kind == IR_SUB && (ir_arg(o, 0) == c->kept || ir_arg(o, 1) == c->kept);
+		return pair ? ZERO : UNKNOWN;
+	}
+	if (ir_has(o, IR_SHAPE) || o->kind == IR_CONVERT_LAYOUT) return of;
+	if (of == ONE) return UNKNOWN;
+	if (o->kind == IR_MUL) return is_finite_constant(ir_arg(o, ir_arg(o, 0) == v)) ? ZERO : UNKNOWN;
+	return o->kind == IR_NEG ? ZERO : o->kind == IR_EXP2 ? ONE : UNKNOWN;
+}
+
+/* A product whose sum is still being added to, and the only wait for it. */
+static ir_op *wait_of(const ir_value *v)
+{
+	ir_op *wait = v->def;
+	bool alone = wait && wait->kind == IR_WGMMA_WAIT && wait->nargs == 1 && !wait->results[0]->uses->next;
+	return alone ? wait : NULL;
+}
+
+/* No product is begun between the two: as many are younger at the one as at the other. */
+static bool begins_none_between(const ir_op *from, const ir_op *to)
+{
+	for (const ir_op *o = from; o && o != to; o = o->next)
+		if (o->kind == IR_WGMMA || o->nregions) return false;
+	return true;
+}
+
+/* What is scaled is there in front of `next`, or is a sum that is waited for behind it: *wait. */
+static bool is_there(const rescale *c, const ir_value *v, ir_op **wait)
+{
+	const ir_op *made = v->def;
+	*wait = NULL;
+	if (!made || made->block != c->next->block) return true;
+	if (ir_precedes(made, c->next)) return true;
+	*wait = wait_of(v);
+	const ir_op *product = *wait ? ir_arg(*wait, 0)->def : NULL;
+	return product && product->kind == IR_WGMMA && product->block == made->block && !ir_arg(*wait, 0)->uses->next &&
+	       ir_precedes(product, c->next) && begins_none_between(c->next, *wait);
+}
+
+static void find_scaled(rescale *c, ir_value *v, known of)
+{
+	for (ir_use *u = v->uses; u; u = u->next) {
+		ir_op *o = u->user, *wait;
+		if (o->block != c->next->block) continue;
+		if (of == ONE && o->kind == IR_MUL && o->results[0]->type.elem == SCALAR_F32) {
+			unsigned factor = ir_arg(o, 0) != v;
+			bool twice = ir_arg(o, 0) == ir_arg(o, 1);
+			if (!twice && is_there(c, ir_arg(o, !factor), &wait))
+				vec_push(c->pass->arena, &c->scaled, ((scaled){o, factor, wait}));
+			continue;
+		}
+		known k = follow(c, o, v, of);
+		if (k != UNKNOWN) find_scaled(c, o->results[0], k);
+	}
+}
+
+static bool pays(const rescale *c)
+{
+	uint32_t n = 0, rows = layout_registers(c->kept->layout);
+	for (uint32_t i = 0; i < c->scaled.n; i++) n += layout_registers(c->scaled.at[i].product->results[0]->layout);
+	return n >= LEAST_REGISTERS && rows * LEAST_SHARE <= n;
+}
+
+/* ---- the branch ---- */
+
+static ir_value *laid(ir_value *v, const ir_value *as)
+{
+	v->layout = as->layout;
+	return v;
+}
+
+/* Whether a thread's own elements make another value, or the value is such that its difference with itself is not 0. */
+static ir_value *build_test(rescale *c, ir_builder *b)
+{
+	ir_value **map = ARENA_ARRAY(c->pass->arena, ir_value *, c->func->nvalues), *own;
+	for (uint32_t i = 0; i < c->chain.n; i++) {
+		ir_op *o = ir_clone(b, c->chain.at[i], map);
+		if (i == 0) ir_set_by_thread(o, 1);
+	}
+	if (c->next->kind == IR_SELECT) {
+		own = ir_mapped(map, ir_arg(c->next, 0));
+		if (ir_arg(c->next, 1) == c->kept) own = laid(ir_unary(b, IR_NOT, own), c->kept);
+	} else {
+		ir_type bits = ir_with_elem(c->kept->type, SCALAR_I32);
+		ir_value *next = ir_clone(b, c->next, map)->results[0], *kept = c->kept;
+		next = laid(ir_build1(b, IR_BITCAST, bits, 1, &next), c->kept);
+		kept = laid(ir_build1(b, IR_BITCAST, bits, 1, &kept), c->kept);
+		own = laid(ir_binary(b, IR_NE, next, kept), c->kept);
+	}
+	ir_value *zero = laid(ir_constant(b, c->kept->type, 0), c->kept);
+	ir_value *difference = laid(ir_binary(b, IR_SUB, c->kept, c->kept), c->kept);
+	ir_value *infinite = laid(ir_binary(b, IR_NE, difference, zero), c->kept);
+	own = laid(ir_binary(b, IR_OR, own, infinite), c->kept);
+	return ir_build1(b, IR_WARP_ANY, ir_scalar_type(SCALAR_BOOL), 1, &own);
+}
+
+/* In the branch: what stands behind it and is made of the next value. */
+static ir_value *remade(rescale *c, ir_builder *b, ir_value *v)
+{
+	ir_op *o = v->def;
+	if (c->made[v->id]) return c->made[v->id];
+	if (!o || o->block != c->branch->block || ir_precedes(o, c->branch)) return v;
+	for (unsigned i = 0; i < o->nargs; i++) remade(c, b, ir_arg(o, i));
+	return ir_clone(b, o, c->made)->results[v->index];
+}
+
+/* The sum as it is without the factor, and with it. */
+static void build_scaled(rescale *c, ir_builder *b, const scaled *s, ir_value **kept, ir_value **moved)
+{
+	ir_value *x = ir_arg(s->product, !s->factor);
+	*kept = s->wait ? ir_arg(s->wait, 0) : x;
+	*moved = remade(c, b, s->product->results[0]);
+}
+
+/* Results of the branch, from the second on, stand for what was scaled. */
+static void take_result(const scaled *s, ir_value *out)
+{
+	ir_value *v = s->product->results[0];
+	out->name = v->name;
+	if (s->wait) ir_set_arg(s->wait, 0, out);
+	ir_replace(v, s->wait ? s->wait->results[0] : out);
+	ir_erase(s->product);
+}
+
+static void put_branch(rescale *c)
+{
+	arena *a = c->pass->arena;
+	uint32_t n = 1 + c->scaled.n;
+	ir_value *next = c->next->results[0];
+	ir_builder b = {.func = c->func, .block = c->next->block, .before = c->next, .at = c->next->at};
+	ir_value *any = build_test(c, &b);
+	ir_type *types = ARENA_ARRAY(a, ir_type, n);
+	for (uint32_t i = 0; i < n; i++) types[i] = (i ? c->scaled.at[i - 1].product->results[0] : next)->type;
+	c->branch = ir_build(&b, IR_IF, 1, &any, n, types, 2);
+	for (uint32_t i = 0; i < n; i++)
+		laid(c->branch->results[i], i ? c->scaled.at[i - 1].product->results[0] : next);
+	ir_value *out = c->branch->results[0];
+	out->name = next->name;
+	ir_replace(next, out);
+
+	ir_builder moves = {.func = c->func, .block = c->branch->regions[0], .at = b.at};
+	ir_builder stays = {.func = c->func, .block = c->branch->regions[1], .at = b.at};
+	for (uint32_t i = 0; i < c->chain.n; i++) ir_move_before(c->chain.at[i], moves.block, NULL);
+	ir_move_before(c->next, moves.block, NULL);
+	c->made = ARENA_ARRAY(a, ir_value *, c->func->nvalues);
+	c->made[out->id] = next;
+	ir_value **moved = ARENA_ARRAY(a, ir_value *, n), **kept = ARENA_ARRAY(a, ir_value *, n);
+	moved[0] = next;
+	kept[0] = c->kept;
+	for (uint32_t i = 1; i < n; i++) build_scaled(c, &moves, &c->scaled.at[i - 1], &kept[i], &moved[i]);
+	ir_yield(&moves, n, moved);
+	ir_yield(&stays, n, kept);
+	for (uint32_t i = 1; i < n; i++) take_result(&c->scaled.at[i - 1], c->branch->results[i]);
+	vec_push(a, &c->pass->maxima, ((pass_remark){c->chain.at[0]->at, SKIPPED}));
+}
+
+static void visit(ir_op *o, void *context)
+{
+	rescale *c = context;
+	op_list reductions = {0};
+	if (o->kind != IR_FOR) return;
+	for (ir_op *p = o->regions[0]->first; p; p = p->next)
+		if (is_extremum(p) && exchanges_lanes(p)) vec_push(c->pass->arena, &reductions, p);
+	for (uint32_t i = 0; i < reductions.n; i++) {
+		c->scaled.n = 0;
+		if (!find_next(c, reductions.at[i])) continue;
+		find_scaled(c, c->next->results[0], UNKNOWN);
+		if (pays(c)) put_branch(c);
+	}
+}
+
+bool pass_conditional_rescale(pass_context *p, ir_func *f)
+{
+	rescale c = {.pass = p, .func = f};
+	ir_walk(f->body, visit, &c);
+	return true;
+}
