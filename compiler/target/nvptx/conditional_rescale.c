@@ -253,12 +253,25 @@ static void build_scaled(rescale *c, ir_builder *b, const scaled *s, ir_value **
 	*moved = remade(c, b, s->product->results[0]);
 }
 
+/* The arithmetic beside a product was held in front of its wait, so that scaling would not come first.  With only
+ * conversions behind the wait, the assembler interleaves them better than a barrier lets it. */
+static void drop_barriers(const ir_op *branch, const ir_op *wait)
+{
+	for (ir_op *o = branch->next, *next; o != wait; o = next) {
+		next = o->next;
+		if (o->kind == IR_SCHED_BARRIER) ir_erase(o);
+	}
+}
+
 /* Results of the branch, from the second on, stand for what was scaled. */
 static void take_result(const scaled *s, ir_value *out)
 {
 	ir_value *v = s->product->results[0];
 	out->name = v->name;
-	if (s->wait) ir_set_arg(s->wait, 0, out);
+	if (s->wait) {
+		ir_set_arg(s->wait, 0, out);
+		drop_barriers(out->def, s->wait);
+	}
 	ir_replace(v, s->wait ? s->wait->results[0] : out);
 	ir_erase(s->product);
 }
