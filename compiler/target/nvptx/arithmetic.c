@@ -376,6 +376,10 @@ void lower_elementwise(lower *l, ir_op *o)
 			return;
 		}
 	}
+	if (lower_rescale(l, o, args, out)) {
+		lower_set(l, ir_result(o), out);
+		return;
+	}
 	for (uint32_t r = 0; r < out.n; r++) {
 		LLVMValueRef v[3];
 		bool same = r > 0;

@@ -143,7 +143,8 @@ static known follow(const rescale *c, const ir_op *o, const ir_value *v, known o
 		bool pair = o->kind == IR_SUB && (ir_arg(o, 0) == c->kept || ir_arg(o, 1) == c->kept);
 		return pair ? ZERO : UNKNOWN;
 	}
-	if (ir_has(o, IR_SHAPE) || o->kind == IR_CONVERT_LAYOUT) return of;
+	if (ir_has(o, IR_SHAPE) || o->kind == IR_CONVERT_LAYOUT)
+		return scratch_bytes(c->func, o) ? UNKNOWN : of; /* not where other warps may be elsewhere */
 	if (of == ONE) return UNKNOWN;
 	if (o->kind == IR_MUL) return is_finite_constant(ir_arg(o, ir_arg(o, 0) == v)) ? ZERO : UNKNOWN;
 	return o->kind == IR_NEG ? ZERO : o->kind == IR_EXP2 ? ONE : UNKNOWN;
@@ -195,10 +196,12 @@ static void find_scaled(rescale *c, ir_value *v, known of)
 	}
 }
 
+/* mma.sync has its operands in registers too, and where they are short the branch is one value too many. */
 static bool pays(const rescale *c)
 {
 	uint32_t n = 0, rows = layout_registers(c->kept->layout);
-	for (uint32_t i = 0; i < c->scaled.n; i++) n += layout_registers(c->scaled.at[i].product->results[0]->layout);
+	for (uint32_t i = 0; i < c->scaled.n; i++)
+		if (c->scaled.at[i].wait) n += layout_registers(c->scaled.at[i].product->results[0]->layout);
 	return n >= LEAST_REGISTERS && rows * LEAST_SHARE <= n;
 }
 

@@ -189,6 +189,10 @@ LLVMValueRef lower_from_f32(lower *, scalar to, LLVMValueRef);
 void lower_convert(lower *, ir_op *);
 void lower_bitcast(lower *, ir_op *);
 
+/* ---- rescale.c ---- */
+/* A product by factors that are mostly 1: fills `out`; false where it is no such product. */
+bool lower_rescale(lower *, const ir_op *, const tile *args, tile out);
+
 /* ---- memory.c ---- */
 /* Several elements of one type as machine words, for one access of global or shared memory. */
 typedef struct words {
