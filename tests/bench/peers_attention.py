@@ -1,12 +1,12 @@
 """The rows of peers.py for attention: ours, cuDNN through torch, and FlashAttention-4 where its packages are given.
 
 usage: python3 tests/bench/peers.py BUILD --only=attention,attention_backward [--fa4=FOLDER] [--rows=bf16.128,f16.64] [--draw=N]
-           [--seed=1]
+           [--seed=1] [--triton]
   Sections: attention, attention_hot, attention_backward, attention_backward_hot, attention_window, attention_decode,
   attention_packed.  They run where they are named only.  --fa4: a folder of packages with flash_attn.cute; without it cuDNN is
   the only peer, and attention_packed has none.  --rows: of the rows those whose name has this text, or one of several with
   commas between.  --draw: N rows drawn by --seed instead of the table's: lengths 512 .. 32768, batch by heads 8 .. 256, both
-  types, all head dims.  --seed draws the lengths of attention_packed too.
+  types, all head dims.  --seed draws the lengths of attention_packed too.  --triton: forward by Triton's attention too.
 
 Where causal, "blk" is the better of programs of a tile each and of such as take tiles from a counter.
 Each peer has the layout that it prefers: cuDNN and ours [batch, heads, length, dim], FlashAttention-4 [batch, length, heads,
@@ -160,6 +160,12 @@ def sections(p):
             if flash:
                 f = lambda: flash._flash_attn_fwd(*theirs, softmax_scale=scale, causal=causal, return_lse=True)
                 contenders.append(Checked("FlashAttention-4", "fwd", keep("f", f), lambda: [(kept["f"][0][0, :, head], want, tolerance)]))
+            if "triton" in p.OPTIONS:
+                to = p.poisoned(*q.shape, dtype=dtype)
+                for bm, bn, warps, stages in [(128, 64, 4, 3), (128, 128, 8, 2), (128, 64, 8, 3), (128, 32, 4, 4)]:
+                    grid, given = (-(-n // bm), heads), dict(D=d, CAUSAL=causal, BM=bm, BN=bn, num_warps=warps, num_stages=stages)
+                    f = lambda grid=grid, given=given: p.T.attention[grid](to, q, k, v, scale, n, **given)
+                    contenders.append(Checked("triton", str(given), lambda f=f: f, lambda: [(to[0, head], want, tolerance)]))
             flops = (2 if causal else 4) * heads * n * n * d
             p.compare(section, f"forward {work}", flops * 1e-3, contenders, unit="TFLOP/s", rounds=5, before=before)
 

@@ -206,3 +206,40 @@ def matmul(c, a, b, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
         pa += BK
         pb += BK * N
     tl.store(c + i[:, None] * N + j[None, :], acc.to(tl.float16), mask=(i[:, None] < M) & (j[None, :] < N))
+
+
+@triton.jit
+def attention(o, q, k, v, scale, n, D: tl.constexpr, CAUSAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """[heads, n, D]: whole blocks of keys first, then those that rows or the end cut."""
+    start, head = tl.program_id(0) * BM, tl.program_id(1).to(tl.int64) * n
+    rows, columns, keys = start + tl.arange(0, BM), tl.arange(0, D), tl.arange(0, BN)
+    there = rows[:, None] < n
+    a = tl.load(q + (head + rows)[:, None] * D + columns[None, :], mask=there, other=0.0)
+    c = scale * 1.44269504
+    m = tl.full([BM], -1.0e30, tl.float32)
+    l = tl.zeros([BM], tl.float32)
+    acc = tl.zeros([BM, D], tl.float32)
+    end = tl.minimum(n, start + BM) if CAUSAL else n
+    whole = (start if CAUSAL else n) // BN * BN
+    for j in range(0, whole, BN):
+        at = (head + j + keys)[:, None] * D + columns[None, :]
+        s = tl.dot(a, tl.trans(tl.load(k + at))) * c
+        next = tl.maximum(m, tl.max(s, 1))
+        p = tl.exp2(s - next[:, None])
+        f = tl.exp2(m - next)
+        l = l * f + tl.sum(p, 1)
+        acc = tl.dot(p.to(v.dtype.element_ty), tl.load(v + at), acc * f[:, None])
+        m = next
+    for j in range(whole, end, BN):
+        at, seen = (head + j + keys)[:, None] * D + columns[None, :], (j + keys < n)[:, None]
+        s = tl.dot(a, tl.trans(tl.load(k + at, mask=seen, other=0.0))) * c
+        s = tl.where((j + keys < n)[None, :], s, -float("inf"))
+        if CAUSAL:
+            s = tl.where(rows[:, None] >= (j + keys)[None, :], s, -float("inf"))
+        next = tl.maximum(m, tl.max(s, 1))
+        p = tl.exp2(s - next[:, None])
+        f = tl.exp2(m - next)
+        l = l * f + tl.sum(p, 1)
+        acc = tl.dot(p.to(v.dtype.element_ty), tl.load(v + at, mask=seen, other=0.0), acc * f[:, None])
+        m = next
+    tl.store(o + (head + rows)[:, None] * D + columns[None, :], (acc / l[:, None]).to(o.dtype.element_ty), mask=there)
