@@ -337,8 +337,8 @@ static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 	row->alternates = ir_get_alternates(o);
 	row->flies = true;
 	for (const ir_use *u = o->results[0]->uses; u; u = u->next) row->flies &= u->user->kind != IR_WGMMA_WAIT;
-	const ir_use *u = o->results[0]->uses;
-	if (u && u->user->nresults) row->name = u->user->results[0]->name;
+	for (const ir_use *u = o->results[0]->uses; u && !row->name; u = u->next)
+		if (u->user->nresults) row->name = u->user->results[0]->name;
 }
 
 static void record_dot(recorder *r, const ir_op *o, explain_row *row)

@@ -335,6 +335,9 @@ static bool rule_reduction(const ir_op *o, text *why)
 	if (o->nregions != (c == IR_CUSTOM) || (c != IR_CUSTOM && o->nargs != 1))
 		return ir_verify_fail(why, "%u operands and %u regions do not go with combine=%s", o->nargs,
 			o->nregions, ir_combine_names[c]);
+	bool by_thread = o->kind == IR_REDUCE && ir_get_by_thread(o);
+	if (by_thread && (c == IR_CUSTOM || o->block->func->level != IR_LEVEL_SCHEDULED))
+		return ir_verify_fail(why, "by_thread, which is for built-in combinations of the scheduled level");
 	for (unsigned i = 0; i < o->nargs; i++) {
 		ir_type r = type(o, i);
 		if (!is_number(r) || !ir_same_shape(r, type(o, 0)))

@@ -1,5 +1,6 @@
-/* Sums relative to a maximum that blocks of numbers raise: in each block, in some, in one row, never; from a maximum that
- * is -inf, to one that is inf.  Queries have a single 1, so a score is one number of its key's, and is chosen here. */
+/* Sums relative to a maximum that blocks of numbers raise: in each block, in some, in one row, never; from a maximum
+ * that is -inf, to one that is inf.  Queries have a single 1, so a score is one number of its key's, and is chosen
+ * here. */
 #include "device_test.h"
 
 enum { WIDTH = 64, KEYS = 600, MOST_ROWS = 256 };
@@ -77,8 +78,8 @@ static void want_row(const form *f, pattern p, int row, int keys, const double *
 static void kernel_text(char *out, size_t room, const form *f, const block *b)
 {
 	snprintf(out, room,
-		"kernel k(c: *f32, q: *const f16, k: *const f16, v: *const f16, n: i32, const BM: i32 = %d, const BN: i32 = %d)\n"
-		"    grid(1) options(num_warps = %d, num_stages = 2%s)\n{\n"
+		"kernel k(c: *f32, q: *const f16, k: *const f16, v: *const f16, n: i32, const BM: i32 = %d,\n"
+		"    const BN: i32 = %d)\n    grid(1) options(num_warps = %d, num_stages = 2%s)\n{\n"
 		"    let K = tensor(k, shape = [n, 64]);\n"
 		"    let V = tensor(v, shape = [n, 64]);\n"
 		"    let x = tensor(q, shape = [BM, 64]).load([0, 0], [BM, 64]);\n"
@@ -104,8 +105,7 @@ static void kernel_text(char *out, size_t room, const form *f, const block *b)
 static void fill(uint16_t *q, uint16_t *k, uint16_t *v, pattern p)
 {
 	uint64_t seed = 7;
-	for (int i = 0; i < WIDTH * WIDTH; i++)
-		q[i] = (uint16_t)scalar_from_double(SCALAR_F16, i % WIDTH == i / WIDTH);
+	for (int i = 0; i < WIDTH * WIDTH; i++) q[i] = (uint16_t)scalar_from_double(SCALAR_F16, i % WIDTH == i / WIDTH);
 	for (int i = 0; i < KEYS * WIDTH; i++) {
 		k[i] = (uint16_t)scalar_from_double(SCALAR_F16, score(p, i % WIDTH, i / WIDTH));
 		v[i] = (uint16_t)scalar_from_double(SCALAR_F16, (double)(suite_random(&seed) % 33) / 8 - 2);
@@ -129,8 +129,7 @@ static void run(suite *s, const char *name, const form *f, pattern p, const bloc
 	for (int i = WIDTH * WIDTH; i < rows * WIDTH; i++) q[i] = q[i % (WIDTH * WIDTH)];
 	double *values = suite_doubles(SCALAR_F16, v, KEYS * WIDTH), want[WIDTH];
 	const void *in[] = {q, k, v};
-	const size_t bytes[] = {
-		(size_t)(rows * WIDTH) * sizeof *q, KEYS * WIDTH * sizeof *k, KEYS * WIDTH * sizeof *v};
+	const size_t bytes[] = {(size_t)(rows * WIDTH) * sizeof *q, KEYS * WIDTH * sizeof *k, KEYS * WIDTH * sizeof *v};
 	char text[2048];
 	kernel_text(text, sizeof text, f, b);
 	bool good = suite_run(s, name, text, NULL, 0, SCALAR_F32, got, (size_t)(rows * WIDTH), in, bytes, 3, KEYS);

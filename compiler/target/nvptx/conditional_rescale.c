@@ -13,8 +13,9 @@
  * The one idea: a maximum is one of the elements.  A row's next value is another one only if the thread that holds that
  * element finds so by itself, whatever is computed of it; so lanes need to meet only where one of the warp does
  * (vote).  In all other iterations the factor is exp2(0), which is 1 if the row's value is finite, and times 1 is what
- * it was: the bits are the same.  A sum that a product still adds to is waited for inside the branch where it has to be
- * scaled, and where it always was otherwise.
+ * it was: the bits are the same, but where a product with the factor would have been contracted with an addition.  A
+ * sum that a product still adds to is waited for inside the branch where it has to be scaled, and where it always was
+ * otherwise.
  *
  * FlashAttention-4 calls it conditional rescaling, and has the exchange in front of its vote. */
 #include "passes/passes.h"
@@ -36,9 +37,9 @@ typedef struct scaled {
 typedef struct rescale {
 	pass_context *pass;
 	ir_func *func;
-	op_list chain;    /* from the reduction to what makes `next`, which only they and it see */
-	ir_value *kept;   /* the row's value so far */
-	ir_op *next;      /* makes the new one; its operand or arm `kept` is what mostly stays */
+	op_list chain;  /* from the reduction to what makes `next`, which only they and it see */
+	ir_value *kept; /* the row's value so far */
+	ir_op *next;    /* makes the new one; its operand or arm `kept` is what mostly stays */
 	VEC(scaled) scaled;
 	ir_op *branch;
 	ir_value **made; /* by id: what stands for a value in the branch */
@@ -57,7 +58,8 @@ static bool is_one_of(const op_list *l, const ir_op *o)
 static int kept_operand(const op_list *chain, const ir_op *o)
 {
 	bool select = o->kind == IR_SELECT;
-	if (!select && o->kind != IR_MAX && o->kind != IR_MAX_NAN && o->kind != IR_MIN && o->kind != IR_MIN_NAN) return -1;
+	if (!select && o->kind != IR_MAX && o->kind != IR_MAX_NAN && o->kind != IR_MIN && o->kind != IR_MIN_NAN)
+		return -1;
 	for (unsigned i = select; i < o->nargs; i++) {
 		ir_value *v = ir_arg(o, i);
 		if (!v->def || !is_one_of(chain, v->def)) return (int)i;
@@ -196,12 +198,18 @@ static void find_scaled(rescale *c, ir_value *v, known of)
 	}
 }
 
-/* mma.sync has its operands in registers too, and where they are short the branch is one value too many. */
+/* One product, the newest one, is waited for: with more waits in a branch, or products that run on behind it, ptxas
+ * waits for every product of the function (C7514).  mma.sync has its operands in registers too, and where they are
+ * short the branch is one value too many. */
 static bool pays(const rescale *c)
 {
 	uint32_t n = 0, rows = layout_registers(c->kept->layout);
-	for (uint32_t i = 0; i < c->scaled.n; i++)
-		if (c->scaled.at[i].wait) n += layout_registers(c->scaled.at[i].product->results[0]->layout);
+	for (uint32_t i = 0; i < c->scaled.n; i++) {
+		const scaled *s = &c->scaled.at[i];
+		if (!s->wait) continue;
+		if (n || ir_get_pending(s->wait)) return false;
+		n = layout_registers(s->product->results[0]->layout);
+	}
 	return n >= LEAST_REGISTERS && rows * LEAST_SHARE <= n;
 }
 
@@ -257,7 +265,8 @@ static void build_scaled(rescale *c, ir_builder *b, const scaled *s, ir_value **
 }
 
 /* The arithmetic beside a product was held in front of its wait, so that scaling would not come first.  With only
- * conversions behind the wait, the assembler interleaves them better than a barrier lets it. */
+ * conversions behind the wait, the assembler interleaves them better than a barrier lets it.  No other product is
+ * waited for in between. */
 static void drop_barriers(const ir_op *branch, const ir_op *wait)
 {
 	for (ir_op *o = branch->next, *next; o != wait; o = next) {
@@ -322,7 +331,9 @@ static void visit(ir_op *o, void *context)
 		c->scaled.n = 0;
 		if (!find_next(c, reductions.at[i])) continue;
 		find_scaled(c, c->next->results[0], UNKNOWN);
-		if (pays(c)) put_branch(c);
+		if (!pays(c)) continue;
+		put_branch(c);
+		return; /* another one would wait in its branch, too */
 	}
 }
 

@@ -1,4 +1,4 @@
-/* A sum that each iteration scales, mostly by 1, and that is no sum of wgmma (conditional_rescale.c).
+/* A sum that each iteration scales, mostly by 1, and that conditional_rescale.c has left.
  *
  * In: a product, in a loop, of a tile of many registers and one factor a row, which is exp2(x - max(x, y)) or the like:
  * 1 in every row whose maximum y has not raised, or not by as much as a select asks for.  Out: the same bits; a warp in
@@ -58,11 +58,17 @@ static bool is_interleaved(const ir_func *f, const ir_value *sum)
 	return sum->def && sum->def->kind == IR_WGMMA_WAIT && mma_overlap_outlasts(f, sum->def);
 }
 
+/* conditional_rescale.c has asked already. */
+static bool is_voted(const ir_op *o)
+{
+	const ir_op *branch = o->block->parent;
+	return branch->kind == IR_IF && ir_arg(branch, 0)->def && ir_arg(branch, 0)->def->kind == IR_WARP_ANY;
+}
+
 /* Which operand is the factor; 2: this is no such product. */
 static unsigned find_factor(const ir_func *f, const ir_op *o)
 {
-	const ir_op *loop = o->block->parent; /* not a branch of conditional_rescale.c */
-	if (o->kind != IR_MUL || o->results[0]->type.elem != SCALAR_F32 || !loop || !ir_is_loop(loop)) return 2;
+	if (o->kind != IR_MUL || o->results[0]->type.elem != SCALAR_F32 || !ir_loop_around(o) || is_voted(o)) return 2;
 	unsigned at = is_one_mostly(ir_arg(o, 0)) ? 0 : is_one_mostly(ir_arg(o, 1)) ? 1 : 2;
 	return at < 2 && is_interleaved(f, ir_arg(o, 1 - at)) ? 2 : at;
 }
