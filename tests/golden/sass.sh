@@ -3,7 +3,7 @@
 #
 # sass/*.txt: a line "$ WORDS" is a compile by blkc in a copy of the folder examples; below stand its loops with products, in their
 # order: the waits for blocks in front of the first product, the MUFU in front of each wait for products, the R2UR between
-# products, BSSY, and votes on whether a sum has to be scaled.  A wait that ptxas moves in front of exponentials, a descriptor
+# products, BSSY, and votes on whether a maximum has moved.  A wait that ptxas moves in front of exponentials, a descriptor
 # that goes through registers, a branch that diverges, a sum that is always scaled: a difference.  Where it is meant, UPDATE=1
 # takes it over.  The counts are those of one version of ptxas, which the file names; with another one, or without nvdisasm,
 # only what no version may do is looked at: spills, and warnings of products that wait.
@@ -45,7 +45,7 @@ for f in "$root"/tests/golden/sass/*.txt; do
 						if (ins[i] ~ /^EXIT/) return
 						if (ins[i] ~ /^MUFU/) mufu++
 						if (ins[i] ~ /^BSSY/) bssy++
-						if (ins[i] ~ /^VOTE\.ALL/) votes++
+						if (ins[i] ~ /^VOTE\./) votes++
 						if (ins[i] ~ /^R2UR/) held++
 						if (!some && ins[i] ~ /^SYNCS.*TRYWAIT/) blocks++
 						if (ins[i] ~ /^[HQI]GMMA/) { if (some++) r2ur += held; held = 0 }
@@ -53,7 +53,7 @@ for f in "$root"/tests/golden/sass/*.txt; do
 					}
 					for (i = 0; i < shown; i++) if (begins[i] >= from) return # a loop around it
 					if (some) begins[shown++] = from
-					if (some) printf "  HGMMA %d, waits for blocks in front %d, MUFU in front of each wait%s, behind the last %d, R2UR between HGMMA %d, BSSY %d, VOTE.ALL %d\n", some, blocks, waits, mufu, r2ur, bssy, votes
+					if (some) printf "  HGMMA %d, waits for blocks in front %d, MUFU in front of each wait%s, behind the last %d, R2UR between HGMMA %d, BSSY %d, VOTE %d\n", some, blocks, waits, mufu, r2ur, bssy, votes
 				}' code
 			;;
 		esac
