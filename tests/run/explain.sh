@@ -44,6 +44,15 @@ says_text "barrier [loop depth 1]: of the CTA, before the access or block, where
 says_text "barrier [loop depth 1]: of the CTA, before the next stored block, in that case"
 says_text ", barriers 1"
 
+# A maximum of 64 scores of each row, of which a thread has 16: lanes meet in a branch, and the second product keeps its name.
+status 0 "a maximum that has not moved" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_90a \
+	--emit=explain -o - --specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=64 -D BM=128 -D BN=64 -D num_warps=8
+says_text "maximum: lanes exchange it, and sums are scaled, only where it has moved in a row of the warp"
+says_text "product sum_pv f32[128,64] [loop depth 2]: wgmma"
+status 0 "maxima of mma.sync" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_80 --emit=explain -o - \
+	--specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=64 -D BM=128 -D BN=64 -D num_warps=8
+silent "maximum: lanes exchange it"
+
 # An operand that stays in shared memory: 128 x 128 values of 2 bytes by 128 threads, 16 bytes an access.
 status 0 "an operand that stays" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_80 --emit=explain -o - \
 	--specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=128 -D BM=128 -D BN=32 -D num_warps=4 -D PERSISTENT=false
