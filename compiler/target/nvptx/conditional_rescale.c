@@ -22,7 +22,7 @@
 
 #include "async/scratch.h"
 
-#define SKIPPED "lanes exchange it, and sums are scaled, only where it has moved in a row of the warp"
+#define WHERE_MOVED "lanes exchange it, and sums are scaled, only where it has moved in a row of the warp"
 enum { LEAST_REGISTERS = 32 /* of a thread, in what is scaled */, LEAST_SHARE = 8 };
 
 typedef VEC(ir_op *) op_list;
@@ -54,12 +54,17 @@ static bool is_one_of(const op_list *l, const ir_op *o)
 
 /* ---- what the next value is made of ---- */
 
+/* What it makes is one of its operands. */
+static bool is_extremum(ir_kind k)
+{
+	return k == IR_MAX || k == IR_MAX_NAN || k == IR_MIN || k == IR_MIN_NAN;
+}
+
 /* Which operand is what it mostly stays; 0 and more, or -1. */
 static int kept_operand(const op_list *chain, const ir_op *o)
 {
 	bool select = o->kind == IR_SELECT;
-	if (!select && o->kind != IR_MAX && o->kind != IR_MAX_NAN && o->kind != IR_MIN && o->kind != IR_MIN_NAN)
-		return -1;
+	if (!select && !is_extremum(o->kind)) return -1;
 	for (unsigned i = select; i < o->nargs; i++) {
 		ir_value *v = ir_arg(o, i);
 		if (!v->def || !is_one_of(chain, v->def)) return (int)i;
@@ -96,13 +101,12 @@ static bool exchanges_lanes(const ir_op *reduce)
 	return some;
 }
 
-static bool is_extremum(const ir_op *o)
+static bool reduces_to_extremum(const ir_op *o)
 {
 	if (o->kind != IR_REDUCE || o->nargs != 1 || o->results[0]->type.elem != SCALAR_F32) return false;
 	ir_combine how = ir_get_combine(o);
 	if (how == IR_CUSTOM || ir_is_scalar(o->results[0]) || !o->results[0]->layout) return false;
-	ir_kind by = ir_combines_by(how);
-	return by == IR_MAX || by == IR_MAX_NAN || by == IR_MIN || by == IR_MIN_NAN;
+	return is_extremum(ir_combines_by(how));
 }
 
 /* The last operation that only the reduction and what is made of it leads to. */
@@ -156,7 +160,7 @@ static known follow(const rescale *c, const ir_op *o, const ir_value *v, known o
 static ir_op *wait_of(const ir_value *v)
 {
 	ir_op *wait = v->def;
-	bool alone = wait && wait->kind == IR_WGMMA_WAIT && wait->nargs == 1 && !wait->results[0]->uses->next;
+	bool alone = wait && wait->kind == IR_WGMMA_WAIT && wait->nargs == 1 && ir_only_user(v);
 	return alone ? wait : NULL;
 }
 
@@ -177,8 +181,8 @@ static bool is_there(const rescale *c, const ir_value *v, ir_op **wait)
 	if (ir_precedes(made, c->next)) return true;
 	*wait = wait_of(v);
 	const ir_op *product = *wait ? ir_arg(*wait, 0)->def : NULL;
-	return product && product->kind == IR_WGMMA && product->block == made->block && !ir_arg(*wait, 0)->uses->next &&
-	       ir_precedes(product, c->next) && begins_none_between(c->next, *wait);
+	return product && product->kind == IR_WGMMA && product->block == made->block &&
+	       ir_only_user(ir_arg(*wait, 0)) && ir_precedes(product, c->next) && begins_none_between(c->next, *wait);
 }
 
 static void find_scaled(rescale *c, ir_value *v, known of)
@@ -317,7 +321,7 @@ static void put_branch(rescale *c)
 	ir_yield(&moves, n, moved);
 	ir_yield(&stays, n, kept);
 	for (uint32_t i = 1; i < n; i++) take_result(&c->scaled.at[i - 1], c->branch->results[i]);
-	vec_push(a, &c->pass->maxima, ((pass_remark){c->chain.at[0]->at, SKIPPED}));
+	vec_push(a, &c->pass->maxima, ((pass_remark){c->chain.at[0]->at, WHERE_MOVED}));
 }
 
 static void visit(ir_op *o, void *context)
@@ -326,7 +330,7 @@ static void visit(ir_op *o, void *context)
 	op_list reductions = {0};
 	if (o->kind != IR_FOR) return;
 	for (ir_op *p = o->regions[0]->first; p; p = p->next)
-		if (is_extremum(p) && exchanges_lanes(p)) vec_push(c->pass->arena, &reductions, p);
+		if (reduces_to_extremum(p) && exchanges_lanes(p)) vec_push(c->pass->arena, &reductions, p);
 	for (uint32_t i = 0; i < reductions.n; i++) {
 		c->scaled.n = 0;
 		if (!find_next(c, reductions.at[i])) continue;
