@@ -205,6 +205,13 @@ uint32_t pressure_most(const ir_func *f)
 	return f->maxnreg && f->maxnreg < most ? f->maxnreg : most;
 }
 
+uint32_t pressure_most_beside_producer(const ir_func *f)
+{
+	uint32_t left = TARGET_SM_REGISTERS / 32 - 4 * TARGET_PRODUCER_REGISTERS;
+	uint32_t most = left / ir_warps(f) / TARGET_REGISTER_UNIT * TARGET_REGISTER_UNIT;
+	return most > TARGET_CONSUMER_REGISTERS ? TARGET_CONSUMER_REGISTERS : most;
+}
+
 uint32_t pressure_registers(const ir_value *v)
 {
 	return v->layout ? (layout_registers(v->layout) * ir_element_bytes(v->type) + 3) / 4 : 1;

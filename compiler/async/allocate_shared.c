@@ -67,12 +67,6 @@ static uint32_t round_up(uint32_t n, uint32_t unit)
 	return (n + unit - 1) & ~(unit - 1);
 }
 
-/* What stands there runs once: the function's own block, and that of the warps that compute. */
-static bool is_whole(const ir_func *f, const ir_block *b)
-{
-	return b == f->body || (b->parent->kind == IR_PARTITIONS && b->parent->regions[0] == b);
-}
-
 /* around: a multibuffer of a block around it lives; all that live there end at `from`. */
 static void find(const ir_func *f, allocator *a, ir_block *b, bool around, uint32_t from)
 {
@@ -90,7 +84,7 @@ static void find(const ir_func *f, allocator *a, ir_block *b, bool around, uint3
 				from = end;
 			}
 		} else if (o->kind == IR_MULTIBUFFER_END) {
-			if (!own && is_whole(f, b)) around = false; /* those in front of the partitions */
+			if (!own && ir_is_tail(f, b)) around = false; /* those in front of the partitions */
 			own = false;
 			end = from;
 		} else if (bytes) {
@@ -255,7 +249,7 @@ static void take(ir_op *o, void *context)
 static void let_stay(ir_op *o, void *context)
 {
 	ir_func *f = context;
-	if (o->kind != IR_MBARRIERS_END || !is_whole(f, o->block)) return;
+	if (o->kind != IR_MBARRIERS_END || !ir_is_tail(f, o->block)) return;
 	assert(o->nargs == 1);
 	after a = {.end = o, .barriers = ir_arg(o, 0)->def};
 	ir_walk(f->body, take, &a);

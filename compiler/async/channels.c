@@ -332,13 +332,15 @@ typedef struct rest {
 	const finder *f;
 	uint32_t most;
 	unsigned several;
-	bool over; /* the last reader has been seen, and multibuffers end behind it */
+	const ir_op *end; /* behind the last reader, where multibuffers end there */
+	bool over;        /* it has been seen */
 } rest;
 
 /* Scratch of what stays: factors in channels need none, nor do the conversions that bring them to registers. */
 static void add_scratch(ir_op *o, void *context)
 {
 	rest *r = context;
+	r->over |= o == r->end;
 	uint32_t bytes = scratch_lasts(o) ? 0 : scratch_bytes(r->f->func, o), taken = 0;
 	for (unsigned i = 0; i < r->f->n; i++) {
 		const operand *l = &r->f->loads[i];
@@ -353,16 +355,32 @@ static void add_scratch(ir_op *o, void *context)
 	r->several += bytes > 0;
 }
 
-/* In the function's own block the last that makes or reads a tile: behind it nothing is in flight. */
+/* The operation of a block in which, or as which, a load's tile is made (0), or read for the last time (1). */
+static ir_op *part_of(const operand *l, const ir_block *b, unsigned which)
+{
+	return ir_in_block(b, which ? l->site.last_use : l->of.load);
+}
+
+/* The side of an `if` of the block that has all loads, their readers and what follows them; null: there is none. */
+static ir_block *side_with_all(const finder *f, const ir_block *b)
+{
+	ir_op *around = part_of(&f->loads[0], b, 0);
+	for (unsigned i = 0; i < 2 * f->n; i++)
+		if (part_of(&f->loads[i / 2], b, i % 2) != around) return NULL;
+	for (unsigned r = 0; r < around->nregions; r++)
+		if (around->kind == IR_IF && ir_is_tail(f->func, around->regions[r])) return around->regions[r];
+	return NULL;
+}
+
+/* The last that makes or reads a tile: behind it nothing is in flight. */
 static ir_op *last_of(const finder *f)
 {
+	const ir_block *b = f->func->body;
+	for (const ir_block *side; (side = side_with_all(f, b));) b = side;
 	ir_op *last = NULL;
-	for (unsigned i = 0; i < f->n; i++) {
-		const operand *l = &f->loads[i];
-		ir_op *made = ir_in_block(f->func->body, l->of.load), *o = made;
-		if (l->site.last_use) o = ir_in_block(f->func->body, l->site.last_use);
-		if (ir_precedes(o, made)) o = made;
-		if (!last || ir_precedes(last, o)) last = o;
+	for (unsigned i = 0; i < 2 * f->n; i++) {
+		ir_op *o = part_of(&f->loads[i / 2], b, i % 2);
+		if (o && (!last || ir_precedes(last, o))) last = o;
 	}
 	return last;
 }
@@ -371,12 +389,8 @@ static ir_op *last_of(const finder *f)
 static uint32_t bytes_of_rest(const finder *f)
 {
 	rest r = {.f = f};
-	const ir_op *last = last_of(f);
-	for (ir_op *o = f->func->body->first; o; o = o->next) {
-		add_scratch(o, &r);
-		for (unsigned i = 0; i < o->nregions; i++) ir_walk(o->regions[i], add_scratch, &r);
-		r.over |= f->ends && o == last;
-	}
+	if (f->ends) r.end = last_of(f)->next;
+	ir_walk(f->func->body, add_scratch, &r);
 	return r.most + (r.several > 1 ? SLACK : 0) + BULK_ALIGN;
 }
 
@@ -452,7 +466,8 @@ static void build(finder *f)
 {
 	channels c = {.context = f->context, .func = f->func};
 	ir_builder head = {.func = f->func, .block = f->func->body, .before = first_of(f), .at = f->func->at};
-	ir_builder behind = {.func = f->func, .block = f->func->body, .before = last_of(f)->next, .at = f->func->at};
+	ir_op *last = last_of(f);
+	ir_builder behind = {.func = f->func, .block = last->block, .before = last->next, .at = f->func->at};
 	for (unsigned i = 0; i < f->nplans; i++) vec_push(f->context->arena, &c.at, &f->plans[i].channel);
 	for (unsigned i = 0; i < f->n; i++) vec_push(f->context->arena, &c.sites, &f->loads[i].site);
 	for (uint32_t i = 0; i < c.at.n; i++) channel_make_multibuffers(&c, c.at.at[i], &head);

@@ -214,14 +214,6 @@ static unsigned taken_at(const loop *l, const ir_op *at)
 	return n;
 }
 
-/* Of a thread that computes, where a producer's warpgroup hands over what it does not need. */
-static unsigned most_registers(const ir_func *f)
-{
-	unsigned left = TARGET_SM_REGISTERS / 32 - 4 * TARGET_PRODUCER_REGISTERS;
-	unsigned most = left / ir_warps(f) / TARGET_REGISTER_UNIT * TARGET_REGISTER_UNIT;
-	return most > TARGET_CONSUMER_REGISTERS ? TARGET_CONSUMER_REGISTERS : most;
-}
-
 /* ---- reads of the next iteration ---- */
 
 /* The copies into it have been waited for. */
@@ -244,7 +236,7 @@ static bool should_read_ahead(const loop *l, const ir_op *read)
 		wait = o;
 	}
 	if (!wait) return false;
-	unsigned most = most_registers(l->func), more = registers_of(read->results[0]) + PRESSURE_OTHERS;
+	unsigned most = pressure_most_beside_producer(l->func), more = registers_of(read->results[0]) + PRESSURE_OTHERS;
 	return taken_at(l, wait) + more <= most && taken_at(l, l->last->next) + more <= most;
 }
 
@@ -309,7 +301,8 @@ static void hoist_read(const loop *l, ir_op *read)
 	ir_op *wait = read->prev;
 	while (wait && ir_has(wait, IR_PURE)) wait = wait->prev;
 	if (!wait || wait->kind != IR_WGMMA_WAIT || (wait->nresults && needs(l, read, wait->results[0]))) return;
-	if (taken_at(l, wait) + registers_of(read->results[0]) + PRESSURE_OTHERS <= most_registers(l->func))
+	if (taken_at(l, wait) + registers_of(read->results[0]) + PRESSURE_OTHERS <=
+		pressure_most_beside_producer(l->func))
 		hoist_before(l, read, wait);
 }
 

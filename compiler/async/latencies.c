@@ -430,7 +430,7 @@ static void count_loads(ir_op *o, void *context)
 static bool may_end(const pipeline *p)
 {
 	unsigned here = 0, all = 0;
-	if (p->loop->block != p->func->body || p->lasting || p->peak || p->before || p->sent.n) return false;
+	if (!ir_is_tail(p->func, p->loop->block) || p->lasting || p->peak || p->before || p->sent.n) return false;
 	ir_walk(p->body, count_loads, &here);
 	ir_walk(p->func->body, count_loads, &all);
 	return here == all;

@@ -32,6 +32,7 @@ typedef struct splitter {
 	pass_context *context;
 	ir_func *func;
 	bool *stays; /* by value id: defined in front of the partitions */
+	bool apart;  /* each kind computes all of its numbers */
 } splitter;
 
 static bool is_producers(const ir_op *o)
@@ -51,7 +52,7 @@ static bool is_shared(const ir_op *o)
 
 static bool computed_by_all(const splitter *s, const ir_op *o)
 {
-	if (!ir_is_repeatable(o)) return false;
+	if (s->apart || !ir_is_repeatable(o)) return false;
 	for (unsigned i = 0; i < o->nresults; i++)
 		if (!ir_is_scalar(o->results[i])) return false;
 	for (unsigned i = 0; i < o->nargs; i++)
@@ -133,12 +134,20 @@ static void find_producers(ir_op *o, void *context)
 	*found |= is_producers(o);
 }
 
+/* Registers of a thread that hold values, where they are most. */
+static unsigned most_at_once(pass_context *c, const ir_func *f)
+{
+	pressure p = pressure_estimate(c->arena, f);
+	return p.lines.n ? p.lines.at[0].registers : 0;
+}
+
 bool pass_specialise_warps(pass_context *c, ir_func *f)
 {
 	bool found = false;
 	ir_walk(f->body, find_producers, &found);
 	if (!found) return f->row_groups == 1; /* groups of rows are for a producer: the driver compiles again */
 	splitter s = {.context = c, .func = f, .stays = ARENA_ARRAY(c->arena, bool, f->nvalues)};
+	s.apart = !f->cluster && most_at_once(c, f) > pressure_most_beside_producer(f);
 	ir_builder end = {.func = f, .block = f->body, .before = f->body->last, .at = f->at};
 	ir_op *partitions = ir_build(&end, IR_PARTITIONS, 0, NULL, 0, NULL, 2);
 	fill_first(&s, partitions);
@@ -151,8 +160,7 @@ bool pass_specialise_warps(pass_context *c, ir_func *f)
 	}
 	drop_producers(partitions->regions[0]);
 	drop_others(&s, partitions->regions[1]);
-	pressure need = pressure_estimate(c->arena, f);
-	bool short_of = ir_warps(f) > FEW_WARPS && need.lines.n && need.lines.at[0].registers > FEW_REGISTERS;
+	bool short_of = ir_warps(f) > FEW_WARPS && most_at_once(c, f) > FEW_REGISTERS;
 	f->producer_warps = short_of || f->row_groups > 1 ? 4 : 1;
 	return true;
 }

@@ -531,6 +531,23 @@ ir_op *ir_loop_around(const ir_op *o)
 	return loop;
 }
 
+static bool is_empty(const ir_block *b)
+{
+	return b->first == b->last;
+}
+
+bool ir_is_tail(const ir_func *f, const ir_block *b)
+{
+	for (;;) {
+		const ir_op *o = b->parent;
+		if (!o) return b == f->body;
+		if (o->kind == IR_PARTITIONS) return o->regions[0] == b;
+		if (o->kind != IR_IF || o->next != o->block->last || !is_empty(o->regions[o->regions[0] == b]))
+			return false;
+		b = o->block;
+	}
+}
+
 ir_op *ir_in_block(const ir_block *b, ir_op *o)
 {
 	while (o && o->block != b) o = o->block->parent;

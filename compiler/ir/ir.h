@@ -351,6 +351,10 @@ bool ir_is_one(const ir_value *);                  /* such a constant */
 bool ir_defined_outside(
 	const ir_value *, const ir_op *loop); /* not in one of the operation's regions; of null's nothing is */
 
+/* Behind an operation of the block only what stands behind it there runs: the function's own block; inside partitions
+ * that of the warps that compute; where such a block ends with an `if` that has an empty side, as behind an early
+ * return, the other side. */
+bool ir_is_tail(const ir_func *, const ir_block *);
 /* The innermost for or while around an operation; null: there is none. */
 ir_op *ir_loop_around(const ir_op *);
 /* The operation itself, or the one around it, that stands in the block; null: it stands elsewhere. */

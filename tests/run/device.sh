@@ -17,7 +17,8 @@ hopper() { # suite: its words, nothing for all of it, - for none
 	elementwise) echo ".i16 umulhi" ;;
 	types) echo "bool.f8 bool.i16 constant.u meet" ;;
 	parts) echo "product reduce.sum place" ;;
-	clusters | counters | gemm | liberties | masks | operands | tensors | tuning | waves | windows | instructions) ;;
+	aliases | bounds | clusters | counters | early_return | extents | gemm | instructions | liberties | lines | loops | masks | maxima) ;;
+	operands | tensors | tuning | waves | windows) ;;
 	*) echo "-" ;;
 	esac
 }
@@ -28,7 +29,7 @@ simulated() { # device suite [word...]
 	suite "$build/device/$t" --device="$device" "$@"
 	case $t in
 	dot) set -- loop. stages. form. ;; # the others copy nothing
-	clusters | counters | operands | tensors | waves | windows | instructions) ;;
+	clusters | counters | early_return | instructions | loops | maxima | operands | tensors | waves | windows) ;;
 	gemm) set -- rows. ;;
 	atomics) [ "$device" = sim:sm_90a ] || return ;;
 	*) return ;;
