@@ -17,6 +17,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,7 @@ void cache_open(cache *c, const cache_files *files)
 	memset(c, 0, sizeof *c);
 	c->files = files ? files : &cache_system_files;
 	c->limit = read_size(getenv("BLK_CACHE_SIZE"), UINT64_C(1) << 30);
+	c->total = UINT64_MAX; /* not known */
 	const char *off = getenv("BLK_CACHE"), *at = getenv("BLK_CACHE_DIR");
 	if ((off && (strcmp(off, "off") == 0 || strcmp(off, "0") == 0)) || c->limit == 0) return;
 	char *base = NULL;
@@ -376,6 +378,14 @@ bool cache_remove(cache *c, const char *name)
 	return gone;
 }
 
+/* To look through the folder at each of n stores would be n * n looks.  Until the next one, a quarter of what was free
+ * may be stored: there are other processes, which do not see this one's stores either. */
+static bool may_be_full(cache *c, uint64_t bytes)
+{
+	uint64_t since = atomic_fetch_add(&c->since, bytes) + bytes, total = c->total;
+	return total >= c->limit || since > (c->limit - total) / 4;
+}
+
 /* Down to nine tenths of the limit, so that not every store has to clean up.  What was just stored at `path` stays: its
  * time may be that of others, since file systems count in ticks. */
 static void trim(cache *c, const char *path)
@@ -385,12 +395,14 @@ static void trim(cache *c, const char *path)
 	uint64_t total = 0;
 	if (!list(c, &l)) return;
 	for (size_t i = 0; i < l.n; i++) total += l.files[i].bytes;
+	c->since = 0;
 	if (total > c->limit) {
 		qsort(l.files, l.n, sizeof *l.files, by_use);
 		for (size_t i = 0; i < l.n && total > c->limit - c->limit / 10; i++)
 			if (strcmp(l.files[i].name, stored) != 0 && cache_remove(c, l.files[i].name))
 				total -= l.files[i].bytes;
 	}
+	c->total = total;
 	free(l.files);
 }
 
@@ -401,7 +413,7 @@ bool cache_put(cache *c, const cache_key *key, const cache_section *sections, si
 	char *image = compose(key, sections, n, &bytes);
 	char *path = image && bytes <= c->limit ? entry_path(c, key) : NULL;
 	bool good = path && publish(c, image, bytes, path);
-	if (good) trim(c, path);
+	if (good && may_be_full(c, bytes)) trim(c, path);
 	free(path);
 	free(image);
 	return good;
@@ -411,8 +423,7 @@ bool cache_put(cache *c, const cache_key *key, const cache_section *sections, si
 
 bool cache_beside(const cache *c, const char *name, cache *out)
 {
-	*out = *c;
-	out->folder = NULL;
+	*out = (cache){.files = c->files, .limit = c->limit, .total = UINT64_MAX};
 	char *base = c->folder ? strdup(c->folder) : NULL;
 	if (!base) return false;
 	*strrchr(base, '/') = 0;
@@ -425,7 +436,7 @@ bool cache_put_text(cache *c, const cache_key *key, const char *text, size_t n)
 {
 	char *path = c->folder ? entry_path(c, key) : NULL;
 	bool good = path && publish(c, text, n, path);
-	if (good) trim(c, path);
+	if (good && may_be_full(c, n)) trim(c, path);
 	free(path);
 	return good;
 }

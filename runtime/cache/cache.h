@@ -35,6 +35,9 @@ typedef struct cache {
 	const cache_files *files;
 	char *folder; /* "~/.cache/blk/code", malloc'ed; null: no cache */
 	uint64_t limit;
+	/* Bytes of the folder's entries when it was last looked through, and those that were stored through this cache
+	 * since. */
+	_Atomic uint64_t total, since;
 } cache;
 
 /* Reads the environment (blk.h says which variables); touches no file. */

@@ -864,8 +864,38 @@ static void test_leftovers_go(void **state)
 	assert_true(store(&c, "b", "x"));
 	assert_int_equal(access(path, F_OK), 0); /* may be another process at work */
 	age(path, 7200);
+	cache_close(&c);
+	cache_open(&c, NULL);
 	assert_true(store(&c, "c", "x"));
 	assert_int_equal(access(path, F_OK), -1);
+	cache_close(&c);
+}
+
+/* A look removes leftovers.  There is one at the first store, and then when more was stored than a quarter of
+ * what was free; not at each, which would cost more the fuller the folder is. */
+static void test_looks_are_few(void **state)
+{
+	(void)state;
+	cache c;
+	char path[128], big[4096];
+	memset(big, 'x', sizeof big - 1);
+	big[sizeof big - 1] = 0;
+	assert_int_equal(blk_cache_clear(NULL), BLK_OK);
+	cache_open(&c, NULL);
+	uint64_t bytes = entry_bytes(&c, sizeof big - 1);
+	cache_close(&c);
+	cache_open(&c, NULL);
+	c.limit = 9 * bytes;
+	snprintf(path, sizeof path, "%s/code/.tmp-1-0", folder);
+	/* with one entry there eight are free, of which a quarter is two; with four a quarter is one and a bit */
+	static const char *const keys[] = {"a", "b", "c", "d", "e", "f"};
+	static const bool looks[] = {true, false, false, true, false, true};
+	for (int i = 0; i < 6; i++) {
+		spill(path, "half", 4);
+		age(path, 7200);
+		assert_true(store(&c, keys[i], big));
+		assert_int_equal(access(path, F_OK), looks[i] ? -1 : 0);
+	}
 	cache_close(&c);
 }
 
@@ -1117,6 +1147,7 @@ int main(void)
 		T(test_least_recently_used_goes),
 		T(test_limit_to_the_byte),
 		T(test_leftovers_go),
+		T(test_looks_are_few),
 		T(test_list_and_clear),
 		T(test_warm_start),
 		T(test_rebuilds_damaged_code),
