@@ -19,12 +19,16 @@
  * The one idea: while nobody multiplies, nothing else should be waited for.  A wait takes a few dozen cycles even if
  * the block has come, and more behind atomics: the assembler makes it wait until they have read their registers.  A
  * read of shared memory takes hundreds beside a product that reads its own operands there.  What a later product needs,
- * or a thread has no registers for till then, is read in front of the wait for that product.
+ * or a thread has no registers for till then, is read in front of the wait for that product; where there are registers
+ * for half of it, half.  (Not half beside atomics: a read queues up behind those of the iteration before.)
  *
  * Only blocks with two slots or more can come while an iteration's own are held. */
 #include "analysis/pressure.h"
 #include "passes/passes.h"
+#include "layout/layout.h"
 #include "target/nvptx/mma/wgmma.h"
+
+#include <assert.h>
 
 typedef struct loop {
 	ir_func *func;
@@ -295,15 +299,116 @@ static bool needs(const loop *l, const ir_op *o, const ir_value *v)
 	return false;
 }
 
+static void find_atomic(ir_op *o, void *context)
+{
+	bool *found = context;
+	*found |= o->kind == IR_ATOMIC_RMW || o->kind == IR_ATOMIC_CAS;
+}
+
+static bool has_atomics(const loop *l)
+{
+	bool found = false;
+	ir_walk(l->body, find_atomic, &found);
+	return found;
+}
+
+static ir_value *lay(arena *a, ir_value *v, layout l)
+{
+	layout *kept = ARENA_NEW(a, layout);
+	*kept = l;
+	v->layout = kept;
+	return v;
+}
+
+static ir_value *turn(arena *a, ir_builder *b, ir_value *v)
+{
+	ir_type t = v->type;
+	t.dim[0] = v->type.dim[1];
+	t.dim[1] = v->type.dim[0];
+	ir_value *turned = ir_build1(b, IR_PERMUTE, t, 1, &v);
+	ir_set_order(turned->def, ir_pack(2, (uint16_t[]){1, 0}));
+	return lay(a, turned, layout_permute(v->layout, (uint8_t[]){1, 0}));
+}
+
+static ir_value *reshape(arena *a, ir_builder *b, ir_value *v, ir_type t)
+{
+	return lay(a, ir_build1(b, IR_RESHAPE, t, 1, &v), layout_reshape(v->layout, t));
+}
+
+/* A row of numbers as two halves, [2, N / 2]; N is even. */
+static ir_type as_halves(ir_type row)
+{
+	assert(row.rank == 1 && row.dim[0] % 2 == 0);
+	row.rank = 2;
+	row.dim[1] = row.dim[0] / 2;
+	row.dim[0] = 2;
+	return row;
+}
+
+/* Each thread has as much of one half of the row as of the other. */
+static bool has_halves(const ir_value *row)
+{
+	if (row->type.rank != 1 || row->type.dim[0] < 2) return false;
+	layout l = layout_reshape(row->layout, as_halves(row->type)), half;
+	l = layout_permute(&l, (uint8_t[]){1, 0});
+	return layout_unjoin(&l, &half);
+}
+
+static ir_value *half_of(arena *a, ir_builder *b, ir_value *row, unsigned which)
+{
+	ir_value *pairs = turn(a, b, reshape(a, b, row, as_halves(row->type)));
+	ir_type t = row->type;
+	t.dim[0] /= 2;
+	ir_op *split = ir_build(b, IR_SPLIT, 1, &pairs, 2, (ir_type[]){t, t}, 0);
+	layout half;
+	layout_unjoin(pairs->layout, &half);
+	for (unsigned i = 0; i < 2; i++) lay(a, split->results[i], half);
+	return split->results[which];
+}
+
+/* The row whose halves they are, in its layout. */
+static ir_value *join_halves(arena *a, ir_builder *b, ir_value *const *half, const ir_value *row)
+{
+	ir_type pairs = as_halves(row->type);
+	pairs.dim[0] = pairs.dim[1];
+	pairs.dim[1] = 2;
+	ir_value *v = lay(a, ir_build1(b, IR_JOIN, pairs, 2, half), layout_join(half[0]->layout));
+	v = reshape(a, b, turn(a, b, v), row->type);
+	v = ir_build1(b, IR_CONVERT_LAYOUT, row->type, 1, &v);
+	v->layout = row->layout;
+	return v;
+}
+
+/* The first half of what is read, in front of the wait; the other one where it was read.  Either reads all, of which the
+ * back end leaves out what nobody takes. */
+static void hoist_half(arena *a, const loop *l, ir_op *read, ir_op *wait)
+{
+	ir_builder there = {.func = l->func, .block = l->body, .before = read, .at = read->at};
+	ir_builder here = {.func = l->func, .block = l->body, .before = read->next, .at = read->at};
+	ir_value *row = read->results[0], *args[] = {ir_arg(read, 0), ir_arg(read, 1)}, *half[2];
+	ir_value *early = ir_build1(&there, IR_MULTIBUFFER_READ, row->type, 2, args);
+	early->layout = row->layout;
+	half[0] = half_of(a, &there, early, 0);
+	hoist_before(l, half[0]->def, wait);
+	half[1] = half_of(a, &here, row, 1);
+	ir_op *reshaped = ir_arg(ir_arg(half[1]->def, 0)->def, 0)->def;
+	ir_value *joined = join_halves(a, &here, half, row);
+	ir_replace(row, joined);
+	ir_set_arg(reshaped, 0, row);
+}
+
 /* In front of the wait for a product that stands in front of the read with nothing but arithmetic between. */
-static void hoist_read(const loop *l, ir_op *read)
+static void hoist_read(arena *a, const loop *l, ir_op *read)
 {
 	ir_op *wait = read->prev;
 	while (wait && ir_has(wait, IR_PURE)) wait = wait->prev;
 	if (!wait || wait->kind != IR_WGMMA_WAIT || (wait->nresults && needs(l, read, wait->results[0]))) return;
-	if (taken_at(l, wait) + registers_of(read->results[0]) + PRESSURE_OTHERS <=
-		pressure_most_beside_producer(l->func))
+	unsigned most = pressure_most_beside_producer(l->func), taken = taken_at(l, wait) + PRESSURE_OTHERS;
+	unsigned more = registers_of(read->results[0]);
+	if (taken + more <= most)
 		hoist_before(l, read, wait);
+	else if (taken + more / 2 <= most && has_halves(read->results[0]) && !has_atomics(l))
+		hoist_half(a, l, read, wait);
 }
 
 static void try_loop(arena *memory, ir_func *f, ir_op *o)
@@ -318,7 +423,7 @@ static void try_loop(arena *memory, ir_func *f, ir_op *o)
 	}
 	for (ir_op *i = l.body->first, *next; i; i = next) {
 		next = i->next;
-		if (i->kind == IR_MULTIBUFFER_READ) hoist_read(&l, i);
+		if (i->kind == IR_MULTIBUFFER_READ) hoist_read(memory, &l, i);
 	}
 }
 

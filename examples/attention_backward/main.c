@@ -179,6 +179,9 @@ int main(int argc, char **argv)
 		{64, true, true, "BM=128 BN=128 num_warps=8 num_stages=2", ""},
 		{128, true, true, "BM=64 BN=128 num_warps=8 num_stages=2", ""},
 		{64, true, false, "BM=64 BN=192 num_warps=12 num_stages=2", "BM=128 BN=128 num_warps=8 num_stages=2"},
+		{64, false, false, "BM=128 BN=128 num_warps=8 num_stages=2", "BM=192 BN=64 num_warps=12 num_stages=2"},
+		{64, true, false, "BM=128 BN=128 num_warps=8 num_stages=2", "BM=128 BN=64 num_warps=8 num_stages=2"},
+		{256, true, false, "BM=64 BN=64 num_warps=8 num_stages=2", "BM=128 BN=32 num_warps=8 num_stages=2"},
 		{128, false, false, "BM=64 BN=128 num_warps=8 num_stages=2", "BM=128 BN=64 num_warps=8 num_stages=2"},
 		{128, true, false, "BM=64 BN=128 num_warps=8 num_stages=2", "BM=192 BN=64 num_warps=12 num_stages=2"}};
 	blk_device_info info;
