@@ -32,7 +32,7 @@ typedef struct pressure {
 
 /* Registers that a thread may have: those of an SM are for all. */
 uint32_t pressure_most(const ir_func *);
-/* Those of a thread that computes, where a producer's warpgroup hands over what it does not need. */
+/* Those of a consumer's thread, to which setmaxnreg hands over what a producer's warpgroup does not need. */
 uint32_t pressure_most_beside_producer(const ir_func *);
 /* Those that hold a value of a mapped function: a tile by its layout, else one. */
 uint32_t pressure_registers(const ir_value *);

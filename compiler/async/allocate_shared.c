@@ -12,8 +12,8 @@
  * less than the occupancy; but that of two bulk stores, which go on reading it, only where no other place is free.
  * Placement: by falling size, first fit at the lowest aligned offset.
  *
- * A multibuffer lives from its operation to the end in the same block, or in that of the warps that compute; one that
- * stays, to the end of its block.
+ * A multibuffer lives from its operation to the end in the same block, or in a block that ends the program
+ * (ir_is_tail); one that stays, to the end of its block.
  * Multibuffers have the lowest bytes, one after the other; those of a loop behind another one's lie where its did.
  * What runs while some live stands behind those, everything else may lie where they do: to the barrier pass a
  * multibuffer is a write, and what was read of it is pending when it ends.  The barriers of bulk copies are given up at

@@ -333,7 +333,7 @@ typedef struct rest {
 	uint32_t most;
 	unsigned several;
 	const ir_op *end; /* behind the last reader, where multibuffers end there */
-	bool over;        /* it has been seen */
+	bool over;        /* it has been passed: the slots are free */
 } rest;
 
 /* Scratch of what stays: factors in channels need none, nor do the conversions that bring them to registers. */
@@ -355,18 +355,19 @@ static void add_scratch(ir_op *o, void *context)
 	r->several += bytes > 0;
 }
 
-/* The operation of a block in which, or as which, a load's tile is made (0), or read for the last time (1). */
-static ir_op *part_of(const operand *l, const ir_block *b, unsigned which)
+/* The operation of a block in which, or as which, a load's tile is made, or read for the last time. */
+enum { MADE, READ, ENDS };
+static ir_op *end_of(const operand *l, const ir_block *b, unsigned which)
 {
-	return ir_in_block(b, which ? l->site.last_use : l->of.load);
+	return ir_in_block(b, which == MADE ? l->of.load : l->site.last_use);
 }
 
 /* The side of an `if` of the block that has all loads, their readers and what follows them; null: there is none. */
 static ir_block *side_with_all(const finder *f, const ir_block *b)
 {
-	ir_op *around = part_of(&f->loads[0], b, 0);
-	for (unsigned i = 0; i < 2 * f->n; i++)
-		if (part_of(&f->loads[i / 2], b, i % 2) != around) return NULL;
+	ir_op *around = end_of(&f->loads[0], b, MADE);
+	for (unsigned i = 0; i < ENDS * f->n; i++)
+		if (end_of(&f->loads[i / ENDS], b, i % ENDS) != around) return NULL;
 	for (unsigned r = 0; r < around->nregions; r++)
 		if (around->kind == IR_IF && ir_is_tail(f->func, around->regions[r])) return around->regions[r];
 	return NULL;
@@ -378,8 +379,8 @@ static ir_op *last_of(const finder *f)
 	const ir_block *b = f->func->body;
 	for (const ir_block *side; (side = side_with_all(f, b));) b = side;
 	ir_op *last = NULL;
-	for (unsigned i = 0; i < 2 * f->n; i++) {
-		ir_op *o = part_of(&f->loads[i / 2], b, i % 2);
+	for (unsigned i = 0; i < ENDS * f->n; i++) {
+		ir_op *o = end_of(&f->loads[i / ENDS], b, i % ENDS);
 		if (o && (!last || ir_precedes(last, o))) last = o;
 	}
 	return last;
@@ -421,7 +422,9 @@ static bool choose_stages(finder *f)
 		bytes += (uint64_t)f->plans[i].channel.stages * f->plans[i].bytes + 2 * MOST_STAGES * 8;
 	}
 	bytes += f->sent.n * SENT_BYTES;
-	f->ends = !f->sent.n && bytes + bytes_of_rest(f) > most; /* numbers that are sent lie there to the end */
+	bool all =
+		f->n < MOST_LOADS && !f->sent.n; /* no other slots follow; numbers that are sent lie there to the end */
+	f->ends = all && bytes + bytes_of_rest(f) > most;
 	bytes += bytes_of_rest(f);
 	while (bytes > most) {
 		plan *least = NULL;

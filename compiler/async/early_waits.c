@@ -25,10 +25,8 @@
  * Only blocks with two slots or more can come while an iteration's own are held. */
 #include "analysis/pressure.h"
 #include "passes/passes.h"
-#include "layout/layout.h"
+#include "row_halves.h"
 #include "target/nvptx/mma/wgmma.h"
-
-#include <assert.h>
 
 typedef struct loop {
 	ir_func *func;
@@ -312,75 +310,8 @@ static bool has_atomics(const loop *l)
 	return found;
 }
 
-static ir_value *lay(arena *a, ir_value *v, layout l)
-{
-	layout *kept = ARENA_NEW(a, layout);
-	*kept = l;
-	v->layout = kept;
-	return v;
-}
-
-static ir_value *turn(arena *a, ir_builder *b, ir_value *v)
-{
-	ir_type t = v->type;
-	t.dim[0] = v->type.dim[1];
-	t.dim[1] = v->type.dim[0];
-	ir_value *turned = ir_build1(b, IR_PERMUTE, t, 1, &v);
-	ir_set_order(turned->def, ir_pack(2, (uint16_t[]){1, 0}));
-	return lay(a, turned, layout_permute(v->layout, (uint8_t[]){1, 0}));
-}
-
-static ir_value *reshape(arena *a, ir_builder *b, ir_value *v, ir_type t)
-{
-	return lay(a, ir_build1(b, IR_RESHAPE, t, 1, &v), layout_reshape(v->layout, t));
-}
-
-/* A row of numbers as two halves, [2, N / 2]; N is even. */
-static ir_type as_halves(ir_type row)
-{
-	assert(row.rank == 1 && row.dim[0] % 2 == 0);
-	row.rank = 2;
-	row.dim[1] = row.dim[0] / 2;
-	row.dim[0] = 2;
-	return row;
-}
-
-/* Each thread has as much of one half of the row as of the other. */
-static bool has_halves(const ir_value *row)
-{
-	if (row->type.rank != 1 || row->type.dim[0] < 2) return false;
-	layout l = layout_reshape(row->layout, as_halves(row->type)), half;
-	l = layout_permute(&l, (uint8_t[]){1, 0});
-	return layout_unjoin(&l, &half);
-}
-
-static ir_value *half_of(arena *a, ir_builder *b, ir_value *row, unsigned which)
-{
-	ir_value *pairs = turn(a, b, reshape(a, b, row, as_halves(row->type)));
-	ir_type t = row->type;
-	t.dim[0] /= 2;
-	ir_op *split = ir_build(b, IR_SPLIT, 1, &pairs, 2, (ir_type[]){t, t}, 0);
-	layout half;
-	layout_unjoin(pairs->layout, &half);
-	for (unsigned i = 0; i < 2; i++) lay(a, split->results[i], half);
-	return split->results[which];
-}
-
-/* The row whose halves they are, in its layout. */
-static ir_value *join_halves(arena *a, ir_builder *b, ir_value *const *half, const ir_value *row)
-{
-	ir_type pairs = as_halves(row->type);
-	pairs.dim[0] = pairs.dim[1];
-	pairs.dim[1] = 2;
-	ir_value *v = lay(a, ir_build1(b, IR_JOIN, pairs, 2, half), layout_join(half[0]->layout));
-	v = reshape(a, b, turn(a, b, v), row->type);
-	v = ir_build1(b, IR_CONVERT_LAYOUT, row->type, 1, &v);
-	v->layout = row->layout;
-	return v;
-}
-
-/* The first half of what is read, in front of the wait; the other one where it was read.  Either reads all, of which the
- * back end leaves out what nobody takes. */
+/* The first half of what is read, in front of the wait; the other one where it was read.  Either reads all of it, and
+ * the back end leaves out what nobody takes. */
 static void hoist_half(arena *a, const loop *l, ir_op *read, ir_op *wait)
 {
 	ir_builder there = {.func = l->func, .block = l->body, .before = read, .at = read->at};
@@ -388,11 +319,11 @@ static void hoist_half(arena *a, const loop *l, ir_op *read, ir_op *wait)
 	ir_value *row = read->results[0], *args[] = {ir_arg(read, 0), ir_arg(read, 1)}, *half[2];
 	ir_value *early = ir_build1(&there, IR_MULTIBUFFER_READ, row->type, 2, args);
 	early->layout = row->layout;
-	half[0] = half_of(a, &there, early, 0);
+	half[0] = row_half(a, &there, early, 0);
 	hoist_before(l, half[0]->def, wait);
-	half[1] = half_of(a, &here, row, 1);
+	half[1] = row_half(a, &here, row, 1);
 	ir_op *reshaped = ir_arg(ir_arg(half[1]->def, 0)->def, 0)->def;
-	ir_value *joined = join_halves(a, &here, half, row);
+	ir_value *joined = row_join(a, &here, half, row);
 	ir_replace(row, joined);
 	ir_set_arg(reshaped, 0, row);
 }
@@ -407,7 +338,7 @@ static void hoist_read(arena *a, const loop *l, ir_op *read)
 	unsigned more = registers_of(read->results[0]);
 	if (taken + more <= most)
 		hoist_before(l, read, wait);
-	else if (taken + more / 2 <= most && has_halves(read->results[0]) && !has_atomics(l))
+	else if (taken + more / 2 <= most && row_has_halves(read->results[0]) && !has_atomics(l))
 		hoist_half(a, l, read, wait);
 }
 

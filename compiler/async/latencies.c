@@ -426,11 +426,33 @@ static void count_loads(ir_op *o, void *context)
 	*n += o->kind == IR_BULK_LOAD || (o->kind == IR_LOAD && ir_loop_around(o) && !ir_is_scalar(ir_arg(o, 0)));
 }
 
-/* The program runs the loop once, and no other one has tiles to copy: then its slots are free behind it. */
+typedef struct front {
+	const pipeline *p;
+	bool passed, scratch;
+} front;
+
+static void find_scratch(ir_op *o, void *context)
+{
+	front *f = context;
+	f->passed |= o == f->p->loop;
+	f->scratch |= !f->passed && !scratch_lasts(o) && scratch_bytes(f->p->func, o);
+}
+
+/* What stands in front of the loop has scratch, which lies beside a producer's slots. */
+static bool has_scratch_in_front(const pipeline *p)
+{
+	front f = {.p = p};
+	ir_walk(p->func->body, find_scratch, &f);
+	return f.scratch;
+}
+
+/* The program runs the loop once at most, and no other one has tiles to copy: then its slots are free behind it. */
 static bool may_end(const pipeline *p)
 {
 	unsigned here = 0, all = 0;
-	if (!ir_is_tail(p->func, p->loop->block) || p->lasting || p->peak || p->before || p->sent.n) return false;
+	if (!ir_is_tail(p->func, p->loop->block) || p->lasting || p->peak || p->before || p->sent.n ||
+		has_scratch_in_front(p))
+		return false;
 	ir_walk(p->body, count_loads, &here);
 	ir_walk(p->func->body, count_loads, &all);
 	return here == all;

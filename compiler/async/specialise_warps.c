@@ -17,6 +17,10 @@
  *       store ..                                  yield
  *     }                                         }
  *
+ * A scalar that both need stands in front of them, computed once while the barriers are made.  But there it is live
+ * through all of the first region and costs its threads a register; where they are short of registers, each region
+ * computes its own.
+ *
  * What the producer does is of one thread, so one warp more is enough.  Where the others need more registers than nine
  * warps can have, three come along that do nothing: registers are handed over by groups of four warps. */
 #include "passes/passes.h"
@@ -32,7 +36,7 @@ typedef struct splitter {
 	pass_context *context;
 	ir_func *func;
 	bool *stays; /* by value id: defined in front of the partitions */
-	bool apart;  /* each kind computes all of its numbers */
+	bool apart;  /* no scalar is live across both regions: each computes its own */
 } splitter;
 
 static bool is_producers(const ir_op *o)
@@ -52,6 +56,7 @@ static bool is_shared(const ir_op *o)
 
 static bool computed_by_all(const splitter *s, const ir_op *o)
 {
+	if (o->kind == IR_TENSOR_MAP) return true; /* a parameter, of which there are few */
 	if (s->apart || !ir_is_repeatable(o)) return false;
 	for (unsigned i = 0; i < o->nresults; i++)
 		if (!ir_is_scalar(o->results[i])) return false;

@@ -351,9 +351,8 @@ bool ir_is_one(const ir_value *);                  /* such a constant */
 bool ir_defined_outside(
 	const ir_value *, const ir_op *loop); /* not in one of the operation's regions; of null's nothing is */
 
-/* Behind an operation of the block only what stands behind it there runs: the function's own block; inside partitions
- * that of the warps that compute; where such a block ends with an `if` that has an empty side, as behind an early
- * return, the other side. */
+/* Control that leaves the block leaves the program: the function's own block, the consumers' region of partitions, or a
+ * side of an `if` that ends such a block and whose other side is empty, as behind an early return. */
 bool ir_is_tail(const ir_func *, const ir_block *);
 /* The innermost for or while around an operation; null: there is none. */
 ir_op *ir_loop_around(const ir_op *);

@@ -378,12 +378,13 @@ bool cache_remove(cache *c, const char *name)
 	return gone;
 }
 
-/* To look through the folder at each of n stores would be n * n looks.  Until the next one, a quarter of what was free
- * may be stored: there are other processes, which do not see this one's stores either. */
+/* A look reads all entries' sizes, so one at each store would cost more the fuller the folder is.  Until the next one
+ * an eighth of what was free may be stored: processes do not see each other's stores between looks, and eight of them
+ * stay within the limit so. */
 static bool may_be_full(cache *c, uint64_t bytes)
 {
 	uint64_t since = atomic_fetch_add(&c->since, bytes) + bytes, total = c->total;
-	return total >= c->limit || since > (c->limit - total) / 4;
+	return total >= c->limit || since > (c->limit - total) / 8;
 }
 
 /* Down to nine tenths of the limit, so that not every store has to clean up.  What was just stored at `path` stays: its
@@ -393,9 +394,9 @@ static void trim(cache *c, const char *path)
 	const char *stored = strrchr(path, '/') + 1;
 	cache_listing l;
 	uint64_t total = 0;
+	c->since = 0; /* what others store while this one looks counts twice at worst */
 	if (!list(c, &l)) return;
 	for (size_t i = 0; i < l.n; i++) total += l.files[i].bytes;
-	c->since = 0;
 	if (total > c->limit) {
 		qsort(l.files, l.n, sizeof *l.files, by_use);
 		for (size_t i = 0; i < l.n && total > c->limit - c->limit / 10; i++)

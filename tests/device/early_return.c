@@ -18,7 +18,7 @@ static const char one_product[] = "kernel k(c: *f32, a: *const f16, b: *const f1
 				  "    }\n"
 				  "    tensor(c, shape = [300, 128]).store([i, 0], acc);\n}\n";
 
-/* (a b^T) b, in three stages of two blocks of 32,768 bytes; the store takes 65,536. */
+/* (a b^T) b, in three stages of two blocks of 32,768 bytes beside one of a; the store takes 32,768. */
 static const char two_products[] = "kernel k(c: *f32, a: *const f16, b: *const f16, n: i32)\n"
 				   "    grid(4) options(num_warps = 8, num_stages = 3)\n{\n"
 				   "    let i = program_id(0) * 128;\n"

@@ -871,7 +871,7 @@ static void test_leftovers_go(void **state)
 	cache_close(&c);
 }
 
-/* A look removes leftovers.  There is one at the first store, and then when more was stored than a quarter of
+/* A look removes leftovers.  There is one at the first store, and then when more was stored than an eighth of
  * what was free; not at each, which would cost more the fuller the folder is. */
 static void test_looks_are_few(void **state)
 {
@@ -885,9 +885,9 @@ static void test_looks_are_few(void **state)
 	uint64_t bytes = entry_bytes(&c, sizeof big - 1);
 	cache_close(&c);
 	cache_open(&c, NULL);
-	c.limit = 9 * bytes;
+	c.limit = 17 * bytes;
 	snprintf(path, sizeof path, "%s/code/.tmp-1-0", folder);
-	/* with one entry there eight are free, of which a quarter is two; with four a quarter is one and a bit */
+	/* with one entry 16 are free, of which an eighth is 2; with four entries 13, of which it is 1.6 */
 	static const char *const keys[] = {"a", "b", "c", "d", "e", "f"};
 	static const bool looks[] = {true, false, false, true, false, true};
 	for (int i = 0; i < 6; i++) {
