@@ -95,7 +95,7 @@ for compiler in gcc g++ clang clang++; do
 done
 grep -q 'libblkc\|libLLVM' alone/libblk.so.1 && ldd alone/libblk.so.1 | grep -q 'libblkc\|libLLVM' && bad "libblk needs the compiler" || ok
 
-# Every example packs, to the same bytes wherever and with however many processors.
+# Every example packs, and a few of all kinds do again, to the same bytes wherever and with however many processors.
 # One tile of matrix products and of attention is enough here: all of them take minutes on one processor.  Runs that take some of
 # the cases take three of the examples.
 for e in examples/*/*.blk; do
@@ -110,6 +110,7 @@ for e in examples/*/*.blk; do
 	*) tile= ;;
 	esac
 	status 0 "$e" "$blkc" "$e" $tile --emit=package -o "$n.blkpkg"
+	case $n in vector_add | softmax | matmul_grouped | attention_decode) ;; *) continue ;; esac
 	mkdir -p elsewhere && cp -r examples elsewhere/
 	(cd elsewhere && env -i TZ=Asia/Tokyo taskset 1 "$blkc" "$e" $tile --emit=package -o two.blkpkg)
 	cmp -s "$n.blkpkg" elsewhere/two.blkpkg && ok || bad "$e: other bytes from another folder or with one processor"
