@@ -422,9 +422,9 @@ static bool choose_stages(finder *f)
 		bytes += (uint64_t)f->plans[i].channel.stages * f->plans[i].bytes + 2 * MOST_STAGES * 8;
 	}
 	bytes += f->sent.n * SENT_BYTES;
-	bool all =
-		f->n < MOST_LOADS && !f->sent.n; /* no other slots follow; numbers that are sent lie there to the end */
-	f->ends = all && bytes + bytes_of_rest(f) > most;
+	bool last =
+		f->n < MOST_LOADS && !f->sent.n; /* no slots of others live on, nor room for numbers that are sent */
+	f->ends = last && bytes + bytes_of_rest(f) > most;
 	bytes += bytes_of_rest(f);
 	while (bytes > most) {
 		plan *least = NULL;

@@ -300,7 +300,7 @@ static bool needs(const loop *l, const ir_op *o, const ir_value *v)
 static void find_atomic(ir_op *o, void *context)
 {
 	bool *found = context;
-	*found |= o->kind == IR_ATOMIC_RMW || o->kind == IR_ATOMIC_CAS;
+	*found |= ir_is_atomic(o);
 }
 
 static bool has_atomics(const loop *l)
@@ -310,22 +310,24 @@ static bool has_atomics(const loop *l)
 	return found;
 }
 
-/* The first half of what is read, in front of the wait; the other one where it was read.  Either reads all of it, and
- * the back end leaves out what nobody takes. */
+/* Half `which` of what is read; the back end leaves out the loads of the other one, which nobody takes. */
+static ir_value *read_half(arena *a, ir_builder *b, const ir_op *read, unsigned which)
+{
+	ir_value *args[] = {ir_arg(read, 0), ir_arg(read, 1)};
+	ir_value *row = ir_build1(b, IR_MULTIBUFFER_READ, read->results[0]->type, 2, args);
+	row->layout = read->results[0]->layout;
+	return row_half(a, b, row, which);
+}
+
+/* The first half in front of the wait, the other one where both were read. */
 static void hoist_half(arena *a, const loop *l, ir_op *read, ir_op *wait)
 {
-	ir_builder there = {.func = l->func, .block = l->body, .before = read, .at = read->at};
-	ir_builder here = {.func = l->func, .block = l->body, .before = read->next, .at = read->at};
-	ir_value *row = read->results[0], *args[] = {ir_arg(read, 0), ir_arg(read, 1)}, *half[2];
-	ir_value *early = ir_build1(&there, IR_MULTIBUFFER_READ, row->type, 2, args);
-	early->layout = row->layout;
-	half[0] = row_half(a, &there, early, 0);
+	ir_builder b = {.func = l->func, .block = l->body, .before = read, .at = read->at};
+	ir_value *half[] = {read_half(a, &b, read, 0), read_half(a, &b, read, 1)};
+	ir_value *row = row_join(a, &b, half, read->results[0]);
 	hoist_before(l, half[0]->def, wait);
-	half[1] = row_half(a, &here, row, 1);
-	ir_op *reshaped = ir_arg(ir_arg(half[1]->def, 0)->def, 0)->def;
-	ir_value *joined = row_join(a, &here, half, row);
-	ir_replace(row, joined);
-	ir_set_arg(reshaped, 0, row);
+	ir_replace(read->results[0], row);
+	ir_erase(read);
 }
 
 /* In front of the wait for a product that stands in front of the read with nothing but arithmetic between. */

@@ -378,9 +378,9 @@ bool cache_remove(cache *c, const char *name)
 	return gone;
 }
 
-/* A look reads all entries' sizes, so one at each store would cost more the fuller the folder is.  Until the next one
- * an eighth of what was free may be stored: processes do not see each other's stores between looks, and eight of them
- * stay within the limit so. */
+/* A scan of the folder reads all entries' sizes, so one at each store would cost more the fuller the folder is.  Until
+ * the next one an eighth of what was free may be stored: processes do not see each other's stores between scans, and
+ * eight of them stay within the limit so. */
 static bool may_be_full(cache *c, uint64_t bytes)
 {
 	uint64_t since = atomic_fetch_add(&c->since, bytes) + bytes, total = c->total;
@@ -394,7 +394,7 @@ static void trim(cache *c, const char *path)
 	const char *stored = strrchr(path, '/') + 1;
 	cache_listing l;
 	uint64_t total = 0;
-	c->since = 0; /* what others store while this one looks counts twice at worst */
+	c->since = 0; /* what others store during the scan counts twice at worst */
 	if (!list(c, &l)) return;
 	for (size_t i = 0; i < l.n; i++) total += l.files[i].bytes;
 	if (total > c->limit) {

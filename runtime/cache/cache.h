@@ -35,8 +35,7 @@ typedef struct cache {
 	const cache_files *files;
 	char *folder; /* "~/.cache/blk/code", malloc'ed; null: no cache */
 	uint64_t limit;
-	/* Bytes of the folder's entries when it was last looked through, and those that were stored through this cache
-	 * since. */
+	/* Bytes of the folder's entries when it was last scanned, and those stored through this cache since. */
 	_Atomic uint64_t total, since;
 } cache;
 

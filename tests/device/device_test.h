@@ -117,6 +117,14 @@ static inline double *suite_doubles(scalar t, const void *p, size_t n)
 	return d;
 }
 
+/* n random whole numbers from -3 to 3 in f16, of which sums of products are exact; the same as doubles. */
+static inline double *suite_whole_numbers(uint16_t *to, size_t n, uint64_t seed)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = (uint16_t)scalar_from_double(SCALAR_F16, (double)(suite_random(&seed) % 7) - 3);
+	return suite_doubles(SCALAR_F16, to, n);
+}
+
 /* Distance in units in the last place of t between a result and the exact value; 0 when both are nan. */
 static inline double ulps(scalar t, uint64_t got, double want)
 {

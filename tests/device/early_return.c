@@ -71,13 +71,6 @@ static const early_case cases[] = {
 	{"chain.none", two_products, 128, -1, COLUMNS, KEYS, want_chain},
 };
 
-static double *whole_numbers(uint16_t *to, size_t n, uint64_t seed)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = (uint16_t)scalar_from_double(SCALAR_F16, (double)(suite_random(&seed) % 7) - 3);
-	return suite_doubles(SCALAR_F16, to, n);
-}
-
 /* Rows of programs that ended have the bytes that were there before. */
 static bool is_poison(const float *row)
 {
@@ -90,7 +83,7 @@ static void run(suite *s, const early_case *c)
 {
 	size_t na = (size_t)ROWS * c->columns, nb = (size_t)c->rows * COLUMNS, nc = (size_t)ROWS * COLUMNS;
 	uint16_t *pa = suite_alloc(na * sizeof *pa), *pb = suite_alloc(nb * sizeof *pb);
-	double *a = whole_numbers(pa, na, 1), *b = whole_numbers(pb, nb, 2);
+	double *a = suite_whole_numbers(pa, na, 1), *b = suite_whole_numbers(pb, nb, 2);
 	float *got = suite_alloc(nc * sizeof *got);
 	const void *in[] = {pa, pb};
 	const size_t bytes[] = {na * sizeof *pa, nb * sizeof *pb};

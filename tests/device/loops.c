@@ -61,13 +61,6 @@ static void kernel_text(char *out, size_t room, const loops_case *c)
 		c->walks ? "num_programs(0)" : "1 << 20", SAME, c->between, c->second);
 }
 
-static double *whole_numbers(uint16_t *to, size_t n, uint64_t seed)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = (uint16_t)scalar_from_double(SCALAR_F16, (double)(suite_random(&seed) % 7) - 3);
-	return suite_doubles(SCALAR_F16, to, n);
-}
-
 static double wanted(const loops_case *c, const double *a, const double *b, int i, int j)
 {
 	double sum = 0, second = 0;
@@ -80,7 +73,7 @@ static void run(suite *s, const loops_case *c)
 {
 	enum { NA = ROWS * DEPTH, NB = DEPTH * COLUMNS, NC = ROWS * COLUMNS };
 	uint16_t *pa = suite_alloc(NA * sizeof *pa), *pb = suite_alloc(NB * sizeof *pb);
-	double *a = whole_numbers(pa, NA, 1), *b = whole_numbers(pb, NB, 2);
+	double *a = suite_whole_numbers(pa, NA, 1), *b = suite_whole_numbers(pb, NB, 2);
 	float *got = suite_alloc(NC * sizeof *got);
 	const void *in[] = {pa, pb};
 	const size_t bytes[] = {NA * sizeof *pa, NB * sizeof *pb};
@@ -137,7 +130,7 @@ static void run_both_ways(suite *s)
 {
 	enum { N = 384, NA = 128 * 64, NB = N * 64 };
 	uint16_t *pa = suite_alloc(NA * sizeof *pa), *pb = suite_alloc(NB * sizeof *pb);
-	double *a = whole_numbers(pa, NA, 3), *b = whole_numbers(pb, NB, 4);
+	double *a = suite_whole_numbers(pa, NA, 3), *b = suite_whole_numbers(pb, NB, 4);
 	float *w = suite_alloc(N * sizeof *w), *got = suite_alloc(NA * sizeof *got);
 	uint64_t seed = 5;
 	for (int j = 0; j < N; j++) w[j] = (float)(suite_random(&seed) % 64);

@@ -871,9 +871,9 @@ static void test_leftovers_go(void **state)
 	cache_close(&c);
 }
 
-/* A look removes leftovers.  There is one at the first store, and then when more was stored than an eighth of
- * what was free; not at each, which would cost more the fuller the folder is. */
-static void test_looks_are_few(void **state)
+/* A scan of the folder removes leftovers.  There is one at the first store, and then when more was stored than an
+ * eighth of what was free; not at each, which would cost more the fuller the folder is. */
+static void test_scans_are_few(void **state)
 {
 	(void)state;
 	cache c;
@@ -889,12 +889,12 @@ static void test_looks_are_few(void **state)
 	snprintf(path, sizeof path, "%s/code/.tmp-1-0", folder);
 	/* with one entry 16 are free, of which an eighth is 2; with four entries 13, of which it is 1.6 */
 	static const char *const keys[] = {"a", "b", "c", "d", "e", "f"};
-	static const bool looks[] = {true, false, false, true, false, true};
+	static const bool scans[] = {true, false, false, true, false, true};
 	for (int i = 0; i < 6; i++) {
 		spill(path, "half", 4);
 		age(path, 7200);
 		assert_true(store(&c, keys[i], big));
-		assert_int_equal(access(path, F_OK), looks[i] ? -1 : 0);
+		assert_int_equal(access(path, F_OK), scans[i] ? -1 : 0);
 	}
 	cache_close(&c);
 }
@@ -1147,7 +1147,7 @@ int main(void)
 		T(test_least_recently_used_goes),
 		T(test_limit_to_the_byte),
 		T(test_leftovers_go),
-		T(test_looks_are_few),
+		T(test_scans_are_few),
 		T(test_list_and_clear),
 		T(test_warm_start),
 		T(test_rebuilds_damaged_code),
