@@ -18,9 +18,9 @@
  *
  * The one idea: while nobody multiplies, nothing else should be waited for.  A wait takes a few dozen cycles even if
  * the block has come, and more behind atomics: the assembler makes it wait until they have read their registers.  A
- * read of shared memory takes hundreds beside a product that reads its own operands there.  What a later product needs,
- * or a thread has no registers for till then, is read in front of the wait for that product; where there are registers
- * for half of it, half.  (Not half beside atomics: a read queues up behind those of the iteration before.)
+ * read of shared memory takes hundreds beside a product that reads its own operands there.  Where a thread has registers
+ * for half of a row only, half is read ahead (but not in front of atomics, where it delays them).  What a later product
+ * needs is read in front of the wait for that product.
  *
  * Only blocks with two slots or more can come while an iteration's own are held. */
 #include "analysis/pressure.h"
@@ -227,9 +227,9 @@ static bool has_come(const ahead *a, const ir_value *multibuffer)
 	return false;
 }
 
-/* It is needed behind the first wait of an iteration, and there are registers for it from the last product of the one
+/* It is needed behind the first wait of an iteration, and there are so many registers from the last product of the one
  * before on. */
-static bool should_read_ahead(const loop *l, const ir_op *read)
+static bool should_read_ahead(const loop *l, const ir_op *read, unsigned registers)
 {
 	const ir_op *wait = NULL;
 	for (const ir_op *o = l->body->first; o != read; o = o->next) {
@@ -238,38 +238,72 @@ static bool should_read_ahead(const loop *l, const ir_op *read)
 		wait = o;
 	}
 	if (!wait) return false;
-	unsigned most = pressure_most_beside_producer(l->func), more = registers_of(read->results[0]) + PRESSURE_OTHERS;
+	unsigned most = pressure_most_beside_producer(l->func), more = registers + PRESSURE_OTHERS;
 	return taken_at(l, wait) + more <= most && taken_at(l, l->last->next) + more <= most;
 }
 
-/* One result more of the branch: what is read where there is an iteration. */
-static ir_value *read_in(const loop *l, ir_op *branch, const ir_op *read, ir_value *slot)
+static void find_atomic(ir_op *o, void *context)
+{
+	bool *found = context;
+	*found |= ir_is_atomic(o);
+}
+
+static bool has_atomics(const loop *l)
+{
+	bool found = false;
+	ir_walk(l->body, find_atomic, &found);
+	return found;
+}
+
+/* What is read of a slot; or half of it, whose other loads the back end leaves out, as nobody takes them. */
+static ir_value *read_slot(arena *a, ir_builder *b, const ir_op *read, ir_value *slot, const unsigned *half)
 {
 	const ir_value *wanted = read->results[0];
 	ir_value *args[] = {ir_arg(read, 0), slot};
+	ir_value *v = ir_build1(b, IR_MULTIBUFFER_READ, wanted->type, 2, args);
+	v->layout = wanted->layout;
+	return half ? row_half(a, b, v, *half) : v;
+}
+
+/* One result more of the branch: what is read where there is an iteration. */
+static ir_value *read_in(const ahead *a, ir_op *branch, const ir_op *read, ir_value *slot, const unsigned *half)
+{
+	ir_func *f = a->loop->func;
 	ir_op *yes = branch->regions[0]->last, *no = branch->regions[1]->last;
-	ir_builder there = {.func = l->func, .block = yes->block, .before = yes, .at = read->at};
-	ir_builder otherwise = {.func = l->func, .block = no->block, .before = no, .at = read->at};
-	ir_value *v = ir_build1(&there, IR_MULTIBUFFER_READ, wanted->type, 2, args);
-	ir_value *none = ir_constant(&otherwise, wanted->type, 0), *out = ir_add_result(l->func, branch, wanted->type);
-	v->layout = none->layout = out->layout = wanted->layout;
-	ir_add_arg(l->func, yes, v);
-	ir_add_arg(l->func, no, none);
+	ir_builder there = {.func = f, .block = yes->block, .before = yes, .at = read->at};
+	ir_builder otherwise = {.func = f, .block = no->block, .before = no, .at = read->at};
+	ir_value *v = read_slot(a->arena, &there, read, slot, half);
+	ir_value *none = ir_constant(&otherwise, v->type, 0), *out = ir_add_result(f, branch, v->type);
+	none->layout = out->layout = v->layout;
+	ir_add_arg(f, yes, v);
+	ir_add_arg(f, no, none);
 	return out;
 }
 
-/* The loop carries what an iteration reads of a block. */
+/* The loop carries what an iteration reads of a block, or the first half of it. */
 static void read_ahead(const ahead *a, ir_op *read)
 {
+	static const unsigned first = 0, second = 1;
 	const loop *l = a->loop;
 	ir_value *v = read->results[0], *slot = ir_arg(read, 1);
-	if (!next_of(l, slot) || !has_come(a, ir_arg(read, 0)) || !should_read_ahead(l, read)) return;
-	ir_value *next = read_in(l, a->more, read, next_of(l, slot));
-	ir_value *first = read_in(l, a->any, read, ir_arg(l->op, 2u + slot->index));
-	ir_value *carried = ir_block_arg(l->body, v->type, v->name);
-	ir_add_arg(l->func, l->op, first);
+	if (!next_of(l, slot) || !has_come(a, ir_arg(read, 0))) return;
+	const unsigned *half = NULL;
+	if (!should_read_ahead(l, read, registers_of(v))) {
+		bool fits = row_has_halves(v) && should_read_ahead(l, read, registers_of(v) / 2);
+		if (!fits || has_atomics(l)) return;
+		half = &first;
+	}
+	ir_value *next = read_in(a, a->more, read, next_of(l, slot), half);
+	ir_value *front = read_in(a, a->any, read, ir_arg(l->op, 2u + slot->index), half);
+	ir_value *carried = ir_block_arg(l->body, next->type, v->name);
+	ir_add_arg(l->func, l->op, front);
 	ir_add_arg(l->func, l->body->last, next);
-	ir_add_result(l->func, l->op, v->type)->layout = carried->layout = v->layout;
+	ir_add_result(l->func, l->op, next->type)->layout = carried->layout = next->layout;
+	if (half) {
+		ir_builder b = {.func = l->func, .block = l->body, .before = read, .at = read->at};
+		ir_value *halves[] = {carried, read_slot(a->arena, &b, read, slot, &second)};
+		carried = row_join(a->arena, &b, halves, v);
+	}
 	ir_replace(v, carried);
 	ir_erase(read);
 }
@@ -297,51 +331,14 @@ static bool needs(const loop *l, const ir_op *o, const ir_value *v)
 	return false;
 }
 
-static void find_atomic(ir_op *o, void *context)
-{
-	bool *found = context;
-	*found |= ir_is_atomic(o);
-}
-
-static bool has_atomics(const loop *l)
-{
-	bool found = false;
-	ir_walk(l->body, find_atomic, &found);
-	return found;
-}
-
-/* Half `which` of what is read; the back end leaves out the loads of the other one, which nobody takes. */
-static ir_value *read_half(arena *a, ir_builder *b, const ir_op *read, unsigned which)
-{
-	ir_value *args[] = {ir_arg(read, 0), ir_arg(read, 1)};
-	ir_value *row = ir_build1(b, IR_MULTIBUFFER_READ, read->results[0]->type, 2, args);
-	row->layout = read->results[0]->layout;
-	return row_half(a, b, row, which);
-}
-
-/* The first half in front of the wait, the other one where both were read. */
-static void hoist_half(arena *a, const loop *l, ir_op *read, ir_op *wait)
-{
-	ir_builder b = {.func = l->func, .block = l->body, .before = read, .at = read->at};
-	ir_value *half[] = {read_half(a, &b, read, 0), read_half(a, &b, read, 1)};
-	ir_value *row = row_join(a, &b, half, read->results[0]);
-	hoist_before(l, half[0]->def, wait);
-	ir_replace(read->results[0], row);
-	ir_erase(read);
-}
-
 /* In front of the wait for a product that stands in front of the read with nothing but arithmetic between. */
-static void hoist_read(arena *a, const loop *l, ir_op *read)
+static void hoist_read(const loop *l, ir_op *read)
 {
 	ir_op *wait = read->prev;
 	while (wait && ir_has(wait, IR_PURE)) wait = wait->prev;
 	if (!wait || wait->kind != IR_WGMMA_WAIT || (wait->nresults && needs(l, read, wait->results[0]))) return;
 	unsigned most = pressure_most_beside_producer(l->func), taken = taken_at(l, wait) + PRESSURE_OTHERS;
-	unsigned more = registers_of(read->results[0]);
-	if (taken + more <= most)
-		hoist_before(l, read, wait);
-	else if (taken + more / 2 <= most && row_has_halves(read->results[0]) && !has_atomics(l))
-		hoist_half(a, l, read, wait);
+	if (taken + registers_of(read->results[0]) <= most) hoist_before(l, read, wait);
 }
 
 static void try_loop(arena *memory, ir_func *f, ir_op *o)
@@ -356,7 +353,7 @@ static void try_loop(arena *memory, ir_func *f, ir_op *o)
 	}
 	for (ir_op *i = l.body->first, *next; i; i = next) {
 		next = i->next;
-		if (i->kind == IR_MULTIBUFFER_READ) hoist_read(memory, &l, i);
+		if (i->kind == IR_MULTIBUFFER_READ) hoist_read(&l, i);
 	}
 }
 
