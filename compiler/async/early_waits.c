@@ -18,9 +18,9 @@
  *
  * The one idea: while nobody multiplies, nothing else should be waited for.  A wait takes a few dozen cycles even if
  * the block has come, and more behind atomics: the assembler makes it wait until they have read their registers.  A
- * read of shared memory takes hundreds beside a product that reads its own operands there.  Where a thread has registers
- * for half of a row only, half is read ahead (but not in front of atomics, where it delays them).  What a later product
- * needs is read in front of the wait for that product.
+ * read of shared memory takes hundreds beside a product that reads its own operands there.  Where a thread has
+ * registers for half of a row only, half is read ahead (but not in front of atomics, which it would delay).  What a
+ * later product needs is read in front of the wait for that product.
  *
  * Only blocks with two slots or more can come while an iteration's own are held. */
 #include "analysis/pressure.h"
