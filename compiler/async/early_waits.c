@@ -28,6 +28,9 @@
 #include "row_halves.h"
 #include "target/nvptx/mma/wgmma.h"
 
+#define READ_AHEAD "read an iteration ahead"
+#define HALF_AHEAD "half of it is read an iteration ahead"
+
 typedef struct loop {
 	ir_func *func;
 	ir_op *op;
@@ -121,7 +124,7 @@ static bool can_hoist(const loop *l, const ir_op *o)
 }
 
 typedef struct ahead {
-	arena *arena;
+	pass_context *context;
 	const loop *loop;
 	ir_op *any, *more;          /* branches in front of the loop and in it: there is an iteration */
 	VEC(const ir_value *) come; /* barriers that are waited for in them */
@@ -171,7 +174,7 @@ static void hoist_waits(ahead *a)
 		const ir_value *slot = ir_arg(o, 1), *parity = ir_arg(o, 2);
 		wait_for(l, a->any->regions[0], o, ir_arg(l->op, 2u + slot->index), ir_arg(l->op, 2u + parity->index));
 		wait_for(l, a->more->regions[0], o, next_of(l, slot), next_of(l, parity));
-		vec_push(a->arena, &a->come, ir_arg(o, 0));
+		vec_push(a->context->arena, &a->come, ir_arg(o, 0));
 		ir_erase(o);
 	}
 	if (!a->any) return;
@@ -272,7 +275,7 @@ static ir_value *read_in(const ahead *a, ir_op *branch, const ir_op *read, ir_va
 	ir_op *yes = branch->regions[0]->last, *no = branch->regions[1]->last;
 	ir_builder there = {.func = f, .block = yes->block, .before = yes, .at = read->at};
 	ir_builder otherwise = {.func = f, .block = no->block, .before = no, .at = read->at};
-	ir_value *v = read_slot(a->arena, &there, read, slot, half);
+	ir_value *v = read_slot(a->context->arena, &there, read, slot, half);
 	ir_value *none = ir_constant(&otherwise, v->type, 0), *out = ir_add_result(f, branch, v->type);
 	none->layout = out->layout = v->layout;
 	ir_add_arg(f, yes, v);
@@ -281,7 +284,7 @@ static ir_value *read_in(const ahead *a, ir_op *branch, const ir_op *read, ir_va
 }
 
 /* The loop carries what an iteration reads of a block, or the first half of it. */
-static void read_ahead(const ahead *a, ir_op *read)
+static void read_ahead(ahead *a, ir_op *read)
 {
 	static const unsigned first = 0, second = 1;
 	const loop *l = a->loop;
@@ -301,9 +304,10 @@ static void read_ahead(const ahead *a, ir_op *read)
 	ir_add_result(l->func, l->op, next->type)->layout = carried->layout = next->layout;
 	if (half) {
 		ir_builder b = {.func = l->func, .block = l->body, .before = read, .at = read->at};
-		ir_value *halves[] = {carried, read_slot(a->arena, &b, read, slot, &second)};
-		carried = row_join(a->arena, &b, halves, v);
+		ir_value *halves[] = {carried, read_slot(a->context->arena, &b, read, slot, &second)};
+		carried = row_join(a->context->arena, &b, halves, v);
 	}
+	vec_push(a->context->arena, &a->context->order, ((pass_remark){read->at, half ? HALF_AHEAD : READ_AHEAD}));
 	ir_replace(v, carried);
 	ir_erase(read);
 }
@@ -341,10 +345,10 @@ static void hoist_read(const loop *l, ir_op *read)
 	if (taken + registers_of(read->results[0]) <= most) hoist_before(l, read, wait);
 }
 
-static void try_loop(arena *memory, ir_func *f, ir_op *o)
+static void try_loop(pass_context *c, ir_func *f, ir_op *o)
 {
 	loop l = {.func = f, .op = o, .body = o->regions[0]};
-	ahead a = {.arena = memory, .loop = &l};
+	ahead a = {.context = c, .loop = &l};
 	if (!ir_counts_upwards(o) || !find_last(&l)) return;
 	if (has_slots(&l)) hoist_waits(&a);
 	for (ir_op *i = l.body->first, *next; i && a.any; i = next) {
@@ -357,16 +361,16 @@ static void try_loop(arena *memory, ir_func *f, ir_op *o)
 	}
 }
 
-static void find_loops(arena *a, ir_func *f, ir_block *b)
+static void find_loops(pass_context *c, ir_func *f, ir_block *b)
 {
 	for (ir_op *o = b->first; o; o = o->next) {
-		for (unsigned r = 0; r < o->nregions; r++) find_loops(a, f, o->regions[r]);
-		if (o->kind == IR_FOR) try_loop(a, f, o);
+		for (unsigned r = 0; r < o->nregions; r++) find_loops(c, f, o->regions[r]);
+		if (o->kind == IR_FOR) try_loop(c, f, o);
 	}
 }
 
 bool pass_early_waits(pass_context *c, ir_func *f)
 {
-	if (f->producer_warps) find_loops(c->arena, f, f->body);
+	if (f->producer_warps) find_loops(c, f, f->body);
 	return true;
 }

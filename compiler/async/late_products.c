@@ -22,6 +22,8 @@
 #include "target/nvptx/mma/wgmma.h"
 #include "target/nvptx/mma_overlap.h"
 
+#define LATE "begun behind the wait for the product beside its exponentials, which take longer"
+
 static bool outlast(const ir_func *f, const ir_op *wait)
 {
 	wgmma_plan plan;
@@ -61,7 +63,7 @@ static bool is_sum_of_products(const ir_op *wait)
 	return true;
 }
 
-static void try_wait(ir_func *f, ir_op *wait)
+static void try_wait(pass_context *c, ir_func *f, ir_op *wait)
 {
 	ir_op *early = product_in_front(wait), *next = product_behind(wait);
 	if (!early || !next || !wait->nresults || !outlast(f, wait)) return;
@@ -72,21 +74,22 @@ static void try_wait(ir_func *f, ir_op *wait)
 	ir_move_before(factor, wait->block, other);
 	ir_move_before(early, wait->block, next);
 	ir_set_pending(wait, ir_get_pending(wait) - 1u);
+	vec_push(c->arena, &c->order, ((pass_remark){early->at, LATE}));
 }
 
-static void visit(ir_op *o, void *context)
+static void find_loops(pass_context *c, ir_func *f, ir_block *b)
 {
-	ir_func *f = context;
-	if (o->kind != IR_FOR || !scratch_meets(f, o->regions[0])) return;
-	for (ir_op *i = o->regions[0]->first, *next; i; i = next) {
-		next = i->next;
-		if (i->kind == IR_WGMMA_WAIT && i->nargs == 1 && ir_get_pending(i)) try_wait(f, i);
+	for (ir_op *o = b->first; o; o = o->next)
+		for (unsigned r = 0; r < o->nregions; r++) find_loops(c, f, o->regions[r]);
+	if (!b->parent || b->parent->kind != IR_FOR || !scratch_meets(f, b)) return;
+	for (ir_op *o = b->first, *next; o; o = next) {
+		next = o->next;
+		if (o->kind == IR_WGMMA_WAIT && o->nargs == 1 && ir_get_pending(o)) try_wait(c, f, o);
 	}
 }
 
 bool pass_late_products(pass_context *c, ir_func *f)
 {
-	(void)c;
-	ir_walk(f->body, visit, f);
+	find_loops(c, f, f->body);
 	return true;
 }

@@ -28,6 +28,7 @@ typedef enum explain_kind {
 	EXPLAIN_LIBERTY,  /* with floats; how: which */
 	EXPLAIN_MASK,     /* under a branch; how: which */
 	EXPLAIN_MAXIMUM,  /* exchanged between lanes under a branch; how: which */
+	EXPLAIN_ORDER,    /* begun, or read, elsewhere in the loop than it is written; how: where */
 	EXPLAIN_KINDS
 } explain_kind;
 extern const char *const explain_kind_names[]; /* ORDER explain_kind */

@@ -140,7 +140,8 @@ static void put_row(json *j, const explain_row *r)
 	string(j, "type", r->type);
 	if (r->kind <= EXPLAIN_ATOMIC) put_access(j, r);
 	if (r->kind == EXPLAIN_BARRIER) string(j, "before", r->how);
-	if (r->kind == EXPLAIN_LIBERTY || r->kind == EXPLAIN_MASK || r->kind == EXPLAIN_MAXIMUM)
+	if (r->kind == EXPLAIN_LIBERTY || r->kind == EXPLAIN_MASK || r->kind == EXPLAIN_MAXIMUM ||
+		r->kind == EXPLAIN_ORDER)
 		string(j, "what", r->how);
 	if (r->kind == EXPLAIN_CONVERSION) put_conversion(j, r);
 	if (r->kind == EXPLAIN_REDUCTION) put_reduction(j, r);

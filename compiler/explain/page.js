@@ -251,7 +251,7 @@ function occupancyPicture(k, curves) {
 
 /* ---- a kernel's facts and pictures ---- */
 
-const kinds = ["load", "store", "atomic", "conversion", "reduction", "barrier", "copy ahead", "tensor copy", "product", "exchange", "liberty", "mask", "maximum"];
+const kinds = ["load", "store", "atomic", "conversion", "reduction", "barrier", "copy ahead", "tensor copy", "product", "exchange", "liberty", "mask", "maximum", "order"];
 function decorate(article, row) {
 	const head = article.querySelector("h5"), kind = row.kind, rest = head.textContent.slice(kind.length).trim();
 	head.replaceChildren(make("span", {class: "kind"}, kind), rest ? make("code", {}, rest) : "");

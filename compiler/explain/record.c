@@ -26,6 +26,7 @@ const char *const explain_kind_names[] = {
 	[EXPLAIN_LIBERTY] = "liberty",
 	[EXPLAIN_MASK] = "mask",
 	[EXPLAIN_MAXIMUM] = "maximum",
+	[EXPLAIN_ORDER] = "order",
 };
 
 typedef struct recorder {
@@ -545,6 +546,7 @@ explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *co
 	record_remarks(&r, EXPLAIN_LIBERTY, p->liberties.at, p->liberties.n);
 	record_remarks(&r, EXPLAIN_MASK, p->masks.at, p->masks.n);
 	record_remarks(&r, EXPLAIN_MAXIMUM, p->maxima.at, p->maxima.n);
+	record_remarks(&r, EXPLAIN_ORDER, p->order.at, p->order.n);
 	sort_rows(&r);
 	k->pressure = pressure_estimate(p->arena, f);
 	if (k->pressure.lines.n) k->live_registers = k->pressure.lines.at[0].registers;

@@ -198,6 +198,7 @@ static void put_row(writer *w, const explain_row *row)
 		break;
 	case EXPLAIN_LIBERTY:
 	case EXPLAIN_MAXIMUM:
+	case EXPLAIN_ORDER:
 	case EXPLAIN_MASK: text_printf(w->out, ": %s", row->how); break;
 	default: text_puts(w->out, ": "); put_access(w, row);
 	}

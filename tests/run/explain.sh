@@ -53,6 +53,21 @@ status 0 "maxima of mma.sync" "$blkc" examples/attention/attention.blk --kernel=
 	--specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=64 -D BM=128 -D BN=64 -D num_warps=8
 silent "maximum: lanes exchange it"
 
+# A product behind the wait that its exponentials outlast, where threads meet; where they do not, half of a row an iteration ahead.
+backward="examples/attention_backward/attention_backward.blk --kernel=attention_backward --target=sm_90a -o - -D T=bf16 -D DK=64 -D BM=128 -D BN=128
+	-D num_warps=8 --specialize=q%16,k%16,v%16,g%16,dk%16,dv%16,lse2%16,delta%16,sums%16,padded%16,nq%16,nk%16,heads%16"
+status 0 "a late product" "$blkc" $backward --emit=explain
+says_text "order: begun behind the wait for the product beside its exponentials, which take longer"
+silent "iteration ahead"
+status 0 "a late product as JSON" "$blkc" $backward --emit=json
+says_text '"kind": "order"'
+status 0 "half a row ahead" "$blkc" $backward --emit=explain -D SUM_DQ=false
+says_text "order: half of it is read an iteration ahead"
+silent "begun behind"
+status 0 "a row ahead" "$blkc" $backward --emit=explain -D DK=128 -D BM=64
+says_text "order: read an iteration ahead"
+silent "begun behind"
+
 # An operand that stays in shared memory: 128 x 128 values of 2 bytes by 128 threads, 16 bytes an access.
 status 0 "an operand that stays" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_80 --emit=explain -o - \
 	--specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=128 -D BM=128 -D BN=32 -D num_warps=4 -D PERSISTENT=false
