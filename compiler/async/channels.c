@@ -29,7 +29,7 @@
 
 #include <assert.h>
 
-enum { MOST_LOADS = 32, MOST_STAGES = 8, SLACK = 8 * 1024 };
+enum { MOST_LOADS = 32, MOST_STAGES = 8 };
 
 /* A load that goes by a channel; its site says how long its tile lives. */
 typedef struct operand {
@@ -392,7 +392,7 @@ static uint32_t bytes_of_rest(const finder *f)
 	rest r = {.f = f};
 	if (f->ends) r.end = last_of(f)->next;
 	ir_walk(f->func->body, add_scratch, &r);
-	return r.most + (r.several > 1 ? SLACK : 0) + BULK_ALIGN;
+	return r.most + (r.several > 1 ? SCRATCH_SLACK : 0) + BULK_ALIGN;
 }
 
 static unsigned wanted_stages(const finder *f, unsigned k)

@@ -28,7 +28,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { MOST_STAGES = 8, OVERLAP_STAGES = 4, PARTITION_STAGES = 3, SLACK = 8 * 1024 };
+enum { MOST_STAGES = 8, OVERLAP_STAGES = 4, PARTITION_STAGES = 3 };
 
 static bool reads_plainly(const ir_op *o)
 {
@@ -143,8 +143,6 @@ static bool fits_product(pipeline *p, staged *s, const access_plan *access)
 	return true;
 }
 
-enum { MOST_STEPS = 8 }; /* operations between a load and a dot that are looked at */
-
 /* The operations of the loop that take a tile, through permutations.  False: there are too many, or others. */
 static bool find_consumers(const pipeline *p, staged *s, const ir_value *v, bool transposed)
 {
@@ -178,7 +176,7 @@ static const char *fits_multibuffer(pipeline *p, staged *s)
 	else if (converted)
 		fits = fits_conversions(s, &access, element);
 	if (!fits && !(converted && s->nby == 1) && (kind != IR_WGMMA || rounds))
-		fits = ir_leads_to_product(p->body, v, MOST_STEPS) && fits_itself(s, &access, element);
+		fits = ir_leads_to_product(p->body, v, IR_MOST_STEPS) && fits_itself(s, &access, element);
 	if (!fits) return "what takes it does not read shared memory as copies would write it";
 	return copies_accesses(s) ? NULL : "its accesses have less than 4 bytes";
 }
@@ -186,7 +184,7 @@ static const char *fits_multibuffer(pipeline *p, staged *s)
 /* For reports: operands of products are what one expects to be copied ahead. */
 static void note(pipeline *p, const ir_op *load, const char *why)
 {
-	if (!ir_leads_to_product(p->body, load->results[0], MOST_STEPS)) return;
+	if (!ir_leads_to_product(p->body, load->results[0], IR_MOST_STEPS)) return;
 	vec_push(p->context->arena, &p->context->notes, ((pass_note){.op = load, .why = why}));
 }
 
@@ -351,7 +349,7 @@ static void fill_shared(pipeline *p, ir_block *around)
 	p->scratch = p->nscratch = 0;
 	p->all_scratch = 0;
 	ir_walk(around, add_scratch, p);
-	p->reserve = p->scratch + (p->nscratch > 1 ? SLACK : 0);
+	p->reserve = p->scratch + (p->nscratch > 1 ? SCRATCH_SLACK : 0);
 	if (p->nscratch > 1 && p->all_scratch < p->reserve) p->reserve = (uint32_t)p->all_scratch;
 	if (p->nbulk) p->reserve += 2 * MOST_STAGES * 8 + BULK_ALIGN; /* barriers, and what they shift */
 	p->reserve += p->sent.n * SENT_BYTES;

@@ -22,8 +22,6 @@
 #include <assert.h>
 #include <string.h>
 
-enum { MOST_STEPS = 8 }; /* operations between a load and a product that are looked at */
-
 /* ---- what the pointers say ---- */
 
 static const char *tile_sides(window *w, const affine *pointer)
@@ -140,7 +138,7 @@ static void collect(ir_op *o, void *context)
 	found *f = context;
 	if (o->kind != IR_LOAD || o->results[0]->type.rank < 2) return;
 	bool ahead = o->block->parent && bulk_runs_ahead(f->func, o) &&
-		     ir_leads_to_product(o->block, o->results[0], MOST_STEPS);
+		     ir_leads_to_product(o->block, o->results[0], IR_MOST_STEPS);
 	if (ahead || bulk_serves_loop(f->pass, o)) vec_push(f->pass->arena, &f->loads, o);
 }
 
@@ -150,7 +148,7 @@ static bool beside_blocks(const ir_op *load)
 	bool blocks = false;
 	for (const ir_op *o = load->block->first; o; o = o->next) {
 		bool is_load = o->kind == IR_LOAD && o->results[0]->type.rank >= 2, bulk = o->kind == IR_BULK_LOAD;
-		if ((!is_load && !bulk) || !ir_leads_to_product(o->block, o->results[0], MOST_STEPS)) continue;
+		if ((!is_load && !bulk) || !ir_leads_to_product(o->block, o->results[0], IR_MOST_STEPS)) continue;
 		if (is_load) return false;
 		blocks = true;
 	}

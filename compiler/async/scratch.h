@@ -34,6 +34,8 @@
 #include "ir/ir.h"
 #include "layout/layout.h"
 
+/* What several operations' scratch may take beside the largest one, as lifetimes leave gaps. */
+enum { SCRATCH_SLACK = 8 * 1024 };
 enum { SCRATCH_ALIGN = 16, REDUCE_MAX_OPERANDS = 16, EXCHANGE_MOST = LAYOUT_SCRATCH_MOST };
 
 /* One step of a reduction combines what differs in one bit of the axis, or in a run of bits that warps hold:

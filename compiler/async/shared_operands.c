@@ -24,7 +24,7 @@
 
 #include <assert.h>
 
-enum { MOST_OPERANDS = 8, FEW_REGISTERS = 16, MOST_STEPS = 8, SLACK = 8 * 1024 };
+enum { MOST_OPERANDS = 8, FEW_REGISTERS = 16 };
 
 /* A load whose tile products in loops take, by conversions, and nobody else. */
 typedef struct operand {
@@ -133,12 +133,12 @@ static uint64_t slots_of(const finder *f, const operand *x, const ir_op *loop)
 	for (const ir_op *o = body->first; o; o = o->next) {
 		bool load = o->kind == IR_LOAD || o->kind == IR_BULK_LOAD;
 		if (!load || o == x->of.load || ir_is_scalar(o->results[0])) continue;
-		if (o->kind == IR_LOAD && !ir_leads_to_product(body, o->results[0], MOST_STEPS)) continue;
+		if (o->kind == IR_LOAD && !ir_leads_to_product(body, o->results[0], IR_MOST_STEPS)) continue;
 		ir_type t = o->results[0]->type;
 		uint64_t one = (uint64_t)ir_elements(t) * ir_element_bytes(t) * row_group_parts(f->func, o);
 		bytes += (one + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
 	}
-	return stages < 2 || !bytes ? 0 : stages * bytes + SLACK;
+	return stages < 2 || !bytes ? 0 : stages * bytes + SCRATCH_SLACK;
 }
 
 /* The most that is needed at a time in the block, beside what stays. */

@@ -188,8 +188,6 @@ static const layout *of_nothing(assigner *a, const ir_op *o)
 	return NULL;
 }
 
-enum { MOST_STEPS = 8 }; /* operations between a load and a product that are looked at */
-
 /* Does a product take what is made, element by element, from the value as an operand, not as the sum, wherever it
  * stands?  Each warp reads it then, many times over: it comes from memory once, in wide accesses. */
 static bool is_multiplied(const ir_value *v, unsigned steps)
@@ -218,7 +216,7 @@ static bool is_beside_product(const ir_op *load)
 static bool floats(assigner *a, const ir_op *load)
 {
 	if (ir_get_volatile(load) || (!coalesce_is_narrow(&a->access, load) && !is_beside_product(load)) ||
-		is_multiplied(load->results[0], MOST_STEPS))
+		is_multiplied(load->results[0], IR_MOST_STEPS))
 		return false;
 	for (unsigned i = 0; i < load->nargs; i++)
 		if (natural(a, ir_arg(load, i))) return false;
@@ -316,7 +314,7 @@ static bool is_computed_with(const ir_value *v)
  * thread. */
 static const layout *of_block(assigner *a, const ir_op *o)
 {
-	if (is_computed_with(o->results[0]) && is_operand(a, o->results[0], MOST_STEPS)) return NULL;
+	if (is_computed_with(o->results[0]) && is_operand(a, o->results[0], IR_MOST_STEPS)) return NULL;
 	ir_type t = o->results[0]->type;
 	uint8_t order[IR_MAX_RANK];
 	for (unsigned i = 0; i < t.rank; i++) order[i] = (uint8_t)(t.rank - 1u - i);

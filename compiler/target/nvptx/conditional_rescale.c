@@ -21,9 +21,9 @@
 #include "passes/passes.h"
 
 #include "async/scratch.h"
+#include "mma_overlap.h"
 
 #define WHERE_MOVED "lanes exchange it, and sums are scaled, only where it has moved in a row of the warp"
-enum { LEAST_REGISTERS = 32 /* of a thread, in what is scaled */, LEAST_SHARE = 8 };
 
 typedef VEC(ir_op *) op_list;
 
@@ -214,7 +214,7 @@ static bool pays(const rescale *c)
 		if (n || ir_get_pending(s->wait)) return false;
 		n = layout_registers(s->product->results[0]->layout);
 	}
-	return n >= LEAST_REGISTERS && rows * LEAST_SHARE <= n;
+	return n >= RESCALE_LEAST_REGISTERS && rows * RESCALE_LEAST_SHARE <= n;
 }
 
 /* ---- the branch ---- */

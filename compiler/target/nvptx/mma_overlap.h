@@ -11,6 +11,8 @@
 #include "ir/ir.h"
 
 enum { MMA_OVERLAP_MOST = 8 };
+/* What is worth a vote on whether it is scaled: so many registers of a thread, and so many for each factor. */
+enum { RESCALE_LEAST_REGISTERS = 32, RESCALE_LEAST_SHARE = 8 };
 
 typedef struct mma_overlap {
 	ir_value *summary; /* the last that is made of a reduction, of which a thread holds a few registers; or null */

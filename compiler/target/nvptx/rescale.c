@@ -14,7 +14,7 @@
 #include "mma_overlap.h"
 #include "lower.h"
 
-enum { LEAST_REGISTERS = 32, LEAST_SHARE = 8, MOST_STEPS = 8 };
+enum { MOST_STEPS = 8 };
 
 /* max(x, y), or what is x where some condition holds. */
 static bool is_mostly(const ir_op *o, const ir_value *x)
@@ -76,13 +76,13 @@ static unsigned find_factor(const ir_func *f, const ir_op *o)
 bool lower_rescale(lower *l, const ir_op *o, const tile *args, tile out)
 {
 	unsigned f = find_factor(l->func, o);
-	if (f == 2 || out.n < LEAST_REGISTERS) return false;
+	if (f == 2 || out.n < RESCALE_LEAST_REGISTERS) return false;
 	const tile factor = args[f], x = args[1 - f];
 	LLVMValueRef *distinct = ARENA_ARRAY(l->arena, LLVMValueRef, out.n);
 	uint32_t n = 0;
 	for (uint32_t r = 0; r < out.n; r++)
 		if (!among(distinct, n, factor.at[r])) distinct[n++] = factor.at[r];
-	if (n * LEAST_SHARE > out.n) return false;
+	if (n * RESCALE_LEAST_SHARE > out.n) return false;
 
 	LLVMBuilderRef b = l->builder;
 	LLVMValueRef one = LLVMConstReal(l->f32, 1), all = NULL;
