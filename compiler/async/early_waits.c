@@ -19,8 +19,9 @@
  * The one idea: while nobody multiplies, nothing else should be waited for.  A wait takes a few dozen cycles even if
  * the block has come, and more behind atomics: the assembler makes it wait until they have read their registers.  A
  * read of shared memory takes hundreds beside a product that reads its own operands there.  Where a thread has
- * registers for half of a row only, half is read ahead (but not in front of atomics, which it would delay).  What a
- * later product needs is read in front of the wait for that product.
+ * registers for half of a row only, half is read ahead (but not where the loop has atomics: the assembler would give
+ * the next scores the registers that these still read).  What a later product needs is read in front of the wait for
+ * that product.
  *
  * Only blocks with two slots or more can come while an iteration's own are held. */
 #include "analysis/pressure.h"
@@ -258,24 +259,26 @@ static bool has_atomics(const loop *l)
 	return found;
 }
 
-/* What is read of a slot; or half of it, whose other loads the back end leaves out, as nobody takes them. */
-static ir_value *read_slot(arena *a, ir_builder *b, const ir_op *read, ir_value *slot, const unsigned *half)
+/* Of a row what is read: of half of it the back end leaves out the other loads, which nobody takes. */
+typedef enum part { FIRST_HALF, SECOND_HALF, ALL } part;
+
+static ir_value *read_slot(arena *a, ir_builder *b, const ir_op *read, ir_value *slot, part what)
 {
 	const ir_value *wanted = read->results[0];
 	ir_value *args[] = {ir_arg(read, 0), slot};
 	ir_value *v = ir_build1(b, IR_MULTIBUFFER_READ, wanted->type, 2, args);
 	v->layout = wanted->layout;
-	return half ? row_half(a, b, v, *half) : v;
+	return what == ALL ? v : row_half(a, b, v, what);
 }
 
 /* One result more of the branch: what is read where there is an iteration. */
-static ir_value *read_in(const ahead *a, ir_op *branch, const ir_op *read, ir_value *slot, const unsigned *half)
+static ir_value *read_in(const ahead *a, ir_op *branch, const ir_op *read, ir_value *slot, part what)
 {
 	ir_func *f = a->loop->func;
 	ir_op *yes = branch->regions[0]->last, *no = branch->regions[1]->last;
 	ir_builder there = {.func = f, .block = yes->block, .before = yes, .at = read->at};
 	ir_builder otherwise = {.func = f, .block = no->block, .before = no, .at = read->at};
-	ir_value *v = read_slot(a->context->arena, &there, read, slot, half);
+	ir_value *v = read_slot(a->context->arena, &there, read, slot, what);
 	ir_value *none = ir_constant(&otherwise, v->type, 0), *out = ir_add_result(f, branch, v->type);
 	none->layout = out->layout = v->layout;
 	ir_add_arg(f, yes, v);
@@ -286,28 +289,25 @@ static ir_value *read_in(const ahead *a, ir_op *branch, const ir_op *read, ir_va
 /* The loop carries what an iteration reads of a block, or the first half of it. */
 static void read_ahead(ahead *a, ir_op *read)
 {
-	static const unsigned first = 0, second = 1;
 	const loop *l = a->loop;
 	ir_value *v = read->results[0], *slot = ir_arg(read, 1);
 	if (!next_of(l, slot) || !has_come(a, ir_arg(read, 0))) return;
-	const unsigned *half = NULL;
-	if (!should_read_ahead(l, read, registers_of(v))) {
-		bool fits = row_has_halves(v) && should_read_ahead(l, read, registers_of(v) / 2);
-		if (!fits || has_atomics(l)) return;
-		half = &first;
-	}
-	ir_value *next = read_in(a, a->more, read, next_of(l, slot), half);
-	ir_value *front = read_in(a, a->any, read, ir_arg(l->op, 2u + slot->index), half);
+	part what = should_read_ahead(l, read, registers_of(v)) ? ALL : FIRST_HALF;
+	if (what == FIRST_HALF && !(row_has_halves(v) && should_read_ahead(l, read, (registers_of(v) + 1) / 2))) return;
+	if (what == FIRST_HALF && has_atomics(l)) return;
+	ir_value *next = read_in(a, a->more, read, next_of(l, slot), what);
+	ir_value *front = read_in(a, a->any, read, ir_arg(l->op, 2u + slot->index), what);
 	ir_value *carried = ir_block_arg(l->body, next->type, v->name);
 	ir_add_arg(l->func, l->op, front);
 	ir_add_arg(l->func, l->body->last, next);
 	ir_add_result(l->func, l->op, next->type)->layout = carried->layout = next->layout;
-	if (half) {
+	if (what == FIRST_HALF) {
 		ir_builder b = {.func = l->func, .block = l->body, .before = read, .at = read->at};
-		ir_value *halves[] = {carried, read_slot(a->context->arena, &b, read, slot, &second)};
+		ir_value *halves[] = {carried, read_slot(a->context->arena, &b, read, slot, SECOND_HALF)};
 		carried = row_join(a->context->arena, &b, halves, v);
 	}
-	vec_push(a->context->arena, &a->context->order, ((pass_remark){read->at, half ? HALF_AHEAD : READ_AHEAD}));
+	vec_push(a->context->arena, &a->context->order,
+		((pass_remark){read->at, what == ALL ? READ_AHEAD : HALF_AHEAD}));
 	ir_replace(v, carried);
 	ir_erase(read);
 }

@@ -364,9 +364,9 @@ bool ir_precedes(const ir_op *a, const ir_op *b);
 bool ir_counts_upwards(const ir_op *loop);
 /* An operation and what stands in its regions. */
 bool ir_encloses(const ir_op *, const ir_op *inner);
+enum { IR_MOST_STEPS = 8 }; /* operations between a load and a product that are looked at */
 /* Does a product take what is made, element by element or by shape, from the value, in the block where it is used?
  * `steps`: operations that are looked at. */
-enum { IR_MOST_STEPS = 8 }; /* operations between a load and a product that are looked at */
 bool ir_leads_to_product(const ir_block *, const ir_value *, unsigned steps);
 
 static inline const ir_op_info *ir_info(const ir_op *o)

@@ -35,7 +35,7 @@ typedef struct pass_context {
 	VEC(pass_remark) liberties; /* with floats, which they cannot be told from, but for the bounds of language.md */
 	VEC(pass_remark) masks;     /* that are looked at under a branch */
 	VEC(pass_remark) maxima;    /* that are exchanged between lanes under one */
-	VEC(pass_remark) order;     /* of a loop's products and reads: where they stand, if not where operands allow */
+	VEC(pass_remark) order;     /* of a loop's products that begin later than they may, and reads of rows ahead */
 	const char *rows_together; /* why 12 warps are not three groups of rows; null: they are, or are not asked for */
 	ir_func *whole_rows;       /* the program for 8 warps, should no producer be found for three groups */
 } pass_context;
