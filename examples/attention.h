@@ -21,6 +21,7 @@ typedef struct attention {
 	float *q, *k, *v;
 	double scale, *o, *lse, *o_bound, *lse_bound;
 	double v_unit; /* how far a value may be off, relative; 0 where the kernel multiplies the values it is given */
+	bool again;    /* is launched again, for the same bits */
 } attention;
 
 static inline const char *attention_type(blk_type type)

@@ -323,6 +323,36 @@ static inline bool example_compare(example *e, blk_buffer *output, const double 
 	return good;
 }
 
+/* The same launch again, 1000 times on a GPU and once elsewhere, over poison: outputs have the same bits each time. */
+static inline void example_same_bits(example *e, blk_kernel *kernel, const blk_arg *args, size_t nargs,
+	blk_buffer *const *outputs, size_t n, const char *what)
+{
+	blk_device_info info;
+	TRY(blk_device_query(e->device, &info));
+	int launches = info.kind == BLK_DEVICE_CUDA ? 1000 : 1, differ = 0;
+	unsigned char *first[4], *now[4];
+	for (size_t k = 0; k < n && k < 4; k++) {
+		size_t bytes = blk_buffer_size(outputs[k]);
+		first[k] = example_alloc(e, bytes);
+		now[k] = example_alloc(e, bytes);
+		TRY(blk_buffer_read(outputs[k], 0, first[k], bytes));
+	}
+	for (int i = 0; i < launches; i++) {
+		bool same = n <= 4;
+		for (size_t k = 0; k < n; k++) TRY(blk_buffer_fill(outputs[k], 0, 0xff, blk_buffer_size(outputs[k])));
+		TRY(blk_launch(kernel, NULL, NULL, args, nargs));
+		for (size_t k = 0; k < n && k < 4; k++) {
+			size_t bytes = blk_buffer_size(outputs[k]);
+			TRY(blk_buffer_read(outputs[k], 0, now[k], bytes));
+			same &= memcmp(first[k], now[k], bytes) == 0;
+		}
+		differ += !same;
+	}
+	printf("  %-60s %d launches more, %d with other bits%s\n", what, launches, differ, differ ? "  WRONG" : "");
+	e->passed += !differ;
+	e->failed += differ != 0;
+}
+
 /* The format names the case. */
 static inline bool example_check(
 	example *e, blk_buffer *output, const double *want, size_t n, double tolerance, const char *format, ...)

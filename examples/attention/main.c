@@ -40,7 +40,9 @@ static void launch(example *e, attention *a, const char *kernel, const char *til
 	memcpy(args, first, sizeof first);
 	for (size_t i = 0; i < nmore; i++) args[nargs++] = more[i];
 	defines(a, tile, words, sizeof words);
-	TRY(blk_launch(example_kernel(e, kernel, "%s", words), NULL, NULL, args, nargs));
+	blk_kernel *made = example_kernel(e, kernel, "%s", words);
+	TRY(blk_launch(made, NULL, NULL, args, nargs));
+	if (a->again) example_same_bits(e, made, args, nargs, (blk_buffer *[]){*o, *lse}, 2, words);
 }
 
 static void check(example *e, attention *a, blk_buffer *o, blk_buffer *lse, const char *form)
@@ -131,8 +133,15 @@ static void forward(example *e)
 			dims[i][0] > 128 ? "BM=64 BN=32 num_warps=4 num_stages=2" : TILE);
 	run(e, (attention){f16, .heads = 6, .group = 3, .nq = 33, .nk = 90, .dk = 64, .dv = 64, .causal = true}, TILE);
 	run(e, (attention){bf16, .heads = 8, .group = 8, .nq = 17, .nk = 63, .dk = 64, .dv = 64}, TILE);
-	run(e, (attention){f16, .heads = 2, .group = 1, .nq = 140, .nk = 200, .dk = 64, .dv = 64, .causal = true},
+	run(e,
+		(attention){f16, .heads = 2, .group = 1, .nq = 140, .nk = 200, .dk = 64, .dv = 64, .causal = true,
+			.again = true},
 		"BM=128 BN=128 num_warps=8 num_stages=2");
+	for (int causal = 0; causal < 2; causal++)
+		run(e,
+			(attention){causal ? f16 : bf16, .heads = 1, .group = 1, .nq = 270, .nk = 140, .dk = 64,
+				.dv = 64, .causal = causal},
+			"BM=256 BN=64 num_warps=16 num_stages=2");
 	for (int causal = 0; causal < 2; causal++)
 		run(e,
 			(attention){causal ? bf16 : f16, .heads = 2, .group = 2, .nq = 400, .nk = 330, .dk = 64,
@@ -188,6 +197,10 @@ static void dynamics(example *e)
 		(attention){
 			BLK_TYPE_F16, .heads = 2, .group = 2, .nq = 70, .nk = 90, .dk = 128, .dv = 128, .causal = true},
 		tiles[0]);
+	dynamic(e,
+		(attention){BLK_TYPE_BF16, .heads = 1, .group = 1, .nq = 270, .nk = 140, .dk = 64, .dv = 64,
+			.causal = true, .again = true},
+		"BM=256 BN=64 num_warps=16 num_stages=2");
 }
 
 /* ---- Sequences of different lengths ---- */

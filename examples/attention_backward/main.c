@@ -116,10 +116,12 @@ static void run(example *e, attention a, bool atomics, const char *tile, const c
 			blk_i32(heads), blk_i32(a.nq), blk_i32(padded))));
 	kernel = example_kernel(e, "attention_backward", "T=%s DK=%d DV=%d GROUP=%d CAUSAL=%s SUM_DQ=%s %s", type, a.dk,
 		a.dv, a.group, causal, sum, tile);
-	TRY(blk_launch(kernel, NULL, NULL,
-		BLK_ARGS(blk_buf(gk), blk_buf(gv), blk_buf(sums), blk_buf(q), blk_buf(k), blk_buf(v), blk_buf(g),
-			blk_buf(lse2), blk_buf(delta), blk_f32((float)a.scale), blk_i32(heads), blk_i32(a.nq),
-			blk_i32(a.nk), blk_i32(padded))));
+	const blk_arg of_keys[] = {blk_buf(gk), blk_buf(gv), blk_buf(sums), blk_buf(q), blk_buf(k), blk_buf(v),
+		blk_buf(g), blk_buf(lse2), blk_buf(delta), blk_f32((float)a.scale), blk_i32(heads), blk_i32(a.nq),
+		blk_i32(a.nk), blk_i32(padded)};
+	size_t n = sizeof of_keys / sizeof of_keys[0];
+	TRY(blk_launch(kernel, NULL, NULL, of_keys, n));
+	if (a.again && !atomics) example_same_bits(e, kernel, of_keys, n, (blk_buffer *[]){gk, gv}, 2, tile);
 	if (atomics) {
 		kernel = example_kernel(e, "attention_backward_convert", "T=%s DK=%d", type, a.dk);
 		TRY(blk_launch(kernel, NULL, NULL,
@@ -128,10 +130,11 @@ static void run(example *e, attention a, bool atomics, const char *tile, const c
 	} else {
 		kernel = example_kernel(e, "attention_backward_dq", "T=%s DK=%d DV=%d GROUP=%d CAUSAL=%s %s", type,
 			a.dk, a.dv, a.group, causal, tile_of_dq);
-		TRY(blk_launch(kernel, NULL, NULL,
-			BLK_ARGS(blk_buf(dq), blk_buf(q), blk_buf(k), blk_buf(v), blk_buf(g), blk_buf(lse2),
-				blk_buf(delta), blk_f32((float)a.scale), blk_i32(heads), blk_i32(a.nq), blk_i32(a.nk),
-				blk_i32(padded))));
+		const blk_arg args[] = {blk_buf(dq), blk_buf(q), blk_buf(k), blk_buf(v), blk_buf(g), blk_buf(lse2),
+			blk_buf(delta), blk_f32((float)a.scale), blk_i32(heads), blk_i32(a.nq), blk_i32(a.nk),
+			blk_i32(padded)};
+		TRY(blk_launch(kernel, NULL, NULL, args, sizeof args / sizeof args[0]));
+		if (a.again) example_same_bits(e, kernel, args, sizeof args / sizeof args[0], &dq, 1, tile_of_dq);
 	}
 	char what[128];
 	snprintf(what, sizeof what, "dq, %s, %s %d x %d, d %d/%d, group %d%s", form, type, a.nq, a.nk, a.dk, a.dv,
@@ -190,7 +193,7 @@ int main(int argc, char **argv)
 		if (info.max_shared_per_block && info.max_shared_per_block < 160 * 1024) continue;
 		run(&e,
 			(attention){i % 2 ? BLK_TYPE_F16 : BLK_TYPE_BF16, .heads = 2, .group = 1, .nq = 200, .nk = 150,
-				.dk = wide[i].d, .dv = wide[i].d, .causal = wide[i].causal},
+				.dk = wide[i].d, .dv = wide[i].d, .causal = wide[i].causal, .again = true},
 			wide[i].atomics, wide[i].tile, wide[i].tile_of_dq);
 	}
 	return example_close(&e);
