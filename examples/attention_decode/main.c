@@ -10,6 +10,7 @@ typedef struct decode {
 	int lengths[BATCH];
 	const char *tile;
 	bool again; /* is launched again, for the same bits */
+	bool whole; /* one part, which is the output */
 } decode;
 
 typedef struct cache {
@@ -119,22 +120,24 @@ static void run(example *e, decode d)
 	size_t parts = (size_t)d.split * all;
 	blk_buffer *part = example_output(e, parts * dv), *log = example_output(e, parts);
 	blk_buffer *out = example_output_of(e, d.type, all * dv), *out_lse = example_output(e, all);
+	if (d.whole) part = out, log = out_lse;
 	blk_buffer *bq = example_input(e, d.type, q, all * dk), *bk = example_input(e, d.type, c.k, keys * dk);
 	blk_buffer *bv = values_of(e, d.values, c.v, keys * dv);
 	blk_buffer *lengths = example_buffer_of(e, BLK_TYPE_I32, d.lengths, BATCH);
+	const char *whole = d.whole ? " WHOLE=true" : "";
 	const char *type = attention_type(d.type), *values = d.values == BLK_TYPE_F8E4M3 ? "f8e4m3" : type;
 	float scale = (float)(1 / sqrt(d.dk));
 	if (d.page) {
 		blk_buffer *table = example_buffer_of(e, BLK_TYPE_I32, c.table, (size_t)(BATCH * c.most_pages));
-		blk_kernel *kernel = example_kernel(e, "attention_decode_paged", "T=%s DK=%d DV=%d PAGE=%d SPLIT=%d %s",
-			type, d.dk, d.dv, d.page, d.split, d.tile);
+		blk_kernel *kernel = example_kernel(e, "attention_decode_paged",
+			"T=%s DK=%d DV=%d PAGE=%d SPLIT=%d %s%s", type, d.dk, d.dv, d.page, d.split, d.tile, whole);
 		TRY(blk_launch(kernel, NULL, NULL,
 			BLK_ARGS(blk_buf(part), blk_buf(log), blk_buf(bq), blk_buf(bk), blk_buf(bv), blk_buf(lengths),
 				blk_buf(table), blk_f32(scale), blk_i32(BATCH), blk_i32(d.key_heads), blk_i32(d.group),
 				blk_i32(d.nq), blk_i32(c.pages), blk_i32(c.most_pages))));
 	} else {
-		blk_kernel *kernel = example_kernel(e, "attention_decode", "T=%s TV=%s DK=%d DV=%d SPLIT=%d %s", type,
-			values, d.dk, d.dv, d.split, d.tile);
+		blk_kernel *kernel = example_kernel(e, "attention_decode", "T=%s TV=%s DK=%d DV=%d SPLIT=%d %s%s", type,
+			values, d.dk, d.dv, d.split, d.tile, whole);
 		const blk_arg args[] = {blk_buf(part), blk_buf(log), blk_buf(bq), blk_buf(bk), blk_buf(bv),
 			blk_buf(lengths), blk_f32(scale), blk_i32(BATCH), blk_i32(d.key_heads), blk_i32(d.group),
 			blk_i32(d.nq), blk_i32(d.most)};
@@ -142,13 +145,16 @@ static void run(example *e, decode d)
 		TRY(blk_launch(kernel, NULL, NULL, args, n));
 		if (d.again) example_same_bits(e, kernel, args, n, (blk_buffer *[]){part, log}, 2, d.tile);
 	}
-	blk_kernel *combine = example_kernel(e, "attention_combine", "T=%s DV=%d SPLIT=%d", type, d.dv, d.split);
-	TRY(blk_launch(combine, NULL, NULL,
-		BLK_ARGS(blk_buf(out), blk_buf(out_lse), blk_buf(part), blk_buf(log), blk_i32((int)all))));
+	if (!d.whole) {
+		blk_kernel *combine =
+			example_kernel(e, "attention_combine", "T=%s DV=%d SPLIT=%d", type, d.dv, d.split);
+		TRY(blk_launch(combine, NULL, NULL,
+			BLK_ARGS(blk_buf(out), blk_buf(out_lse), blk_buf(part), blk_buf(log), blk_i32((int)all))));
+	}
 	char what[128], pages[32] = "";
 	if (d.page) snprintf(pages, sizeof pages, ", pages of %d", d.page);
-	snprintf(what, sizeof what, "%s, %d heads a key head, %d queries, %d parts%s", values, d.group, d.nq, d.split,
-		pages);
+	snprintf(what, sizeof what, "%s, %d heads a key head, %d queries, %d parts%s%s", values, d.group, d.nq, d.split,
+		pages, d.whole ? ", at once" : "");
 	example_compare(e, out, o, bound, all * dv, 0, what);
 	example_compare(e, out_lse, lse, lse_bound, all, 0, "  its logarithm of the sum");
 	example_end_case(e);
@@ -167,6 +173,8 @@ int main(int argc, char **argv)
 	run(&e, (decode){f16, BLK_TYPE_F8E4M3, 2, 4, 2, 64, 64, 200, 0, 4, {199, 64, 1}, TILE});
 	run(&e, (decode){bf16, BLK_TYPE_F8E4M3, 1, 8, 8, 128, 128, 150, 0, 1, {150, 20, 128},
 			"BM=64 BN=64 num_warps=4 num_stages=2"});
+	run(&e, (decode){bf16, bf16, 2, 4, 3, 64, 64, 300, 0, 1, {300, 2, 65}, TILE, .again = true, .whole = true});
+	run(&e, (decode){f16, f16, 2, 4, 1, 128, 128, 200, 64, 1, {200, 1, 64}, TILE, .whole = true});
 	run(&e, (decode){f16, f16, 2, 4, 1, 64, 64, 300, 64, 4, {300, 1, 128}, TILE});
 	run(&e, (decode){bf16, bf16, 2, 2, 3, 128, 128, 300, 128, 2, {299, 130, 3}, TILE});
 	run(&e, (decode){f16, f16, 1, 8, 2, 64, 64, 100, 16, 2, {100, 17, 64}, TILE});

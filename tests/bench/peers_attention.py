@@ -284,12 +284,15 @@ def sections(p):
 
             def mine(split):
                 def make():
-                    parts, logs = p.poisoned(split, batch * hk * group * nq, d), p.poisoned(split, batch * hk * group * nq)
-                    given = {"T": kind, "DK": d, "SPLIT": split}
+                    whole = split == 1  # then nothing is left to combine
+                    parts, logs = (o, lse) if whole else (p.poisoned(split, batch * hk * group * nq, d), p.poisoned(split, batch * hk * group * nq))
+                    given = {"T": kind, "DK": d, "SPLIT": split, "WHOLE": str(whole).lower()}
                     run, what = tuned("attention_decode/attention_decode.blk", "attention_decode", [parts, logs, q, k, v, lengths, scale, batch, hk, group, nq, n], given)
-                    both = p.Kernel(p.BLK, "attention_decode/attention_decode.blk", "attention_combine", [o, lse, parts, logs, batch * hk * group * nq], {"T": kind, "DV": d, "SPLIT": split})
                     c.variant = f"SPLIT={split},{what}"
                     o.fill_(float("nan"))
+                    if whole:
+                        return run
+                    both = p.Kernel(p.BLK, "attention_decode/attention_decode.blk", "attention_combine", [o, lse, parts, logs, batch * hk * group * nq], {"T": kind, "DV": d, "SPLIT": split})
 
                     def launch():
                         run()
