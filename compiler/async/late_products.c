@@ -22,17 +22,17 @@
 #include "target/nvptx/mma_overlap.h"
 
 #define LATE "begun behind the wait for the product beside its exponentials, which take longer"
-enum { TWO_WARPGROUPS = 8 /* warps */ };
+enum { TWO_WARPGROUPS = 8 /* warps */, MOST_STEPS = 4 };
 
-/* The value is made of one of the exponentials, in the block, behind the wait in front of them. */
-static bool is_made_of(const mma_overlap *work, const ir_value *v, const ir_op *wait)
+/* The value is made of one of the exponentials, by not many operations of their block. */
+static bool is_made_of(const mma_overlap *work, const ir_value *v, unsigned steps)
 {
 	for (unsigned i = 0; i < work->n; i++)
 		if (v == work->exponentials[i]) return true;
 	const ir_op *o = v->def;
-	if (!o || o->block != wait->block || !ir_has(o, IR_PURE) || o->nregions) return false;
+	if (!steps || !o || o->block != work->exponentials[0]->def->block || !ir_has(o, IR_PURE)) return false;
 	for (unsigned i = 0; i < o->nargs; i++)
-		if (is_made_of(work, ir_arg(o, i), wait)) return true;
+		if (is_made_of(work, ir_arg(o, i), steps - 1)) return true;
 	return false;
 }
 
@@ -43,8 +43,8 @@ static bool outlasts(const ir_func *f, const ir_op *wait, const ir_op *factor)
 	mma_overlap work;
 	const ir_op *product = wgmma_waited_for(wait);
 	if (!product || product->kind != IR_WGMMA || !wgmma_plan_make(product, f->num_warps, &plan)) return false;
-	return mma_overlap_find(f, wait, &work) && work.cycles > wgmma_cycles(&plan) &&
-	       is_made_of(&work, ir_arg(factor, 0), wait);
+	return mma_overlap_find(f, wait, &work) && work.n && work.cycles > wgmma_cycles(&plan) &&
+	       is_made_of(&work, ir_arg(factor, 0), MOST_STEPS);
 }
 
 static bool is_product(const ir_op *o)
@@ -87,14 +87,6 @@ static bool lives_behind(const ir_value *v, const ir_op *wait)
 	return false;
 }
 
-/* Nobody but products, and the loop that carries it, sees the sum. */
-static bool is_sum_of_products(const ir_op *wait)
-{
-	for (const ir_use *u = wait->results[0]->uses; u; u = u->next)
-		if (u->user->kind != IR_WGMMA && u->user != wait->block->last) return false;
-	return true;
-}
-
 static void try_wait(pass_context *c, ir_func *f, ir_op *wait)
 {
 	ir_op *early = product_in_front(wait), *next = product_behind(wait);
@@ -104,7 +96,7 @@ static void try_wait(pass_context *c, ir_func *f, ir_op *wait)
 	if (!factor || !other || !ir_only_user(factor->results[0]) || !ir_precedes(wait, other)) return;
 	if (!lives_behind(ir_arg(factor, 0), wait) || !outlasts(f, wait, factor)) return;
 	if (!own || own->kind != IR_WGMMA_WAIT || own->block != wait->block || !ir_precedes(next, own)) return;
-	if (!is_sum_of_products(own)) return;
+	if (wgmma_others_see(own)) return;
 	ir_move_before(factor, wait->block, other);
 	ir_move_before(early, wait->block, next);
 	ir_set_pending(wait, ir_get_pending(wait) - 1u);

@@ -74,14 +74,6 @@ static void mark_next_factor(sinker *s, const ir_op *wgmma)
 	if (next->def && next->def->block == wgmma->block) s->needs[next->id] = true;
 }
 
-/* Somebody else than a product, or the next iteration, takes the sum. */
-static bool others_see(const ir_op *wait)
-{
-	for (const ir_use *u = wait->results[0]->uses; u; u = u->next)
-		if (u->user->kind != IR_WGMMA && u->user != wait->block->last) return true;
-	return false;
-}
-
 /* The wait, and behind it what needs it, in front of the block's end. */
 static void sink(sinker *s, ir_op *wait)
 {
@@ -115,7 +107,7 @@ static unsigned begun_since(const ir_op *wait)
 static bool others_see_sums(const ir_block *b)
 {
 	for (const ir_op *o = b->first; o; o = o->next)
-		if (wgmma_waited_for(o) && others_see(o)) return true;
+		if (wgmma_waited_for(o) && wgmma_others_see(o)) return true;
 	return false;
 }
 

@@ -190,6 +190,13 @@ const ir_op *wgmma_waited_for(const ir_op *wait)
 	return product && product->block == wait->block ? product : NULL;
 }
 
+bool wgmma_others_see(const ir_op *wait)
+{
+	for (const ir_use *u = wait->results[0]->uses; u; u = u->next)
+		if (u->user->kind != IR_WGMMA && u->user != wait->block->last) return true;
+	return false;
+}
+
 /* The dimension of the last two along which a thread holds the longer run of neighbours; k among equals. */
 static unsigned fast_of(const layout *l, unsigned k, bool turns)
 {

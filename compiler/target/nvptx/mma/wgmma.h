@@ -109,6 +109,8 @@ uint32_t wgmma_cycles(const wgmma_plan *);
 
 /* The product that the wait is for, or the loop that leaves it running, if that is in the wait's block; else null. */
 const ir_op *wgmma_waited_for(const ir_op *wait);
+/* Somebody else than a product, or the next iteration, takes the sum that the wait gives. */
+bool wgmma_others_see(const ir_op *wait);
 
 /* Bits of the attribute `transposed`: the tile in the multibuffer is [k, m], is [n, k]. */
 enum { WGMMA_TRANSPOSED_A = 1, WGMMA_TRANSPOSED_B = 2 };
