@@ -30,8 +30,9 @@
 	} while (0)
 
 enum {
-	EXAMPLE_GUARD = 64, /* elements behind an output that no kernel may touch */
-	EXAMPLE_MOST = 128  /* things of one kind that a case may make */
+	EXAMPLE_GUARD = 64,  /* elements behind an output that no kernel may touch */
+	EXAMPLE_OUTPUTS = 4, /* that are compared launch by launch */
+	EXAMPLE_MOST = 128   /* things of one kind that a case may make */
 };
 
 typedef struct example {
@@ -331,18 +332,19 @@ static inline void example_same_bits(example *e, blk_kernel *kernel, const blk_a
 	blk_device_info info;
 	TRY(blk_device_query(e->device, &info));
 	int launches = info.kind != BLK_DEVICE_CUDA ? 1 : e->quick ? 100 : 1000, differ = 0;
-	unsigned char *first[4], *now[4];
-	for (size_t k = 0; k < n && k < 4; k++) {
+	void *first[EXAMPLE_OUTPUTS], *now[EXAMPLE_OUTPUTS];
+	if (n > EXAMPLE_OUTPUTS) exit(1);
+	for (size_t k = 0; k < n; k++) {
 		size_t bytes = blk_buffer_size(outputs[k]);
 		first[k] = example_alloc(e, bytes);
 		now[k] = example_alloc(e, bytes);
 		TRY(blk_buffer_read(outputs[k], 0, first[k], bytes));
 	}
 	for (int i = 0; i < launches; i++) {
-		bool same = n <= 4;
+		bool same = true;
 		for (size_t k = 0; k < n; k++) TRY(blk_buffer_fill(outputs[k], 0, 0xff, blk_buffer_size(outputs[k])));
 		TRY(blk_launch(kernel, NULL, NULL, args, nargs));
-		for (size_t k = 0; k < n && k < 4; k++) {
+		for (size_t k = 0; k < n; k++) {
 			size_t bytes = blk_buffer_size(outputs[k]);
 			TRY(blk_buffer_read(outputs[k], 0, now[k], bytes));
 			same &= memcmp(first[k], now[k], bytes) == 0;

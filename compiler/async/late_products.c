@@ -47,22 +47,17 @@ static bool outlasts(const ir_func *f, const ir_op *wait, const ir_op *factor)
 	       is_made_of(&work, ir_arg(factor, 0), MOST_STEPS);
 }
 
-static bool is_product(const ir_op *o)
-{
-	return o->kind == IR_WGMMA || o->kind == IR_WGMMA_WAIT;
-}
-
 static ir_op *product_in_front(const ir_op *wait)
 {
 	ir_op *o = wait->prev;
-	while (o && !is_product(o)) o = o->prev;
+	while (o && !wgmma_is_product(o)) o = o->prev;
 	return o && o->kind == IR_WGMMA ? o : NULL;
 }
 
 static ir_op *product_behind(const ir_op *wait)
 {
 	ir_op *o = wait->next;
-	while (o && !is_product(o)) o = o->next;
+	while (o && !wgmma_is_product(o)) o = o->next;
 	return o && o->kind == IR_WGMMA ? o : NULL;
 }
 

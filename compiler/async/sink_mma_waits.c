@@ -29,15 +29,10 @@ typedef struct sinker {
 	bool *needs; /* by value id: it needs the wait that is being moved */
 } sinker;
 
-static bool is_product(const ir_op *o)
-{
-	return o->kind == IR_WGMMA || o->kind == IR_WGMMA_WAIT;
-}
-
 /* Moved past others without anybody noticing: it computes, or reads what does not change. */
 static bool is_free_to_move(const ir_op *o)
 {
-	return ir_has(o, IR_PURE) || o->kind == IR_BULK_LOAD || is_product(o);
+	return ir_has(o, IR_PURE) || o->kind == IR_BULK_LOAD || wgmma_is_product(o);
 }
 
 typedef struct question {
@@ -124,7 +119,7 @@ static bool holds_loops_of_products(const ir_block *b)
 	for (const ir_op *o = b->first; o; o = o->next)
 		for (unsigned r = 0; r < o->nregions; r++)
 			for (const ir_op *i = o->regions[r]->first; i; i = i->next)
-				if (is_product(i) || i->nregions) return true;
+				if (wgmma_is_product(i) || i->nregions) return true;
 	return false;
 }
 

@@ -107,6 +107,12 @@ bool wgmma_plan_make(const ir_op *, unsigned num_warps, wgmma_plan *);
 /* Cycles that the tensor cores take for a warpgroup's part, if nobody else has them. */
 uint32_t wgmma_cycles(const wgmma_plan *);
 
+/* It begins a product, or waits for one. */
+static inline bool wgmma_is_product(const ir_op *o)
+{
+	return o->kind == IR_WGMMA || o->kind == IR_WGMMA_WAIT;
+}
+
 /* The product that the wait is for, or the loop that leaves it running, if that is in the wait's block; else null. */
 const ir_op *wgmma_waited_for(const ir_op *wait);
 /* Somebody else than a product, or the next iteration, takes the sum that the wait gives. */
