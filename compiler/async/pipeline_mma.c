@@ -17,12 +17,20 @@
  *                                                 acc = p v[last] + acc }
  *
  * What a carried value of the second stage (acc) goes into in the first stage (acc * a) stands behind the product then:
- * those operations come last.  Where a product that is independent of the vector work stands beside it, there is
- * something to multiply already, and the loop stays.  So it does where the registers of both stages do not fit, and
- * where both read one block. */
+ * those operations come last.  A first stage may have several products, if all dependent ones need all of them
+ * (attention's dq needs s and dp).  Where one needs only some (dv needs s), it is something to multiply beside the
+ * vector work already, and the loop stays.  So it does where the registers of both stages do not fit.
+ *
+ * A block that both stages read (the keys of dq) would have to stay for an iteration more.  It is loaded twice instead, if
+ * shared memory has room for that: each stage has its own, and channels.c gives each a channel. */
 #include "analysis/pressure.h"
+#include "bulk.h"
+#include "channel.h"
 #include "passes/passes.h"
+#include "scratch.h"
 #include "target/nvptx/mma/wgmma.h"
+
+enum { MOST_FIRST = 32 };
 
 typedef struct loop {
 	pass_context *context;
@@ -30,11 +38,12 @@ typedef struct loop {
 	ir_op *op;
 	ir_block *body;
 	uint32_t nvalues;
-	bool *product; /* by value id: it depends on a product of this iteration */
-	bool *second;  /* it is made by the second stage */
-	bool *early;   /* the first products, and what they take */
-	bool *crosses; /* made in the first stage, or an argument, and taken by the second */
-	bool *kept;    /* of a carried value: the first stage yields it, or the second stage takes it as it was */
+	bool *product;  /* by value id: it depends on a product of this iteration */
+	uint32_t *from; /* on which of the first products, a bit each */
+	bool *second;   /* it is made by the second stage */
+	bool *early;    /* the first products, and what they take */
+	bool *crosses;  /* made in the first stage, or an argument, and taken by the second */
+	bool *kept;     /* of a carried value: the first stage yields it, or the second stage takes it as it was */
 } loop;
 
 static bool yields_second(const loop *l, unsigned k)
@@ -65,30 +74,64 @@ static void mark_results(const ir_op *o, bool *marked)
 	for (unsigned i = 0; i < o->nresults; i++) marked[o->results[i]->id] = true;
 }
 
+static void collect(ir_op *o, void *context)
+{
+	uint32_t **bits = context;
+	for (unsigned i = 0; i < o->nargs; i++) bits[1][0] |= bits[0][ir_arg(o, i)->id];
+}
+
+/* The first products on which what it takes depends. */
+static uint32_t taken_from(const loop *l, const ir_op *o)
+{
+	uint32_t found = 0;
+	uint32_t *bits[] = {l->from, &found};
+	for (unsigned i = 0; i < o->nargs; i++) found |= l->from[ir_arg(o, i)->id];
+	for (unsigned r = 0; r < o->nregions; r++) ir_walk(o->regions[r], collect, bits);
+	return found;
+}
+
 /* A factor depends on a product of this iteration; its sum alone may, as a chain of products has it. */
 static bool is_dependent(const loop *l, const ir_op *wgmma)
 {
 	return l->product[ir_arg(wgmma, 0)->id] || l->product[ir_arg(wgmma, 1)->id];
 }
 
-/* False: there are no dependent products, or an independent one besides what they depend on. */
+/* All of an iteration's products are begun at its beginning then.  Of three or more, warpgroups that do not take turns
+ * (turns.c) wait for each other's: attention's dq at D=64, 128 x 128, takes 1267 us, 1551 in two stages, 1246 in turns. */
+static bool may_take_turns(const loop *l)
+{
+	enum { WARPGROUP = 4 };
+	bool loads = false; /* a producer makes them, and leaves registers to the others */
+	for (const ir_op *o = l->body->first; o; o = o->next) loads |= o->kind == IR_BULK_LOAD;
+	return loads && ir_warps(l->func) >= 2 * WARPGROUP;
+}
+
+/* False: there are no dependent products, or one that can run beside the work that others wait for. */
 static bool find_products(loop *l)
 {
-	unsigned first = 0, dependent = 0;
+	unsigned first = 0;
+	uint32_t needed = UINT32_MAX; /* of the first products, by every dependent one */
+	bool dependent = false;
 	for (const ir_op *o = l->body->first; o; o = o->next) {
+		uint32_t from = taken_from(l, o);
 		if (o->kind == IR_WGMMA) {
 			bool chained = o->nargs > 2 && l->product[ir_arg(o, 2)->id];
 			const ir_op *wait = ir_only_user(o->results[0]);
 			if (!wait || wait != o->next || wait->kind != IR_WGMMA_WAIT) return false;
 			if (is_dependent(l, o)) {
 				mark_results(o, l->second);
-				dependent++;
-			} else if (!chained)
-				first++;
+				needed &= l->from[ir_arg(o, 0)->id] | l->from[ir_arg(o, 1)->id];
+				dependent = true;
+			} else if (!chained) {
+				if (first == MOST_FIRST) return false;
+				from |= UINT32_C(1) << first++;
+			}
 		}
 		if (o->kind == IR_WGMMA || takes(o, l->product)) mark_results(o, l->product);
+		for (unsigned i = 0; i < o->nresults; i++) l->from[o->results[i]->id] = from;
 	}
-	return first == 1 && dependent >= 1;
+	uint32_t all = first == MOST_FIRST ? UINT32_MAX : (UINT32_C(1) << first) - 1;
+	return dependent && (needed & all) == all && (first == 1 || may_take_turns(l));
 }
 
 /* What depends on the second stage's products is of it too; it may have no effect but products. */
@@ -146,21 +189,9 @@ static bool find_early(loop *l)
 	return true;
 }
 
-/* A block that both stages read would be carried in registers; it stays in shared memory, where both read it. */
-static bool carries_block(const loop *l)
-{
-	for (const ir_op *o = l->body->first; o; o = o->next)
-		for (unsigned i = 0; i < o->nresults; i++) {
-			const ir_op *def = o;
-			while (def && def->kind == IR_PERMUTE) def = ir_arg(def, 0)->def;
-			if (l->crosses[o->results[i]->id] && def && def->kind == IR_BULK_LOAD) return true;
-		}
-	return false;
-}
-
 static bool is_second(const loop *l, const ir_op *o)
 {
-	return o->nresults && l->second[o->results[0]->id];
+	return o->nresults && o->results[0]->id < l->nvalues && l->second[o->results[0]->id];
 }
 
 static void find_crossing(loop *l)
@@ -181,22 +212,100 @@ static void find_crossing(loop *l)
 	for (unsigned k = 0; k < l->op->nresults; k++) l->kept[k] |= !yields_second(l, k);
 }
 
+/* ---- blocks that both stages read ---- */
+
+static void keep_layouts(const ir_op *from, const ir_op *to)
+{
+	for (unsigned i = 0; i < from->nresults; i++) to->results[i]->layout = from->results[i]->layout;
+}
+
+/* The load of which the value is a view; null if it is no view of one. */
+static ir_op *block_of(const ir_value *v)
+{
+	ir_op *def = v->def;
+	while (def && def->kind == IR_PERMUTE) def = ir_arg(def, 0)->def;
+	return def && def->kind == IR_BULK_LOAD ? def : NULL;
+}
+
+static bool crosses_as_block(const loop *l, const ir_op *o)
+{
+	return o->nresults && l->crosses[o->results[0]->id] && block_of(o->results[0]);
+}
+
+static uint64_t block_bytes(const ir_func *f, const ir_op *load)
+{
+	ir_type t = load->results[0]->type;
+	uint64_t bytes = (uint64_t)ir_elements(t) * ir_element_bytes(t) * row_group_parts(f, load);
+	return (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
+}
+
+/* Shared memory has as many slots as the loop wants with a second load of each block that both stages read, beside the
+ * blocks that stay.  Other loops share the channels of this one. */
+static bool has_room(const loop *l)
+{
+	bool *counted = ARENA_ARRAY(l->context->arena, bool, l->nvalues), any = false;
+	uint64_t stages = ir_get_num_stages(l->op) ? ir_get_num_stages(l->op) : l->func->num_stages;
+	uint64_t bytes = SCRATCH_SLACK, most = l->context->target->shared_bytes;
+	if (l->func->max_shared < most) most = l->func->max_shared;
+	for (const ir_op *o = l->body->first; o; o = o->next) {
+		any |= crosses_as_block(l, o);
+		if (o->kind == IR_BULK_LOAD) bytes += stages * block_bytes(l->func, o);
+		if (crosses_as_block(l, o)) bytes += stages * block_bytes(l->func, block_of(o->results[0]));
+		for (unsigned i = 0; i < o->nargs && o->kind == IR_WGMMA; i++) {
+			const ir_op *block = block_of(ir_arg(o, i));
+			if (!block || block->block == l->body || counted[block->results[0]->id]) continue;
+			counted[block->results[0]->id] = true;
+			bytes += block_bytes(l->func, block);
+		}
+	}
+	return !any || bytes <= most;
+}
+
+/* The value again, for those of its users that are of the second stage. */
+static void load_again(const loop *l, ir_value *v)
+{
+	ir_value **map = ARENA_ARRAY(l->context->arena, ir_value *, l->nvalues);
+	ir_op *views[MOST_FIRST], *o = v->def;
+	unsigned n = 0;
+	for (; o->kind == IR_PERMUTE && n < MOST_FIRST; o = ir_arg(o, 0)->def) views[n++] = o;
+	if (o->kind != IR_BULK_LOAD) return; /* longer chains of views are not canonical */
+	ir_builder b = {.func = l->func, .block = l->body, .before = v->def->next, .at = o->at};
+	keep_layouts(o, ir_clone(&b, o, map));
+	while (n) keep_layouts(views[n - 1], ir_clone(&b, views[n - 1], map)), n--;
+	for (ir_op *user = v->def->next; user; user = user->next)
+		for (unsigned k = 0; k < user->nargs && is_second(l, user); k++)
+			if (ir_arg(user, k) == v) ir_set_arg(user, k, map[v->id]);
+}
+
+static bool load_blocks_again(const loop *l)
+{
+	bool any = false;
+	for (ir_op *o = l->body->first, *next; o; o = next) {
+		next = o->next;
+		if (!crosses_as_block(l, o)) continue;
+		load_again(l, o->results[0]);
+		any = true;
+	}
+	return any;
+}
+
 /* ---- registers ---- */
 
-/* While both products run: their sums, and what is carried or comes from outside in registers. */
+/* While all products run: their sums, and what is carried or comes from outside in registers. */
 static bool fits_registers(const loop *l)
 {
-	unsigned n = 0;
+	unsigned n = 0, most = pressure_most(l->func);
 	for (const ir_op *o = l->body->first; o; o = o->next) {
+		if (o->kind == IR_BULK_LOAD) most = pressure_most_beside_producer(l->func);
 		if (o->kind != IR_WGMMA) continue;
 		if (!(o->nargs > 2 && l->product[ir_arg(o, 2)->id] && !is_second(l, o)))
 			n += pressure_registers(o->results[0]); /* a chain has one sum */
 		for (unsigned i = 0; i < 2; i++) {
 			const ir_value *v = ir_arg(o, i);
-			if (l->crosses[v->id]) n += pressure_registers(v);
+			if (l->crosses[v->id] && !block_of(v)) n += pressure_registers(v);
 		}
 	}
-	return n + PRESSURE_OTHERS <= pressure_most(l->func);
+	return n + PRESSURE_OTHERS <= most;
 }
 
 /* ---- the loop again ---- */
@@ -214,11 +323,6 @@ static bool belongs(const loop *l, const ir_op *o, stage s)
 	case SECOND: return second;
 	}
 	return false;
-}
-
-static void keep_layouts(const ir_op *from, const ir_op *to)
-{
-	for (unsigned i = 0; i < from->nresults; i++) to->results[i]->layout = from->results[i]->layout;
 }
 
 static void clone(const loop *l, ir_builder *b, stage s, ir_value **map)
@@ -361,21 +465,30 @@ static void rebuild(const loop *l)
 	ir_erase(l->op);
 }
 
-static void try_loop(pass_context *c, ir_func *f, ir_op *o)
+/* False: it is no such loop. */
+static bool cut(pass_context *c, ir_func *f, ir_op *o, loop *l)
 {
 	uint32_t n = f->nvalues;
-	loop l = {.context = c, .func = f, .op = o, .body = o->regions[0], .nvalues = n};
-	if (!ir_counts_upwards(o)) return;
-	l.product = ARENA_ARRAY(c->arena, bool, n);
-	l.second = ARENA_ARRAY(c->arena, bool, n);
-	l.early = ARENA_ARRAY(c->arena, bool, n);
-	l.crosses = ARENA_ARRAY(c->arena, bool, n);
-	l.kept = ARENA_ARRAY(c->arena, bool, o->nresults + 1u);
-	if (!find_products(&l) || !follow_products(&l)) return;
-	take_loads(&l);
-	if (!find_early(&l)) return;
-	find_crossing(&l);
-	if (!carries_block(&l) && fits_registers(&l)) rebuild(&l);
+	*l = (loop){.context = c, .func = f, .op = o, .body = o->regions[0], .nvalues = n};
+	l->product = ARENA_ARRAY(c->arena, bool, n);
+	l->from = ARENA_ARRAY(c->arena, uint32_t, n);
+	l->second = ARENA_ARRAY(c->arena, bool, n);
+	l->early = ARENA_ARRAY(c->arena, bool, n);
+	l->crosses = ARENA_ARRAY(c->arena, bool, n);
+	l->kept = ARENA_ARRAY(c->arena, bool, o->nresults + 1u);
+	if (!find_products(l) || !follow_products(l)) return false;
+	take_loads(l);
+	if (!find_early(l)) return false;
+	find_crossing(l);
+	return fits_registers(l) && has_room(l);
+}
+
+static void try_loop(pass_context *c, ir_func *f, ir_op *o)
+{
+	loop l;
+	if (!ir_counts_upwards(o) || !cut(c, f, o, &l)) return;
+	if (load_blocks_again(&l) && !cut(c, f, o, &l)) return; /* equal loads are one again behind the pass */
+	rebuild(&l);
 }
 
 static void find_loops(pass_context *c, ir_func *f, ir_block *b)

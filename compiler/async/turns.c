@@ -14,6 +14,21 @@
 #include "scratch.h"
 #include "target/nvptx/mma_overlap.h"
 
+/* A body in two stages (pipeline_mma.c) begins all its products in front of its vector work; from three on, two
+ * warpgroups that begin theirs together would wait for twice as many. */
+static bool begins_all_at_once(const ir_block *b)
+{
+	enum { MANY = 3 };
+	unsigned begun = 0;
+	bool waited = false;
+	for (const ir_op *o = b->first; o; o = o->next) {
+		if (o->kind == IR_WGMMA && waited) return false;
+		begun += o->kind == IR_WGMMA;
+		waited |= o->kind == IR_WGMMA_WAIT;
+	}
+	return begun >= MANY;
+}
+
 static bool computes_beside_products(const ir_func *f, const ir_block *b)
 {
 	for (const ir_op *o = b->first; o; o = o->next)
@@ -58,7 +73,8 @@ static void visit(ir_op *o, void *context)
 	ir_func *f = context;
 	if (o->kind != IR_FOR) return;
 	ir_block *b = o->regions[0];
-	if (computes_beside_products(f, b) && !acts_in_regions(f, b) && !scratch_meets(f, b)) take_turns(f, b);
+	bool worth = computes_beside_products(f, b) || begins_all_at_once(b);
+	if (worth && !acts_in_regions(f, b) && !scratch_meets(f, b)) take_turns(f, b);
 }
 
 bool pass_turns(pass_context *c, ir_func *f)
