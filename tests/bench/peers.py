@@ -112,8 +112,8 @@ class Kernel:
         self.blk.check(self.blk.lib.blk_kernel_info(self.handle, self.args, ctypes.c_size_t(len(self.args)), ctypes.byref(out)))
         return out
 
-    def __call__(self):
-        self.blk.check(self.blk.lib.blk_launch(self.handle, self.blk.stream, self.grid, self.args, len(self.args)))
+    def __call__(self, stream=None):
+        self.blk.check(self.blk.lib.blk_launch(self.handle, stream or self.blk.stream, self.grid, self.args, len(self.args)))
 
 
 class Blk:
@@ -133,6 +133,12 @@ class Blk:
         self.check(self.lib.blk_device_wrap(context, ctypes.byref(self.device)))
         raw = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         self.check(self.lib.blk_stream_wrap(self.device, raw, ctypes.byref(self.stream)))
+
+    def side_stream(self):
+        """Waits for torch's stream, which waits for it, as streams and the legacy default stream do."""
+        s = ctypes.c_void_p()
+        self.check(self.lib.blk_stream_create(self.device, ctypes.byref(s)))
+        return s
 
     def check(self, status):
         if status != 0:
