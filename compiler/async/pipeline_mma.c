@@ -30,6 +30,11 @@
 #include "scratch.h"
 #include "target/nvptx/mma/wgmma.h"
 
+#define LATER "begun an iteration later, beside that one's first products"
+#define NO_REGISTERS "begun in its own iteration: threads have no registers for two at a time"
+#define NO_ROOM "begun in its own iteration: shared memory has no room for a second load of what both need"
+#define TWICE "loaded twice, as it is needed in the next iteration, too"
+
 enum { MOST_FIRST = 32 };
 
 typedef struct loop {
@@ -278,6 +283,11 @@ static void load_again(const loop *l, ir_value *v)
 			if (ir_arg(user, k) == v) ir_set_arg(user, k, map[v->id]);
 }
 
+static void remark(const loop *l, const ir_op *o, const char *what)
+{
+	vec_push(l->context->arena, &l->context->order, ((pass_remark){o->at, what}));
+}
+
 static bool load_blocks_again(const loop *l)
 {
 	bool any = false;
@@ -285,6 +295,7 @@ static bool load_blocks_again(const loop *l)
 		next = o->next;
 		if (!crosses_as_block(l, o)) continue;
 		load_again(l, o->results[0]);
+		remark(l, block_of(o->results[0]), TWICE);
 		any = true;
 	}
 	return any;
@@ -481,15 +492,24 @@ static bool cut(pass_context *c, ir_func *f, ir_op *o, loop *l)
 	take_loads(l);
 	if (!find_early(l)) return false;
 	find_crossing(l);
-	return fits_registers(l) && has_room(l);
+	return true;
+}
+
+/* Explain says it of each product of the second stage. */
+static void remark_products(const loop *l, const char *what)
+{
+	for (const ir_op *o = l->body->first; o; o = o->next)
+		if (o->kind == IR_WGMMA && is_second(l, o)) remark(l, o, what);
 }
 
 static void try_loop(pass_context *c, ir_func *f, ir_op *o)
 {
 	loop l;
 	if (!ir_counts_upwards(o) || !cut(c, f, o, &l)) return;
-	if (load_blocks_again(&l) && !cut(c, f, o, &l)) return; /* equal loads are one again behind the pass */
-	rebuild(&l);
+	const char *why = !fits_registers(&l) ? NO_REGISTERS : !has_room(&l) ? NO_ROOM : NULL;
+	if (!why && load_blocks_again(&l) && !cut(c, f, o, &l)) return;
+	remark_products(&l, why ? why : LATER);
+	if (!why) rebuild(&l);
 }
 
 static void find_loops(pass_context *c, ir_func *f, ir_block *b)
