@@ -245,14 +245,40 @@ static uint64_t block_bytes(const ir_func *f, const ir_op *load)
 	return (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
 }
 
+typedef struct scratch {
+	const loop *loop;
+	uint64_t most;
+} scratch;
+
+/* What an operation needs for itself while slots live.  Blocks that a product reads will be in slots; a store behind
+ * all loops may lie where those did. */
+static void find_scratch(ir_op *o, void *context)
+{
+	scratch *s = context;
+	uint64_t bytes = o->kind == IR_BULK_LOAD ? 0 : scratch_bytes(s->loop->func, o);
+	for (unsigned i = 0; i < o->nargs && o->kind == IR_WGMMA; i++) {
+		const ir_op *block = block_of(ir_arg(o, i));
+		uint64_t less = block ? block_bytes(s->loop->func, block) : 0;
+		bytes -= less < bytes ? less : bytes;
+	}
+	const ir_op *around = o->block->parent;
+	while (around && !ir_is_loop(around)) around = around->block->parent;
+	if (o->kind == IR_BULK_STORE && !around) return;
+	if (bytes > s->most) s->most = bytes;
+}
+
 /* Shared memory has as many slots as the loop wants with a second load of each block that both stages read, beside the
  * blocks that stay.  Other loops share the channels of this one. */
 static bool has_room(const loop *l)
 {
 	bool *counted = ARENA_ARRAY(l->context->arena, bool, l->nvalues), any = false;
 	uint64_t stages = ir_get_num_stages(l->op) ? ir_get_num_stages(l->op) : l->func->num_stages;
-	uint64_t bytes = SCRATCH_SLACK, most = l->context->target->shared_bytes;
+	uint64_t most = l->context->target->shared_bytes, bytes = scratch_place_lasting(l->func);
+	scratch rest = {.loop = l};
 	if (l->func->max_shared < most) most = l->func->max_shared;
+	ir_walk(l->func->body, find_scratch, &rest);
+	bytes += rest.most + 2 * SCRATCH_SLACK; /* what else there is, alignment, barriers */
+	if (stages < 2) stages = 2;
 	for (const ir_op *o = l->body->first; o; o = o->next) {
 		any |= crosses_as_block(l, o);
 		if (o->kind == IR_BULK_LOAD) bytes += stages * block_bytes(l->func, o);
