@@ -10,7 +10,7 @@
  *                      syncwarp bar.warp.sync in front, of a store by warps: lane 0 has just waited, for all its lanes
  *     mbarriers        cluster  copies of other programs of the cluster see that they are set up
  *                      proxy    copies see it, and what threads kept in the multibuffers before
- *     mbarrier_arrive  syncwarp bar.warp.sync in front: some lanes may have read the slot by themselves
+ *     mbarrier_arrive  syncwarp bar.warp.sync in front: some lanes may have read a slot by themselves that it releases
  *
  * The one idea: each is needed unless what stands in front of the operation, in program order, makes it needless.  The
  * questions go backwards from the operation, past nothing but arithmetic.  Waits for copies count groups and take no
@@ -171,42 +171,72 @@ static void see_barriers(const ir_func *f, ir_op *o)
 	ir_set_proxy(o, fence ? IR_PROXY_SHARED : IR_PROXY_NONE);
 }
 
+/* The barriers that a producer waits for in front of the copy; null: it fills what nobody has read. */
+static const ir_value *barriers_in_front(const ir_op *copy)
+{
+	for (const ir_op *o = copy; o; o = o->prev ? o->prev : o->block->parent)
+		if (o->kind == IR_MBARRIER_WAIT && ir_get_partition(o) == IR_PARTITION_PRODUCER) return ir_arg(o, 0);
+	return NULL;
+}
+
+/* An arrival at these barriers may be what lets a producer fill slots of the multibuffer again. */
+static bool releases(const ir_value *barriers, const ir_value *multibuffer)
+{
+	bool copied = false;
+	for (const ir_use *u = multibuffer->uses; u; u = u->next) {
+		if (u->user->kind != IR_BULK_COPY) continue;
+		if (barriers_in_front(u->user) == barriers) return true;
+		copied = true;
+	}
+	return !copied;
+}
+
+typedef struct reads {
+	const ir_value *barriers; /* what is read is released at them; null: anything */
+	bool found;
+} reads;
+
 static void find_reads(ir_op *o, void *context)
 {
-	bool *found = context;
-	*found |= o->kind == IR_MULTIBUFFER_READ || multibuffer_read_by_dot(o, 0) || multibuffer_read_by_dot(o, 1);
+	reads *r = context;
+	const ir_op *read[] = {o->kind == IR_MULTIBUFFER_READ ? o : NULL, multibuffer_read_by_dot(o, 0),
+		multibuffer_read_by_dot(o, 1)};
+	for (unsigned i = 0; i < 3; i++)
+		if (read[i]) r->found |= !r->barriers || releases(r->barriers, ir_arg(read[i], 0));
 }
 
 static bool has_reads(const ir_func *f)
 {
-	bool reads = false;
-	ir_walk(f->body, find_reads, &reads);
-	return reads;
+	reads r = {0};
+	ir_walk(f->body, find_reads, &r);
+	return r.found;
 }
 
-/* The operation reads a multibuffer, or one in its regions does; threads may go round a loop many times. */
-static bool may_read(ir_op *o)
+/* The operation reads what is released at the barriers, or one in its regions does. */
+static bool may_read(ir_op *o, const ir_value *barriers)
 {
-	bool reads = ir_is_loop(o);
-	find_reads(o, &reads);
-	for (unsigned r = 0; r < o->nregions; r++) ir_walk(o->regions[r], find_reads, &reads);
-	return reads;
+	reads r = {.barriers = barriers};
+	find_reads(o, &r);
+	for (unsigned i = 0; i < o->nregions; i++) ir_walk(o->regions[i], find_reads, &r);
+	return r.found;
 }
 
-/* Lanes may have read a multibuffer, where any does, since all threads met last. */
-static bool follows_reads(ir_op *o)
+/* Lanes may have read what is released at the barriers in front of `o` and behind where all threads met last, or in it.
+ * `o` null: in front of the block; `round`: its start has been seen already. */
+static bool reads_since(ir_op *o, const ir_block *b, const ir_value *barriers, const ir_op *round)
 {
-	for (;;) {
-		if (!o->prev) {
-			o = o->block->parent;
-			if (!o || o->kind != IR_IF) break;
-			continue;
+	for (;; o = o->prev) {
+		while (!o) {
+			ir_op *around = b->parent;
+			if (!around || around == round) return false;
+			if (around->kind == IR_WHILE) return true;
+			if (around->kind == IR_FOR && reads_since(b->last, b, barriers, around)) return true;
+			o = around->prev;
+			b = around->block;
 		}
-		o = o->prev;
-		if (may_read(o)) break;
+		if (may_read(o, barriers)) return true;
 		if (o->kind == IR_CTA_BARRIER || (o->kind == IR_WGMMA && o->shared_bytes)) return false;
 	}
-	return true;
 }
 
 /* Every lane reads a number that was sent. */
@@ -238,7 +268,10 @@ static void synchronise(ir_op *o, void *context)
 		ir_set_proxy(o, bulk_begins_copies(o) ? proxy_of_store(s->func, o) : IR_PROXY_NONE);
 		break;
 	case IR_MBARRIERS: see_barriers(f, o); break;
-	case IR_MBARRIER_ARRIVE: ir_set_syncwarp(o, follows_receive(o) || (s->reads && follows_reads(o))); break;
+	case IR_MBARRIER_ARRIVE:
+		ir_set_syncwarp(
+			o, follows_receive(o) || (s->reads && reads_since(o->prev, o->block, ir_arg(o, 0), NULL)));
+		break;
 	default: break;
 	}
 }
