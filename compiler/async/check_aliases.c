@@ -20,7 +20,8 @@
  *
  * Only accesses whose loop, if they are in one, holds the stores of blocks too: not those of inner loops, which run
  * often.  All accesses of a function get checks or none does, since one that has none takes the fence anyway.  Stores
- * of blocks of several arrays are kept in order the same way, each where it stands. */
+ * of blocks of several arrays are kept in order the same way, each where it stands; one by thread 0 has a barrier
+ * inside, in front of its copies, and needs no other one. */
 #include "analysis/affine.h"
 #include "analysis/alias.h"
 #include "ir/tensor_map.h"
@@ -296,14 +297,14 @@ static ir_value *store_overlaps(const checker *c, ir_builder *b, ir_op *store)
 	return any;
 }
 
-/* if condition { `kind`; cta_barrier } */
-static void order(ir_builder *b, ir_value *condition, ir_kind kind)
+/* if condition { `kind`; cta_barrier }; `meets`: what follows has a barrier of its own. */
+static void order(ir_builder *b, ir_value *condition, ir_kind kind, bool meets)
 {
 	ir_op *check = ir_build(b, IR_IF, 1, &condition, 0, NULL, 2);
 	ir_builder inside = {.func = b->func, .block = check->regions[0], .at = b->at};
 	ir_op *first = ir_build(&inside, kind, 0, NULL, 0, NULL, 0);
 	if (kind == IR_PROXY_FENCE) ir_set_proxy(first, IR_PROXY_ALL);
-	ir_build(&inside, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
+	if (!meets) ir_build(&inside, IR_CTA_BARRIER, 0, NULL, 0, NULL, 0);
 	ir_yield(&inside, 0, NULL);
 	inside.block = check->regions[1];
 	ir_yield(&inside, 0, NULL);
@@ -320,8 +321,8 @@ static void check_access(checker *c, unsigned access)
 		follows |= may_come_before(c->stores[i], o);
 		precedes |= may_come_before(o, c->stores[i]);
 	}
-	if (follows) order(&before, overlaps, IR_BULK_WAIT);
-	if (precedes) order(&behind, overlaps, IR_PROXY_FENCE);
+	if (follows) order(&before, overlaps, IR_BULK_WAIT, false);
+	if (precedes) order(&behind, overlaps, IR_PROXY_FENCE, false);
 	ir_set_checked(o, true);
 }
 
@@ -329,7 +330,7 @@ static void check_store(const checker *c, ir_op *o)
 {
 	ir_builder before = {.func = c->func, .block = o->block, .before = o, .at = o->at};
 	ir_value *overlaps = store_overlaps(c, &before, o);
-	if (overlaps) order(&before, overlaps, IR_BULK_WAIT);
+	if (overlaps) order(&before, overlaps, IR_BULK_WAIT, !ir_get_by_warps(o));
 	ir_set_checked(o, true);
 }
 
