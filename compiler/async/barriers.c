@@ -10,6 +10,13 @@
  * before it: a conflict check for the write; after it: nothing is pending but that read.  Conversions inside warps
  * have only a warp's barrier inside: everything earlier stays pending, and so does their write.
  *
+ * Barriers that copies complete are given up by thread 0, behind a barrier of all threads that have waited and read.
+ * That write of their bytes needs no other one in front of what thread 0 does there itself: it sets up new ones, or
+ * begins copies behind its fence.
+ *
+ * A loop that fills its own slots has a barrier in front of the copies of each iteration (pipeline.c).  It goes where
+ * all threads meet behind their reads of the slots anyway, and no other barrier would stand in its place.
+ *
  * A bulk store writes its scratch, has a barrier inside, and then one thread, or one of each warp, begins to copy to
  * global memory.  The copy goes on until a bulk_wait of those threads: in front of what writes those bytes of scratch,
  * of what may meet the copy in global memory, and of the end, where the scratch has to have been read.
@@ -37,6 +44,7 @@ typedef struct access {
 	ir_op *op;
 	bool is_shared, writes;
 	bool copying;        /* by a bulk store that was begun: a barrier alone does not order it */
+	bool given_up;       /* thread 0's write of the barriers that its copies completed */
 	const ir_op *around; /* the outermost loop whose back edge lies behind it */
 } access;
 
@@ -58,15 +66,19 @@ typedef struct placer {
 	ir_func *func;
 	VEC(pending *) loops; /* what the end of each loop leaves, loops numbered in program order */
 	uint32_t next_loop;
-	bool changed;  /* the end of a loop left something new */
-	bool inserted; /* a barrier was placed in this iteration */
-	bool grow;     /* late iterations: only unite, to be sure to end */
+	bool changed;         /* the end of a loop left something new */
+	bool inserted;        /* a barrier was placed in this iteration */
+	bool grow;            /* late iterations: only unite, to be sure to end */
+	VEC(ir_op *) filling; /* barriers in front of copies into slots that all threads have read (pipeline.c) */
+	const ir_op *without; /* one of them, which is tried to be left out; null: none */
+	bool refused;         /* it is needed, or another one would be in its place */
 } placer;
 
 /* What is known to meet a, meets b: the same access, round no more loops. */
 static bool covers(const access *a, const access *b)
 {
 	return a->op == b->op && a->is_shared == b->is_shared && a->writes == b->writes && a->copying == b->copying &&
+	       a->given_up == b->given_up &&
 	       (a->around == b->around || !b->around || (a->around && ir_encloses(a->around, b->around)));
 }
 
@@ -203,19 +215,34 @@ static bool alternates(const ir_op *o)
 	return o->kind == IR_WGMMA && ir_get_alternates(o);
 }
 
-/* Bytes of `a` that may still be read, and what `b` may write.  Of the two buffers that a sort's steps take in turn the
- * last one is read behind the last barrier inside; said of sorts whose steps take one each. */
-static bool overlap(const ir_func *f, const ir_op *a, const ir_op *b)
+/* What thread 0 does in these bytes before anybody else does. */
+static bool begins_by_thread_0(const ir_func *f, const ir_op *o)
 {
-	assert(a->shared_bytes && b->shared_bytes);
+	if (f->row_groups > 1) return false; /* each has such a thread */
+	if (o->kind == IR_MULTIBUFFER) return !f->producer_warps && multibuffer_is_bulk(o);
+	return o->kind == IR_MBARRIERS || o->kind == IR_BULK_LOAD;
+}
+
+/* Bytes of `e` that may still be read, or written, and what `b` may write.  Of the two buffers that a sort's steps take
+ * in turn the last one is read behind the last barrier inside; said of sorts whose steps take one each.  Of a block
+ * that was loaded only the barrier behind it is left. */
+static bool overlap(const ir_func *f, const access *e, const ir_op *b)
+{
+	const ir_op *a = e->op;
 	uint32_t first = a->shared_offset, bytes = a->shared_bytes;
 	exchange_plan plan = {0};
+	bulk_shape shape;
 	assert(a->shared_bytes && b->shared_bytes);
 	if (a->kind == IR_SORT) exchange_plan_make(f, a, &plan);
 	if (plan.buffers == 2 && layout_registers(ir_arg(a, 0)->layout) <= plan.registers) {
 		bytes = plan.bytes;
 		if (exchange_barriers(f, a) % 2 == 0) first += plan.bytes;
 	}
+	if (e->given_up && a->kind == IR_BULK_LOAD && bulk_shape_of(a->results[0]->type, &shape)) {
+		first += shape.bytes;
+		bytes -= shape.bytes;
+	}
+	if (e->given_up && begins_by_thread_0(f, b)) return false;
 	return first < b->shared_offset + b->shared_bytes && b->shared_offset < first + bytes;
 }
 
@@ -247,7 +274,7 @@ static unsigned scratch_conflicts(const placer *p, const pending *set, const ir_
 	bool apart = in_warps || keeps_bins(o) || (again && alternates(o));
 	for (unsigned i = 0; i < set->n; i++) {
 		const access *e = &set->at[i];
-		if (e->is_shared && overlap(p->func, e->op, o) && !(e->op == o && apart))
+		if (e->is_shared && overlap(p->func, e, o) && !(e->op == o && apart))
 			found |= e->copying ? MEETS | MEETS_READ : MEETS;
 	}
 	return found;
@@ -276,6 +303,8 @@ static void separate(placer *p, pending *set, ir_op *o, unsigned found)
 {
 	assert(!ir_has(o, IR_PURE) || o->shared_bytes);
 	assert(found != 0);
+	p->refused = true;
+	if (p->without) return;
 	ir_builder b = {.func = p->func, .block = o->block, .before = o, .at = o->at};
 	if (o->prev && o->prev->kind == IR_CTA_BARRIER)
 		b.before = o->prev;
@@ -303,25 +332,68 @@ static void add_multibuffer_reads(pending *set, const ir_op *o)
 	}
 }
 
+/* Products read slots of it, until their wait; other reads are operations of their own. */
+static bool is_read_by_products(const ir_value *multibuffer)
+{
+	for (const ir_use *u = multibuffer->uses; u; u = u->next)
+		if (u->user->kind != IR_BULK_COPY && u->user->kind != IR_MULTIBUFFER_READ) return true;
+	return false;
+}
+
+/* All threads meet in an iteration behind the operation, in each of them. */
+static bool meet_behind(const placer *p, ir_op *o)
+{
+	while ((o = o->next)) {
+		bool scratch = o->shared_bytes && !scratch_lasts(o);
+		if (o->kind == IR_CTA_BARRIER || (scratch && !exchanges_in_warps(p, o))) return true;
+	}
+	return false;
+}
+
+/* In a loop, behind the wait for the blocks of an iteration. */
+static void find_filling(ir_op *o, void *context)
+{
+	placer *p = context;
+	if (o->kind == IR_CTA_BARRIER && o->prev && o->prev->kind == IR_MBARRIER_WAIT && ir_loop_around(o))
+		vec_push(p->context->arena, &p->filling, o);
+}
+
+/* All threads have met since they read the slot that is filled behind the barrier. */
+static bool is_needless(const placer *p, const pending *set, ir_op *barrier)
+{
+	if (set->overflow || !meet_behind(p, barrier)) return false;
+	for (const ir_use *u = ir_arg(barrier->prev, 0)->uses; u; u = u->next) {
+		if (u->user->kind != IR_BULK_COPY) continue;
+		const ir_value *multibuffer = ir_arg(u->user, 0);
+		if (is_read_by_products(multibuffer)) return false;
+		for (unsigned i = 0; i < set->n; i++)
+			if (set->at[i].op == multibuffer->def) return false;
+	}
+	return true;
+}
+
 static void transfer(placer *p, pending *set, ir_op *o)
 {
 	if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER) {
-		clear(set);
+		if (o == p->without)
+			p->refused |= !is_needless(p, set, o);
+		else
+			clear(set);
 		return;
 	}
 	if (o->kind == IR_BULK_WAIT) {
 		copied(set, ir_get_read(o));
 		return;
 	}
-	if (o->kind == IR_MBARRIERS_END && ir_get_stays(o)) { /* the multibuffers have been read */
+	if (o->kind == IR_MBARRIERS_END && ir_get_stays(o)) { /* products have read the multibuffers */
 		for (const ir_use *u = ir_arg(o, 0)->uses; u; u = u->next)
-			if (u->user->kind == IR_BULK_COPY)
+			if (u->user->kind == IR_BULK_COPY && is_read_by_products(ir_arg(u->user, 0)))
 				add(set, (access){.op = ir_arg(u->user, 0)->def, .is_shared = true});
 		return;
 	}
 	if (o->kind == IR_MBARRIERS_END) { /* its barrier, then thread 0 ends what lies there */
 		clear(set);
-		add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true, .writes = true});
+		add(set, (access){.op = ir_arg(o, 0)->def, .is_shared = true, .writes = true, .given_up = true});
 		return;
 	}
 	bool in_warps = o->shared_bytes && exchanges_in_warps(p, o);
@@ -332,7 +404,8 @@ static void transfer(placer *p, pending *set, ir_op *o)
 	if (o->kind == IR_MULTIBUFFER) return; /* its copies are ordered by the waits; who reads is not, when it ends */
 	add_multibuffer_reads(set, o);
 	if (o->shared_bytes && !in_warps) clear(set); /* by the barrier inside; what came before it, came before that */
-	if (o->shared_bytes) add(set, (access){.op = o, .is_shared = true});
+	bool given_up = o->kind == IR_BULK_LOAD && p->func->row_groups <= 1; /* behind a barrier behind the reads */
+	if (o->shared_bytes) add(set, (access){.op = o, .is_shared = true, .writes = given_up, .given_up = given_up});
 	if (o->shared_bytes && in_warps) add(set, (access){.op = o, .is_shared = true, .writes = true});
 	if (o->kind == IR_BULK_STORE && bulk_begins_copies(o)) { /* they start behind the barrier inside */
 		add(set, (access){.op = o, .is_shared = true, .copying = true});
@@ -420,23 +493,37 @@ static void end_copies(ir_func *f, const pending *left)
 	ir_set_read(ir_build(&b, IR_BULK_WAIT, 0, NULL, 0, NULL, 0), true);
 }
 
+/* *left: what is pending at the end.  False: one is not left out after all. */
+static bool place(placer *p, pending *left)
+{
+	unsigned iteration = 0;
+	for (uint32_t i = 0; i < p->loops.n; i++) *p->loops.at[i] = (pending){0};
+	do { /* after a barrier was placed, what the loops' ends leave may be less: forget it, up to a point */
+		if (p->inserted && !p->grow)
+			for (uint32_t i = 0; i < p->loops.n; i++) clear(p->loops.at[i]);
+		*left = (pending){0};
+		p->changed = p->inserted = p->refused = false;
+		p->next_loop = 0;
+		p->grow = ++iteration > MAX_ITERATIONS;
+		flow(p, p->func->body, left);
+		assert(p->next_loop == p->loops.n);
+	} while (p->changed ? !p->without || !p->refused : p->inserted);
+	return !p->refused;
+}
+
 bool pass_barriers(pass_context *c, ir_func *f)
 {
 	if (!pass_axis(c, f)) return false;
 	placer p = {.context = c, .func = f};
-	unsigned iteration = 0;
-	pending left;
-	do { /* after a barrier was placed, what the loops' ends leave may be less: forget it, up to a point */
-		if (p.inserted && !p.grow)
-			for (uint32_t i = 0; i < p.loops.n; i++) clear(p.loops.at[i]);
-		pending set = {0};
-		p.changed = p.inserted = false;
-		p.next_loop = 0;
-		p.grow = ++iteration > MAX_ITERATIONS;
-		flow(&p, f->body, &set);
-		assert(p.next_loop == p.loops.n);
-		left = set;
-	} while (p.changed || p.inserted);
+	pending left, now;
+	if (!f->producer_warps) ir_walk(f->body, find_filling, &p);
+	place(&p, &left);
+	for (uint32_t i = 0; i < p.filling.n; i++) {
+		p.without = p.filling.at[i];
+		if (!place(&p, &now)) continue;
+		ir_erase(p.filling.at[i]);
+		left = now;
+	}
 	end_copies(f, &left);
 	f->level = IR_LEVEL_SCHEDULED;
 	return true;
