@@ -301,9 +301,13 @@ typedef struct sim_reader { /* its reads of shared memory, once for the warpgrou
 	uint64_t a, b;           /* descriptors */
 	uint32_t ticket, waited; /* waited: which of the four warps have */
 } sim_reader;
+enum { SIM_GROUP_STEPS = 64 };
 typedef struct sim_group {   /* a warpgroup */
 	const sim_instr *at; /* where those of its warps that have arrived wait for the others */
 	uint32_t arrived, ticket;
+	const sim_instr
+		*steps[SIM_GROUP_STEPS]; /* fences, commits and waits since its last product, by the first warp */
+	uint32_t nsteps, taken[4];       /* that warp's, and how many each has taken */
 	sim_reader *readers;
 	uint32_t nreaders, readers_room;
 } sim_group;

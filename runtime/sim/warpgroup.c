@@ -3,7 +3,8 @@
  *
  * The product is computed when the last of the four has come to it.  Until a warp's wait covers it, a touch of its
  * sums, or a write to its factors in registers, is reported; so is, until all four have waited, a write to the shared
- * memory that it reads.  In front of it stands wgmma.fence, behind the last touch of its registers. */
+ * memory that it reads.  In front of it stands wgmma.fence, behind the last touch of its registers.  Fences, commits
+ * and waits are each warp's, but all four come to the same ones: none may stand under one warp's condition. */
 #include "warpgroup.h"
 
 #include <stdlib.h>
@@ -251,6 +252,39 @@ static bool multiply(sim_warp *leader, const sim_instr *in)
 	return true;
 }
 
+static const char *const ALIKE = "all four warps of a warpgroup run the same wgmma.fence, commit_group and wait_group: "
+				 "their conditions must be the warpgroup's";
+
+/* The next of its warp's fences, commits and waits is the same as the other warps'. */
+static bool same_step(sim_warp *w, const sim_instr *in)
+{
+	sim_group *g = &w->program->groups[w->index / 4];
+	uint32_t i = g->taken[w->index % 4]++;
+	if (i >= SIM_GROUP_STEPS) return true;
+	if (i == g->nsteps) g->steps[g->nsteps++] = in;
+	if (g->steps[i] == in) return true;
+	char where[320];
+	sim_place(w->program->code, g->steps[i], where, sizeof where);
+	return sim_report(w, in, 0, ALIKE,
+		"a warp of a warpgroup comes to this wgmma instruction where another came to the one at %s", where);
+}
+
+/* All four have come to a product by as many. */
+static bool same_steps(sim_warp *leader, const sim_instr *in)
+{
+	sim_group *g = &leader->program->groups[leader->index / 4];
+	for (uint32_t k = 1; k < 4; k++)
+		if (g->taken[k] != g->taken[0])
+			return sim_report(leader + k, in, 0, ALIKE,
+				"a warp of a warpgroup comes to this wgmma behind %u fences, commits and waits since "
+				"the last "
+				"one, its first warp behind %u",
+				g->taken[k], g->taken[0]);
+	memset(g->taken, 0, sizeof g->taken);
+	g->nsteps = 0;
+	return true;
+}
+
 bool sim_step_product(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	sim_program *p = w->program;
@@ -276,12 +310,12 @@ bool sim_step_product(sim_warp *w, const sim_instr *in, uint32_t mask)
 	g->arrived = 0;
 	p->cluster->events++;
 	for (uint32_t k = 0; k < 4; k++) p->warps[first + k].state = WARP_READY;
-	return multiply(&p->warps[first], in);
+	return same_steps(&p->warps[first], in) && multiply(&p->warps[first], in);
 }
 
 bool sim_step_product_fence(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	if (!whole_warp(w, in, mask)) return false;
+	if (!whole_warp(w, in, mask) || !same_step(w, in)) return false;
 	w->fences++;
 	w->watch = w->program->code->nproducts != 0;
 	return true;
@@ -289,7 +323,7 @@ bool sim_step_product_fence(sim_warp *w, const sim_instr *in, uint32_t mask)
 
 bool sim_step_product_commit(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
-	if (!whole_warp(w, in, mask)) return false;
+	if (!whole_warp(w, in, mask) || !same_step(w, in)) return false;
 	w->product_group++;
 	return true;
 }
@@ -317,7 +351,7 @@ bool sim_step_product_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
 {
 	sim_program *p = w->program;
 	uint32_t done = 0, kept = 0, group = w->index / 4;
-	if (!whole_warp(w, in, mask)) return false;
+	if (!whole_warp(w, in, mask) || !same_step(w, in)) return false;
 	if ((uint64_t)in->offset < w->product_group) done = w->product_group - (uint32_t)in->offset;
 	for (uint32_t i = 0; i < w->nflights; i++) {
 		const sim_flight f = w->flights[i];
@@ -341,8 +375,12 @@ void sim_products_end(sim_program *p)
 {
 	const sim_code *c = p->code;
 	if (!c->nproducts) return;
-	for (uint32_t i = 0; i < SIM_MAX_WARPS / 4; i++)
-		p->groups[i].at = NULL, p->groups[i].arrived = p->groups[i].ticket = p->groups[i].nreaders = 0;
+	for (uint32_t i = 0; i < SIM_MAX_WARPS / 4; i++) {
+		sim_group *g = &p->groups[i];
+		g->at = NULL;
+		g->arrived = g->ticket = g->nreaders = g->nsteps = 0;
+		memset(g->taken, 0, sizeof g->taken);
+	}
 	for (uint32_t k = 0; k < p->nwarps; k++) {
 		sim_warp *w = &p->warps[k];
 		w->watch = false;

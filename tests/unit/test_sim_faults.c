@@ -172,6 +172,16 @@ static void test_products(void **state)
 		{DESCRIPTOR FENCE SOME ONE "SKIP:\n" COMMIT WAIT, SKIPPED, 128, 1},
 		{DESCRIPTOR FENCE ONE SOME COMMIT "SKIP:\n" WAIT, SKIPPED, 128, 1},
 		{DESCRIPTOR FENCE ONE COMMIT SOME WAIT "SKIP:\n", SKIPPED, 128, 1},
+	/* one warp of the four waits, fences or commits by itself */
+#define WARP "setp.ge.u32 %p4, %tid, 96;\n@!%p4 bra SKIP;\n"
+		{DESCRIPTOR FENCE ONE COMMIT WARP WAIT "SKIP:\n" FENCE ONE COMMIT WAIT,
+			"a warp of a warpgroup comes to this wgmma instruction where another came to the one at ", 128,
+			1},
+		{DESCRIPTOR FENCE ONE COMMIT WAIT WARP FENCE "SKIP:\n" ONE COMMIT WAIT,
+			"a warp of a warpgroup comes to this wgmma behind 3 fences, commits and waits since the last "
+			"one, its "
+			"first warp behind 2",
+			128, 1},
 		{"setp.ge.u32 %p4, %tid, 128;\n@%p4 ret;\n" DESCRIPTOR FENCE ONE COMMIT WAIT,
 			"a wgmma by a warpgroup that is not whole: the program has 130 threads", 130, 1},
 	};

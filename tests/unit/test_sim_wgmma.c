@@ -332,13 +332,17 @@ static void test_warpgroup(void **state)
 	h = around("", DONE);
 	h->threads = 96;
 	REPORTS(h, "a warpgroup that is not whole");
-	h = set_up(&small);
-	hopper_add(h, "setp.ge.u32 %%p1, %%tid, 64;\n@%%p1 bra OTHER;\n");
-	multiply(h, &small, 0, "0");
-	hopper_add(h, DONE "bra.uni END;\nOTHER:\n");
-	multiply(h, &small, 0, "0");
-	hopper_add(h, DONE "END:\n");
-	REPORTS(h, "comes to this wgmma while another waits at the one at");
+	for (uint32_t step = 0; step < 2; step++) { /* each with a fence; without */
+		h = set_up(&small);
+		hopper_add(h, "%ssetp.ge.u32 %%p1, %%tid, 64;\n@%%p1 bra OTHER;\n",
+			step ? "wgmma.fence.sync.aligned;\n" : "");
+		multiply(h, &small, step, "0");
+		hopper_add(h, DONE "bra.uni END;\nOTHER:\n");
+		multiply(h, &small, step, "0");
+		hopper_add(h, DONE "END:\n");
+		REPORTS(h, step ? "comes to this wgmma while another waits at the one at"
+				: "comes to this wgmma instruction where another came to the one at");
+	}
 	h = around("shr.u32 %r40, %tid, 6;\nmad.lo.s32 %smem, %r40, 1024, %smem;\n", DONE);
 	REPORTS(h, "the descriptor of b of a wgmma is", "in the group's first thread");
 }

@@ -1,21 +1,21 @@
 /* An online maximum that has not moved costs no exchange between lanes, and scales nothing.
  *
  * In: a scheduled function, in whose loops sums go on relative to a maximum of rows, as in online softmax.  Out: what
- * follows from a new maximum, under a branch of the warp:
+ * follows from a new maximum, under branches of the warp:
  *     %r = reduce %s {max}                           %q = reduce %s {max by_thread=1}
  *     %next = .. of %r, %m                           %any = warp_any ..  what would make of %q another %next than %m
- *     %a = exp2 %m - %next                    ->     %next, %y = if %any {
+ *     %a = exp2 %m - %next                    ->     %next, %a = if %any {
  *     ..                                               %r = reduce ..  %next = ..  %a = ..
- *     %x = wgmma_wait %w                               %x = wgmma_wait %w  %y = mul %x, %a
- *     %y = mul %x, %a                                  yield %next, %y } else { yield %m, %w }
- *                                                    ..
- *                                                    %y = wgmma_wait %y
+ *     %x = wgmma_wait %w                               yield %next, %a } else { yield %m, 1 }
+ *     %y = mul %x, %a                                ..
+ *                                                    %x = wgmma_wait %w
+ *                                                    %y = if %any { yield mul %x, %a } else { yield %x }
  * The one idea: a maximum is one of the elements.  A row's next value is another one only if the thread that holds that
  * element finds so by itself, whatever is computed of it; so lanes need to meet only where one of the warp does
  * (vote).  In all other iterations the factor is exp2(0), which is 1 if the row's value is finite, and times 1 is what
- * it was: the bits are the same, but where a product with the factor would have been contracted with an addition.  A
- * sum that a product still adds to is waited for inside the branch where it has to be scaled, and where it always was
- * otherwise.
+ * it was: the bits are the same, but where a product with the factor would have been contracted with an addition.
+ * What is there already is scaled in the first branch.  A sum that a product still adds to is scaled in a second one,
+ * behind its wait: the four warps of a warpgroup wait together, so a wait may not stand under the vote of one.
  *
  * FlashAttention-4 calls it conditional rescaling, and has the exchange in front of its vote. */
 #include "passes/passes.h"
@@ -202,8 +202,8 @@ static void find_scaled(rescale *c, ir_value *v, known of)
 	}
 }
 
-/* One product, the newest one, is waited for: with more waits in a branch, or products that run on behind it, ptxas
- * waits for every product of the function (C7514).  mma.sync has its operands in registers too, and where they are
+/* One product, the newest one, is waited for: nothing runs while its sum is scaled, or ptxas would wait for every
+ * product of the function (C7514).  mma.sync has its operands in registers too, and where they are
  * short the branch is one value too many. */
 static bool pays(const rescale *c)
 {
@@ -260,12 +260,28 @@ static ir_value *remade(rescale *c, ir_builder *b, ir_value *v)
 	return ir_clone(b, o, c->made)->results[v->index];
 }
 
-/* The sum as it is without the factor, and with it. */
-static void build_scaled(rescale *c, ir_builder *b, const scaled *s, ir_value **kept, ir_value **moved)
+/* The factor, of which the product takes a view. */
+static ir_value *factor_of(const scaled *s)
 {
-	ir_value *x = ir_arg(s->product, !s->factor);
-	*kept = s->wait ? ir_arg(s->wait, 0) : x;
-	*moved = remade(c, b, s->product->results[0]);
+	ir_value *v = ir_arg(s->product, s->factor);
+	while (v->def && ir_has(v->def, IR_SHAPE) && v->def->nargs == 1) v = ir_arg(v->def, 0);
+	return v;
+}
+
+/* What the branch gives for it: a sum that is there, or the factor of one that is waited for behind it. */
+static ir_value *given_for(const scaled *s)
+{
+	return s->wait ? factor_of(s) : s->product->results[0];
+}
+
+/* Where a sum is scaled, or its factor is known, and where nothing has moved. */
+static void build_scaled(
+	rescale *c, ir_builder *moves, ir_builder *stays, const scaled *s, ir_value **moved, ir_value **kept)
+{
+	const ir_value *given = given_for(s);
+	*moved = remade(c, moves, given_for(s));
+	*kept = s->wait ? laid(ir_constant(stays, given->type, scalar_from_double((scalar)given->type.elem, 1)), given)
+			: ir_arg(s->product, !s->factor);
 }
 
 /* The arithmetic beside a product was held in front of its wait, so that scaling would not come first.  With only
@@ -279,16 +295,33 @@ static void drop_barriers(const ir_op *branch, const ir_op *wait)
 	}
 }
 
-/* Results of the branch, from the second on, stand for what was scaled. */
-static void take_result(const scaled *s, ir_value *out)
+/* Behind the wait: `out` is the factor. */
+static ir_value *scale_behind(rescale *c, const scaled *s, ir_value *any, ir_value *out)
+{
+	ir_value *x = ir_arg(s->product, !s->factor), *y = s->product->results[0];
+	ir_builder b = {.func = c->func, .block = s->product->block, .before = s->product, .at = s->product->at};
+	c->made = ARENA_ARRAY(c->pass->arena, ir_value *, c->func->nvalues);
+	ir_op *branch = ir_build(&b, IR_IF, 1, &any, 1, &y->type, 2);
+	ir_builder in[] = {{.func = c->func, .block = branch->regions[0], .at = b.at},
+		{.func = c->func, .block = branch->regions[1], .at = b.at}};
+	c->made[factor_of(s)->id] = out;
+	c->made[x->id] = x;
+	ir_value *moved = remade(c, &in[0], y);
+	ir_yield(&in[0], 1, &moved);
+	ir_yield(&in[1], 1, &x);
+	return laid(branch->results[0], y);
+}
+
+/* Results of the branch, from the second on, stand for what was scaled, or are its factors. */
+static void take_result(rescale *c, const scaled *s, ir_value *any, ir_value *out)
 {
 	ir_value *v = s->product->results[0];
-	out->name = v->name;
 	if (s->wait) {
-		ir_set_arg(s->wait, 0, out);
 		drop_barriers(out->def, s->wait);
+		out = scale_behind(c, s, any, out);
 	}
-	ir_replace(v, s->wait ? s->wait->results[0] : out);
+	out->name = v->name;
+	ir_replace(v, out);
 	ir_erase(s->product);
 }
 
@@ -300,10 +333,9 @@ static void put_branch(rescale *c)
 	ir_builder b = {.func = c->func, .block = c->next->block, .before = c->next, .at = c->next->at};
 	ir_value *any = build_test(c, &b);
 	ir_type *types = ARENA_ARRAY(a, ir_type, n);
-	for (uint32_t i = 0; i < n; i++) types[i] = (i ? c->scaled.at[i - 1].product->results[0] : next)->type;
+	for (uint32_t i = 0; i < n; i++) types[i] = (i ? given_for(&c->scaled.at[i - 1]) : next)->type;
 	c->branch = ir_build(&b, IR_IF, 1, &any, n, types, 2);
-	for (uint32_t i = 0; i < n; i++)
-		laid(c->branch->results[i], i ? c->scaled.at[i - 1].product->results[0] : next);
+	for (uint32_t i = 0; i < n; i++) laid(c->branch->results[i], i ? given_for(&c->scaled.at[i - 1]) : next);
 	ir_value *out = c->branch->results[0];
 	out->name = next->name;
 	ir_replace(next, out);
@@ -317,10 +349,10 @@ static void put_branch(rescale *c)
 	ir_value **moved = ARENA_ARRAY(a, ir_value *, n), **kept = ARENA_ARRAY(a, ir_value *, n);
 	moved[0] = next;
 	kept[0] = c->kept;
-	for (uint32_t i = 1; i < n; i++) build_scaled(c, &moves, &c->scaled.at[i - 1], &kept[i], &moved[i]);
+	for (uint32_t i = 1; i < n; i++) build_scaled(c, &moves, &stays, &c->scaled.at[i - 1], &moved[i], &kept[i]);
 	ir_yield(&moves, n, moved);
 	ir_yield(&stays, n, kept);
-	for (uint32_t i = 1; i < n; i++) take_result(&c->scaled.at[i - 1], c->branch->results[i]);
+	for (uint32_t i = 1; i < n; i++) take_result(c, &c->scaled.at[i - 1], any, c->branch->results[i]);
 	vec_push(a, &c->pass->maxima, ((pass_remark){c->chain.at[0]->at, WHERE_MOVED}));
 }
 
