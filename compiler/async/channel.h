@@ -131,6 +131,8 @@ void multicast_find(const channels *, site *);
 void multicast_build(const channels *, site *, ir_builder *head);
 
 /* ---- partition_refusal.c ---- */
+/* Why the function has no producer that fills channels, in half a sentence; null: it has, if it copies anything. */
+const char *channels_refusal(const pass_context *, const ir_func *);
 /* Why a producer cannot make a load's copies, wherever it stands, in half a sentence; null: it can.  `sent` begins with
  * the atomics of other loads that become copies. */
 const char *partition_refusal(const pass_context *, const ir_func *, const ir_op *load, atomics *sent);

@@ -281,16 +281,6 @@ static void find_load(ir_op *o, void *context)
 	f->n++;
 }
 
-static const char *refusal(const finder *c)
-{
-	const ir_func *f = c->func;
-	if (!target_can(c->context->target, TARGET_SETMAXNREG)) return "only sm_90a hands registers over";
-	if (f->num_warps != 4 && f->num_warps != 8 && f->num_warps != 16) return "it goes with 4, 8 or 16 warps";
-	if (f->maxnreg) return "maxnreg is given";
-	if (f->num_ctas > 1) return "programs of a cluster are in step";
-	return NULL;
-}
-
 /* ---- which channels, and how many slots ---- */
 
 static bool spans_loop(const operand *l)
@@ -485,7 +475,7 @@ bool pass_channels(pass_context *context, ir_func *func)
 {
 	finder *f = ARENA_NEW(context->arena, finder);
 	*f = (finder){.context = context, .func = func};
-	if (refusal(f) || !works_beside_products(func)) return true;
+	if (channels_refusal(context, func) || !works_beside_products(func)) return true;
 	ir_walk(func->body, find_load, f);
 	bool loops = false;
 	for (unsigned i = 0; i < f->n; i++) {

@@ -173,6 +173,15 @@ const char *pipeline_refuses_partitions(pipeline *p)
 	return why;
 }
 
+const char *channels_refusal(const pass_context *c, const ir_func *f)
+{
+	if (!target_can(c->target, TARGET_SETMAXNREG)) return "only sm_90a hands registers over";
+	if (f->num_warps != 4 && f->num_warps != 8 && f->num_warps != 16) return "it goes with 4, 8 or 16 warps";
+	if (f->maxnreg) return "maxnreg is given";
+	if (f->num_ctas > 1) return "programs of a cluster are in step";
+	return NULL;
+}
+
 const char *partition_refusal(const pass_context *c, const ir_func *f, const ir_op *load, atomics *sent)
 {
 	needs n = needs_of(c, f, sent);

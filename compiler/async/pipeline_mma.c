@@ -32,7 +32,8 @@
 
 #define LATER "begun an iteration later, beside that one's first products"
 #define NO_REGISTERS "begun in its own iteration: threads have no registers for two at a time"
-#define NO_ROOM "begun in its own iteration: shared memory has no room for a second load of what both need"
+#define NO_ROOM "begun in its own iteration: shared memory has no room for the blocks of two"
+#define NO_PRODUCER "begun in its own iteration: no producer warp would load again what both need"
 #define TWICE "loaded twice, as it is needed in the next iteration, too"
 
 enum { MOST_FIRST = 32 };
@@ -43,12 +44,14 @@ typedef struct loop {
 	ir_op *op;
 	ir_block *body;
 	uint32_t nvalues;
-	bool *product;  /* by value id: it depends on a product of this iteration */
-	uint32_t *from; /* on which of the first products, a bit each */
-	bool *second;   /* it is made by the second stage */
-	bool *early;    /* the first products, and what they take */
-	bool *crosses;  /* made in the first stage, or an argument, and taken by the second */
-	bool *kept;     /* of a carried value: the first stage yields it, or the second stage takes it as it was */
+	unsigned firsts; /* products of the first stage */
+	bool copied;     /* a producer makes the body's loads, and leaves registers to the others */
+	bool *product;   /* by value id: it depends on a product of this iteration */
+	uint32_t *from;  /* on which of the first products, a bit each */
+	bool *second;    /* it is made by the second stage */
+	bool *early;     /* the first products, and what they take */
+	bool *crosses;   /* made in the first stage, or an argument, and taken by the second */
+	bool *kept;      /* of a carried value: the first stage yields it, or the second stage takes it as it was */
 } loop;
 
 static bool yields_second(const loop *l, unsigned k)
@@ -101,15 +104,61 @@ static bool is_dependent(const loop *l, const ir_op *wgmma)
 	return l->product[ir_arg(wgmma, 0)->id] || l->product[ir_arg(wgmma, 1)->id];
 }
 
+/* The load of which the value is a view; null if it is no view of one. */
+static ir_op *block_of(const ir_value *v)
+{
+	ir_op *def = v->def;
+	while (def && def->kind == IR_PERMUTE) def = ir_arg(def, 0)->def;
+	return def && def->kind == IR_BULK_LOAD ? def : NULL;
+}
+
+static uint64_t block_bytes(const ir_func *f, const ir_op *load)
+{
+	ir_type t = load->results[0]->type;
+	uint64_t bytes = (uint64_t)ir_elements(t) * ir_element_bytes(t) * row_group_parts(f, load);
+	return (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
+}
+
+/* What an operation needs for itself while slots live: blocks that a product reads will be in slots. */
+static uint64_t scratch_beside_slots(const ir_func *f, const ir_op *o)
+{
+	wgmma_plan p;
+	if (o->kind == IR_BULK_LOAD) return 0;
+	if (o->kind != IR_WGMMA || !wgmma_plan_make(o, f->num_warps, &p)) return scratch_bytes(f, o);
+	bool computed = false;
+	for (unsigned i = 0; i < 2; i++) computed |= p.operand[i].place == WGMMA_SCRATCH && !block_of(ir_arg(o, i));
+	return computed ? scratch_bytes(f, o) : 0;
+}
+
+/* A producer makes copies of all its loads, of which there are some. */
+static bool is_copied(const loop *l)
+{
+	atomics sent = {0};
+	bool loads = false;
+	if (channels_refusal(l->context, l->func)) return false;
+	for (const ir_op *o = l->body->first; o; o = o->next) {
+		if (o->kind != IR_BULK_LOAD) continue;
+		loads = true;
+		if (partition_refusal(l->context, l->func, o, &sent)) return false;
+	}
+	return loads;
+}
+
 /* All of an iteration's products are begun at its beginning then.  Of three or more, warpgroups that do not take turns
  * (turns.c) wait for each other's: attention's dq at D=64, 128 x 128, takes 1267 us as it is, 1551 in two stages, and
- * 1197 in turns. */
+ * 1197 in turns.  None are taken where threads meet in the iteration, or something acts in a branch. */
 static bool may_take_turns(const loop *l)
 {
 	enum { WARPGROUP = 4 };
-	bool loads = false; /* a producer makes them, and leaves registers to the others */
-	for (const ir_op *o = l->body->first; o; o = o->next) loads |= o->kind == IR_BULK_LOAD;
-	return loads && ir_warps(l->func) >= 2 * WARPGROUP;
+	for (const ir_op *o = l->body->first; o; o = o->next) {
+		if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER || scratch_beside_slots(l->func, o))
+			return false;
+		for (unsigned r = 0; r < o->nregions; r++)
+			for (const ir_op *i = o->regions[r]->first; i; i = i->next)
+				if (i->nregions || !ir_has(i, IR_PURE | IR_TERMINATOR) || scratch_bytes(l->func, i))
+					return false;
+	}
+	return l->copied && ir_warps(l->func) >= 2 * WARPGROUP;
 }
 
 /* False: there are no dependent products, or one that can run beside the work that others wait for. */
@@ -137,6 +186,7 @@ static bool find_products(loop *l)
 		for (unsigned i = 0; i < o->nresults; i++) l->from[o->results[i]->id] = from;
 	}
 	uint32_t all = first == MOST_FIRST ? UINT32_MAX : (UINT32_C(1) << first) - 1;
+	l->firsts = first;
 	return dependent && (needed & all) == all && (first == 1 || may_take_turns(l));
 }
 
@@ -225,24 +275,23 @@ static void keep_layouts(const ir_op *from, const ir_op *to)
 	for (unsigned i = 0; i < from->nresults; i++) to->results[i]->layout = from->results[i]->layout;
 }
 
-/* The load of which the value is a view; null if it is no view of one. */
-static ir_op *block_of(const ir_value *v)
+/* The same, of one that the body loads. */
+static ir_op *block_inside(const loop *l, const ir_value *v)
 {
-	ir_op *def = v->def;
-	while (def && def->kind == IR_PERMUTE) def = ir_arg(def, 0)->def;
-	return def && def->kind == IR_BULK_LOAD ? def : NULL;
+	ir_op *block = block_of(v);
+	return block && block->block == l->body ? block : NULL;
 }
 
 static bool crosses_as_block(const loop *l, const ir_op *o)
 {
-	return o->nresults && l->crosses[o->results[0]->id] && block_of(o->results[0]);
+	return o->nresults && l->crosses[o->results[0]->id] && block_inside(l, o->results[0]);
 }
 
-static uint64_t block_bytes(const ir_func *f, const ir_op *load)
+static bool any_crosses_as_block(const loop *l)
 {
-	ir_type t = load->results[0]->type;
-	uint64_t bytes = (uint64_t)ir_elements(t) * ir_element_bytes(t) * row_group_parts(f, load);
-	return (bytes + BULK_ALIGN - 1) / BULK_ALIGN * BULK_ALIGN;
+	for (const ir_op *o = l->body->first; o; o = o->next)
+		if (crosses_as_block(l, o)) return true;
+	return false;
 }
 
 typedef struct scratch {
@@ -250,17 +299,11 @@ typedef struct scratch {
 	uint64_t most;
 } scratch;
 
-/* What an operation needs for itself while slots live.  Blocks that a product reads will be in slots; a store behind
- * all loops may lie where those did. */
+/* A store behind all loops may lie where slots did. */
 static void find_scratch(ir_op *o, void *context)
 {
 	scratch *s = context;
-	uint64_t bytes = o->kind == IR_BULK_LOAD ? 0 : scratch_bytes(s->loop->func, o);
-	for (unsigned i = 0; i < o->nargs && o->kind == IR_WGMMA; i++) {
-		const ir_op *block = block_of(ir_arg(o, i));
-		uint64_t less = block ? block_bytes(s->loop->func, block) : 0;
-		bytes -= less < bytes ? less : bytes;
-	}
+	uint64_t bytes = scratch_beside_slots(s->loop->func, o);
 	const ir_op *around = o->block->parent;
 	while (around && !ir_is_loop(around)) around = around->block->parent;
 	if (o->kind == IR_BULK_STORE && !around) return;
@@ -290,7 +333,7 @@ static bool has_room(const loop *l)
 			bytes += block_bytes(l->func, block);
 		}
 	}
-	return !any || bytes <= most;
+	return (!any && l->firsts == 1) || bytes <= most;
 }
 
 /* The value again, for those of its users that are of the second stage. */
@@ -332,15 +375,14 @@ static bool load_blocks_again(const loop *l)
 /* While all products run: their sums, and what is carried or comes from outside in registers. */
 static bool fits_registers(const loop *l)
 {
-	unsigned n = 0, most = pressure_most(l->func);
+	unsigned n = 0, most = l->copied ? pressure_most_beside_producer(l->func) : pressure_most(l->func);
 	for (const ir_op *o = l->body->first; o; o = o->next) {
-		if (o->kind == IR_BULK_LOAD) most = pressure_most_beside_producer(l->func);
 		if (o->kind != IR_WGMMA) continue;
 		if (!(o->nargs > 2 && l->product[ir_arg(o, 2)->id] && !is_second(l, o)))
 			n += pressure_registers(o->results[0]); /* a chain has one sum */
 		for (unsigned i = 0; i < 2; i++) {
 			const ir_value *v = ir_arg(o, i);
-			if (l->crosses[v->id] && !block_of(v)) n += pressure_registers(v);
+			if (l->crosses[v->id] && !block_inside(l, v)) n += pressure_registers(v);
 		}
 	}
 	return n + PRESSURE_OTHERS <= most;
@@ -514,6 +556,7 @@ static bool cut(pass_context *c, ir_func *f, ir_op *o, loop *l)
 	l->early = ARENA_ARRAY(c->arena, bool, n);
 	l->crosses = ARENA_ARRAY(c->arena, bool, n);
 	l->kept = ARENA_ARRAY(c->arena, bool, o->nresults + 1u);
+	l->copied = is_copied(l);
 	if (!find_products(l) || !follow_products(l)) return false;
 	take_loads(l);
 	if (!find_early(l)) return false;
@@ -532,7 +575,13 @@ static void try_loop(pass_context *c, ir_func *f, ir_op *o)
 {
 	loop l;
 	if (!ir_counts_upwards(o) || !cut(c, f, o, &l)) return;
-	const char *why = !fits_registers(&l) ? NO_REGISTERS : !has_room(&l) ? NO_ROOM : NULL;
+	const char *why = NULL;
+	if (!fits_registers(&l))
+		why = NO_REGISTERS;
+	else if (!l.copied && any_crosses_as_block(&l))
+		why = NO_PRODUCER;
+	else if (!has_room(&l))
+		why = NO_ROOM;
 	if (!why && load_blocks_again(&l) && !cut(c, f, o, &l)) return;
 	remark_products(&l, why ? why : LATER);
 	if (!why) rebuild(&l);

@@ -12,21 +12,24 @@
  * None where all consumers meet in the iteration anyway: that keeps them in step. */
 #include "passes/passes.h"
 #include "scratch.h"
+#include "target/nvptx/mma/wgmma.h"
 #include "target/nvptx/mma_overlap.h"
 
 /* A body in two stages (pipeline_mma.c) begins all its products in front of its vector work; from three on, two
- * warpgroups that begin theirs together would wait for twice as many. */
+ * warpgroups that begin theirs together would wait for twice as many.  Where nothing but products sees sums, there is
+ * no vector work to alternate with. */
 static bool begins_all_at_once(const ir_block *b)
 {
 	enum { MANY = 3 };
 	unsigned begun = 0;
-	bool waited = false;
+	bool waited = false, computes = false;
 	for (const ir_op *o = b->first; o; o = o->next) {
 		if (o->kind == IR_WGMMA && waited) return false;
-		begun += o->kind == IR_WGMMA;
+		begun += o->kind == IR_WGMMA && !ir_get_joined(o);
 		waited |= o->kind == IR_WGMMA_WAIT;
+		computes |= o->kind == IR_WGMMA_WAIT && wgmma_waited_for(o) && wgmma_others_see(o);
 	}
-	return begun >= MANY;
+	return begun >= MANY && computes;
 }
 
 static bool computes_beside_products(const ir_func *f, const ir_block *b)

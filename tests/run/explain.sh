@@ -79,7 +79,7 @@ status 0 "no registers for two stages" "$blkc" $dq -D BN=128
 says_text "order: begun in its own iteration: threads have no registers for two at a time"
 silent "loaded twice"
 status 0 "no room for two stages" "$blkc" $dq -D BN=64 -D max_shared=180735
-says_text "order: begun in its own iteration: shared memory has no room for a second load of what both need"
+says_text "order: begun in its own iteration: shared memory has no room for the blocks of two"
 silent "loaded twice"
 
 # An operand that stays in shared memory: 128 x 128 values of 2 bytes by 128 threads, 16 bytes an access.
