@@ -314,7 +314,7 @@ static void find_scratch(ir_op *o, void *context)
  * blocks that stay.  Other loops share the channels of this one. */
 static bool has_room(const loop *l)
 {
-	bool *counted = ARENA_ARRAY(l->context->arena, bool, l->nvalues), any = false;
+	bool *counted = ARENA_ARRAY(l->context->arena, bool, l->nvalues);
 	uint64_t stages = ir_get_num_stages(l->op) ? ir_get_num_stages(l->op) : l->func->num_stages;
 	uint64_t most = l->context->target->shared_bytes, bytes = scratch_place_lasting(l->func);
 	scratch rest = {.loop = l};
@@ -323,7 +323,6 @@ static bool has_room(const loop *l)
 	bytes += rest.most + 2 * SCRATCH_SLACK; /* what else there is, alignment, barriers */
 	if (stages < 2) stages = 2;
 	for (const ir_op *o = l->body->first; o; o = o->next) {
-		any |= crosses_as_block(l, o);
 		if (o->kind == IR_BULK_LOAD) bytes += stages * block_bytes(l->func, o);
 		if (crosses_as_block(l, o)) bytes += stages * block_bytes(l->func, block_of(o->results[0]));
 		for (unsigned i = 0; i < o->nargs && o->kind == IR_WGMMA; i++) {
@@ -333,7 +332,7 @@ static bool has_room(const loop *l)
 			bytes += block_bytes(l->func, block);
 		}
 	}
-	return (!any && l->firsts == 1) || bytes <= most;
+	return bytes <= most || (l->firsts == 1 && !any_crosses_as_block(l));
 }
 
 /* The value again, for those of its users that are of the second stage. */
