@@ -46,8 +46,7 @@ typedef struct loop {
 	uint32_t nvalues;
 	unsigned firsts; /* products of the first stage */
 	bool copied;     /* a producer makes the body's loads, and leaves registers to the others */
-	bool *product;   /* by value id: it depends on a product of this iteration */
-	uint32_t *from;  /* on which of the first products, a bit each */
+	uint32_t *from;  /* by value id: on which of this iteration's first products it depends, a bit each */
 	bool *second;    /* it is made by the second stage */
 	bool *early;     /* the first products, and what they take */
 	bool *crosses;   /* made in the first stage, or an argument, and taken by the second */
@@ -101,7 +100,7 @@ static uint32_t taken_from(const loop *l, const ir_op *o)
 /* A factor depends on a product of this iteration; its sum alone may, as a chain of products has it. */
 static bool is_dependent(const loop *l, const ir_op *wgmma)
 {
-	return l->product[ir_arg(wgmma, 0)->id] || l->product[ir_arg(wgmma, 1)->id];
+	return l->from[ir_arg(wgmma, 0)->id] || l->from[ir_arg(wgmma, 1)->id];
 }
 
 /* The load of which the value is a view; null if it is no view of one. */
@@ -170,7 +169,7 @@ static bool find_products(loop *l)
 	for (const ir_op *o = l->body->first; o; o = o->next) {
 		uint32_t from = taken_from(l, o);
 		if (o->kind == IR_WGMMA) {
-			bool chained = o->nargs > 2 && l->product[ir_arg(o, 2)->id];
+			bool chained = o->nargs > 2 && l->from[ir_arg(o, 2)->id];
 			const ir_op *wait = ir_only_user(o->results[0]);
 			if (!wait || wait != o->next || wait->kind != IR_WGMMA_WAIT) return false;
 			if (is_dependent(l, o)) {
@@ -182,7 +181,6 @@ static bool find_products(loop *l)
 				from |= UINT32_C(1) << first++;
 			}
 		}
-		if (o->kind == IR_WGMMA || takes(o, l->product)) mark_results(o, l->product);
 		for (unsigned i = 0; i < o->nresults; i++) l->from[o->results[i]->id] = from;
 	}
 	uint32_t all = first == MOST_FIRST ? UINT32_MAX : (UINT32_C(1) << first) - 1;
@@ -219,7 +217,7 @@ static void take_loads(loop *l)
 {
 	for (const ir_op *o = l->body->last->prev; o; o = o->prev) {
 		if (o->nregions || !(ir_has(o, IR_PURE) || o->kind == IR_BULK_LOAD)) continue;
-		if (takes(o, l->product) || !only_second_takes(l, o)) continue;
+		if (taken_from(l, o) || !only_second_takes(l, o)) continue;
 		mark_results(o, l->second);
 	}
 }
@@ -377,7 +375,7 @@ static bool fits_registers(const loop *l)
 	unsigned n = 0, most = l->copied ? pressure_most_beside_producer(l->func) : pressure_most(l->func);
 	for (const ir_op *o = l->body->first; o; o = o->next) {
 		if (o->kind != IR_WGMMA) continue;
-		if (!(o->nargs > 2 && l->product[ir_arg(o, 2)->id] && !is_second(l, o)))
+		if (!(o->nargs > 2 && l->from[ir_arg(o, 2)->id] && !is_second(l, o)))
 			n += pressure_registers(o->results[0]); /* a chain has one sum */
 		for (unsigned i = 0; i < 2; i++) {
 			const ir_value *v = ir_arg(o, i);
@@ -549,7 +547,6 @@ static bool cut(pass_context *c, ir_func *f, ir_op *o, loop *l)
 {
 	uint32_t n = f->nvalues;
 	*l = (loop){.context = c, .func = f, .op = o, .body = o->regions[0], .nvalues = n};
-	l->product = ARENA_ARRAY(c->arena, bool, n);
 	l->from = ARENA_ARRAY(c->arena, uint32_t, n);
 	l->second = ARENA_ARRAY(c->arena, bool, n);
 	l->early = ARENA_ARRAY(c->arena, bool, n);
