@@ -136,6 +136,13 @@ static void add_effects(const ir_func *f, text *signature)
 	if (e.addresses) text_printf(signature, "uses_addresses\n");
 }
 
+static bool waits_for_grid(const ir_func *f)
+{
+	const ir_op *o = f->body->first;
+	while (o && o->kind != IR_GDC_WAIT) o = o->next;
+	return o != NULL;
+}
+
 /* What only the finished code knows, added to the signature that sema began. */
 static void finish_signature(compile *c, ir_func *f, text *signature, uint64_t scratch_bytes)
 {
@@ -148,6 +155,7 @@ static void finish_signature(compile *c, ir_func *f, text *signature, uint64_t s
 	else
 		text_printf(signature, "scratch %llu\n", (unsigned long long)scratch_bytes);
 	if (f->cluster) text_printf(signature, "cluster %u\n", f->cluster);
+	if (waits_for_grid(f)) text_puts(signature, "gdc_wait 1\n");
 }
 
 static void add_cpu_code(compile *c, const char *kernel, const cpu_output *out)

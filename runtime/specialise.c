@@ -362,18 +362,19 @@ typedef struct known_request {
 	blkc_define *defines;
 	blkc_promise *promises;
 	size_t ndefines, npromises;
-	char numbers[8][16];
+	char numbers[9][16];
 } known_request;
 
 static void know_options(known_request *q, const signature *s)
 {
 	static const char *const names[] = {"num_warps", "num_stages", "num_ctas", "maxnreg", "max_registers",
-		"max_spills", "max_shared", "strict"};
+		"max_spills", "max_shared", "strict", "launch_pdl"};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		uint32_t v = *kernel_option(s, names[i]);
-		if (v == UINT32_MAX || (v == 0 && strncmp(names[i], "max_", 4) != 0)) continue;
-		if (strcmp(names[i], "strict") == 0)
-			snprintf(q->numbers[i], sizeof q->numbers[i], "true");
+		bool is_pdl = strcmp(names[i], "launch_pdl") == 0; /* true unless refused */
+		if (v == UINT32_MAX || (is_pdl ? v : v == 0 && strncmp(names[i], "max_", 4) != 0)) continue;
+		if (is_pdl || strcmp(names[i], "strict") == 0)
+			snprintf(q->numbers[i], sizeof q->numbers[i], "%s", v ? "true" : "false");
 		else
 			snprintf(q->numbers[i], sizeof q->numbers[i], "%u", v);
 		q->defines[q->ndefines++] = (blkc_define){names[i], q->numbers[i]};
@@ -382,7 +383,7 @@ static void know_options(known_request *q, const signature *s)
 
 static bool know_request(known_request *q, const signature *s)
 {
-	*q = (known_request){.defines = calloc(s->nconstants + 8, sizeof *q->defines),
+	*q = (known_request){.defines = calloc(s->nconstants + 9, sizeof *q->defines),
 		.promises = calloc(2 * s->nparameters + 1, sizeof *q->promises)};
 	if (!q->defines || !q->promises) return false;
 	for (uint32_t i = 0; i < s->nconstants; i++)

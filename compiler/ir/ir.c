@@ -188,6 +188,7 @@ ir_func *ir_func_new(arena *a, const char *name)
 	f->num_ctas = 1;
 	f->row_groups = 1;
 	f->max_registers = f->max_spills = f->max_shared = UINT32_MAX;
+	f->launch_pdl = 1;
 	f->body = ir_block_new(f, NULL);
 	return f;
 }

@@ -292,8 +292,9 @@ struct ir_func {
 	bool stages_given;                                 /* by the user: fewer will not do */
 	uint32_t max_registers, max_spills, max_shared;    /* UINT32_MAX: not given */
 	uint32_t strict;                                   /* 1: no liberties with floats (language.md, section 5) */
-	uint32_t shared_bytes;                             /* static shared memory, after allocate_shared */
-	bool takes_turns;                                  /* turns.c */
+	uint32_t launch_pdl;     /* 1: it may begin while the kernel before it ends (dependent_launch.c) */
+	uint32_t shared_bytes;   /* static shared memory, after allocate_shared */
+	bool takes_turns;        /* turns.c */
 	uint32_t producer_warps; /* beside num_warps: of the second partition, and what the hardware wants with it */
 	uint32_t cluster;        /* neighbours along x that the code wants to be a cluster; 0: none */
 	uint32_t row_groups;     /* groups of num_warps warps, each with rows of its own (deal_rows.c); else 1 */

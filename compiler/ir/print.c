@@ -272,6 +272,7 @@ void ir_print_marked(text *out, const ir_func *f, line_marks *marks)
 	if (f->max_spills != UINT32_MAX) text_printf(out, " max_spills=%u", f->max_spills);
 	if (f->max_shared != UINT32_MAX) text_printf(out, " max_shared=%u", f->max_shared);
 	if (f->strict) text_printf(out, " strict=%u", f->strict);
+	if (!f->launch_pdl) text_puts(out, " launch_pdl=0");
 	if (f->shared_bytes) text_printf(out, " shared_bytes=%u", f->shared_bytes);
 	if (f->producer_warps) text_printf(out, " producer_warps=%u", f->producer_warps);
 	if (f->cluster) text_printf(out, " cluster=%u", f->cluster);

@@ -579,6 +579,7 @@ static bool take_option(reader *r, word name)
 		{"max_spills", &f->max_spills},
 		{"max_shared", &f->max_shared},
 		{"strict", &f->strict},
+		{"launch_pdl", &f->launch_pdl},
 		{"shared_bytes", &f->shared_bytes},
 		{"producer_warps", &f->producer_warps},
 		{"cluster", &f->cluster},

@@ -347,7 +347,7 @@ typedef struct kernel_option {
 } kernel_option;
 void overflow_check(sema *, const int64_t grid[3]); /* overflow.c; an extent of 0 is not known */
 const ast *find_parameter(const ast *kernel, const char *name);
-enum { KERNEL_OPTIONS = 8 };
+enum { KERNEL_OPTIONS = 9 };
 extern const kernel_option kernel_options[KERNEL_OPTIONS + 1]; /* ends with a null name */
 const kernel_option *kernel_option_find(const char *name);
 /* Of those that a kernel's grid, cost and body may name, as constants: num_warps, num_stages, num_ctas. */

@@ -231,7 +231,7 @@ static void read_options(sema *s, const declaration *d)
 			diag *e = sema_diag(s, 607, mark_of(a), "there is no option '%s'", a->text);
 			diag_set_hint(s->diags, e,
 				"options: num_warps, num_stages, num_ctas, maxnreg, max_registers, max_spills, "
-				"max_shared, strict");
+				"max_shared, strict, launch_pdl");
 			continue;
 		}
 		if (seen[o - kernel_options]) sema_error(s, 607, mark_of(a), "option '%s' is given twice", a->text);
@@ -293,6 +293,7 @@ static void write_options(const ir_func *f, text *out)
 	if (f->max_spills != UINT32_MAX) text_printf(out, "max_spills %u\n", f->max_spills);
 	if (f->max_shared != UINT32_MAX) text_printf(out, "max_shared %u\n", f->max_shared);
 	if (f->strict) text_puts(out, "strict 1\n");
+	if (!f->launch_pdl) text_puts(out, "launch_pdl 0\n");
 }
 
 /* ---- the whole ---- */

@@ -22,6 +22,7 @@ const kernel_option kernel_options[KERNEL_OPTIONS + 1] = {
 	{"max_spills", "0 to 1000000", 0, 1000000, false},
 	{"max_shared", "0 to 1000000", 0, 1000000, false},
 	{"strict", "true or false", 0, 1, false},
+	{"launch_pdl", "true or false", 0, 1, false},
 	{0},
 };
 
@@ -42,7 +43,7 @@ uint32_t *kernel_option_field(ir_func *f, const kernel_option *o)
 {
 	assert(o >= kernel_options && o < kernel_options + KERNEL_OPTIONS);
 	uint32_t *fields[] = {&f->num_warps, &f->num_stages, &f->num_ctas, &f->maxnreg, &f->max_registers,
-		&f->max_spills, &f->max_shared, &f->strict}; /* ORDER kernel_options */
+		&f->max_spills, &f->max_shared, &f->strict, &f->launch_pdl}; /* ORDER kernel_options */
 	return fields[o - kernel_options];
 }
 

@@ -16,6 +16,7 @@ typedef enum target_capability {
 	TARGET_MULTICAST = 1 << 4,      /* .. to all programs of a cluster, at full speed */
 	TARGET_WGMMA = 1 << 5,          /* the warpgroup's matrix instruction */
 	TARGET_SETMAXNREG = 1 << 6,     /* warps hand registers over */
+	TARGET_GDC = 1 << 7,            /* griddepcontrol: a kernel begins while the one before it ends */
 } target_capability;
 
 enum {

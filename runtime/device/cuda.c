@@ -517,18 +517,28 @@ static blk_status cuda_encode(blk_device *d, const tensor_map_request *q, tensor
 	return status;
 }
 
-/* As clusters, where the grid is whole ones and the driver has them; the code asks whether it runs in one. */
+/* Drivers before 12.3 cannot capture such launches into graphs. */
+enum { CUDA_PDL_DRIVER = 12030 };
+
+/* As clusters, where the grid is whole ones and the driver has them; the code asks whether it runs in one.  Code that
+ * waits for the kernel before it (dependent_launch.c) may begin before that one has ended. */
 static blk_status launch_inside(
 	blk_device *d, const variant *v, void *stream, const uint32_t grid[3], void **parameters)
 {
 	uint32_t n = signature_cluster(v->sig);
+	CUlaunchAttribute attributes[2] = {
+		{.id = CUDA_LAUNCH_PDL, .value = {.programmaticStreamSerializationAllowed = 1}},
+		{.id = CUDA_LAUNCH_CLUSTER, .value = {.clusterDim = {n, 1, 1}}}};
+	CUlaunchConfig launch = {grid[0], grid[1], grid[2], v->threads, 1, 1, v->shared, stream, attributes + 1, 0};
+	if (v->sig->gdc_wait && d->info.driver_version >= CUDA_PDL_DRIVER) launch.attrs--, launch.numAttrs++;
 	if (n > 1 && grid[0] % n == 0 && d->cuda->cuLaunchKernelEx) {
-		CUlaunchAttribute cluster = {.id = CUDA_LAUNCH_CLUSTER, .value = {.clusterDim = {n, 1, 1}}};
-		const CUlaunchConfig launch = {
-			grid[0], grid[1], grid[2], v->threads, 1, 1, v->shared, stream, &cluster, 1};
+		launch.numAttrs++;
 		CUresult r = d->cuda->cuLaunchKernelEx(&launch, v->function, parameters, NULL);
 		if (r != CUDA_NO_CLUSTER) return answer(d->cuda, r, "cuLaunchKernelEx");
+		launch.numAttrs--;
 	}
+	if (launch.numAttrs && d->cuda->cuLaunchKernelEx)
+		return CALL(d, cuLaunchKernelEx, &launch, v->function, parameters, NULL);
 	return CALL(d, cuLaunchKernel, v->function, grid[0], grid[1], grid[2], v->threads, 1, 1, v->shared, stream,
 		parameters, NULL);
 }

@@ -28,6 +28,7 @@ typedef struct CUlaunchAttribute_st {
 		struct {
 			unsigned x, y, z;
 		} clusterDim;
+		int programmaticStreamSerializationAllowed;
 	} value;
 } CUlaunchAttribute;
 typedef struct CUlaunchConfig_st {
@@ -126,6 +127,7 @@ typedef struct CUtensorMap_st {
 	X(CUDA_LAUNCH_FAILED, 719, CUDA_ERROR_LAUNCH_FAILED)                                                           \
 	X(CUDA_NO_CLUSTER, 912, CUDA_ERROR_INVALID_CLUSTER_SIZE)                                                       \
 	X(CUDA_LAUNCH_CLUSTER, 4, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)                                               \
+	X(CUDA_LAUNCH_PDL, 6, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)                                   \
 	X(CUDA_ATTRIBUTE_WARP, 10, CU_DEVICE_ATTRIBUTE_WARP_SIZE)                                                      \
 	X(CUDA_ATTRIBUTE_SMS, 16, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)                                            \
 	X(CUDA_ATTRIBUTE_CLOCK, 36, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)                                             \

@@ -20,7 +20,7 @@ const uint32_t *kernel_option(const signature *s, const char *name)
 		const uint32_t *value;
 	} all[] = {{"num_warps", &s->num_warps}, {"num_stages", &s->num_stages}, {"num_ctas", &s->num_ctas},
 		{"maxnreg", &s->maxnreg}, {"max_registers", &s->max_registers}, {"max_spills", &s->max_spills},
-		{"max_shared", &s->max_shared}, {"strict", &s->strict}};
+		{"max_shared", &s->max_shared}, {"strict", &s->strict}, {"launch_pdl", &s->launch_pdl}};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		if (strcmp(all[i].name, name) == 0) return all[i].value;
 	return NULL;

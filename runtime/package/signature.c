@@ -453,7 +453,8 @@ static bool read_line(reader *r, char *line)
 	} numbers[] = {{"num_warps", &s->num_warps}, {"num_stages", &s->num_stages}, {"num_ctas", &s->num_ctas},
 		{"threads", &s->threads}, {"shared", &s->shared}, {"maxnreg", &s->maxnreg}, {"scratch", &s->scratch},
 		{"max_registers", &s->max_registers}, {"max_spills", &s->max_spills}, {"max_shared", &s->max_shared},
-		{"cluster", &s->cluster}, {"strict", &s->strict}, {"try", &s->tries}};
+		{"cluster", &s->cluster}, {"strict", &s->strict}, {"launch_pdl", &s->launch_pdl},
+		{"gdc_wait", &s->gdc_wait}, {"try", &s->tries}};
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		if (strcmp(fact, numbers[i].name) == 0)
 			return read_unsigned(next_word(&line), numbers[i].to) ||
@@ -515,6 +516,7 @@ static signature *allocate(const char *text, size_t bytes, reader *r)
 	memcpy(copy + bytes + 1, text, bytes);
 	s->text = copy;
 	s->max_registers = s->max_spills = s->max_shared = UINT32_MAX;
+	s->launch_pdl = 1;
 	return s;
 }
 

@@ -109,6 +109,7 @@ typedef struct signature {
 	uint32_t cluster;      /* programs along x that the code wants in one cluster; 0: each alone */
 	uint32_t max_registers, max_spills, max_shared; /* budgets; UINT32_MAX: none */
 	uint32_t strict;                                /* 1: no liberties with floats */
+	uint32_t launch_pdl, gdc_wait; /* 0: must not begin before the kernel before it has ended; 1: waits for it */
 } signature;
 
 /* Reads one kernel's facts.  Unknown facts are skipped, so that newer code still runs; a malformed one is an error. */

@@ -220,6 +220,14 @@ static bool tells_active(parser *p)
 	return true;
 }
 
+/* griddepcontrol.wait or .launch_dependents */
+static bool grid_dependencies(parser *p)
+{
+	if (!decode_part_is(p, 1, "wait")) return true; /* launches run one after the other here */
+	p->code->waits_for_grid = true;
+	return decode_simple(p, sim_step_grid_wait);
+}
+
 bool decode_warp(parser *p)
 {
 	if (decode_part_is(p, 0, "match")) return matches(p);
@@ -232,6 +240,6 @@ bool decode_warp(parser *p)
 	if (decode_part_is(p, 0, "call")) return calls(p);
 	if (decode_part_is(p, 0, "ret") || decode_part_is(p, 0, "exit")) return decode_simple(p, sim_step_exit);
 	if (decode_part_is(p, 0, "trap")) return decode_simple(p, sim_step_trap);
-	return decode_part_is(p, 0, "nanosleep") || decode_part_is(p, 0, "griddepcontrol") ||
-	       decode_part_is(p, 0, "setmaxnreg");
+	if (decode_part_is(p, 0, "griddepcontrol")) return grid_dependencies(p);
+	return decode_part_is(p, 0, "nanosleep") || decode_part_is(p, 0, "setmaxnreg");
 }

@@ -167,6 +167,7 @@ static blk_status sim_load(
 	v->threads = s->threads ? s->threads : 32 * (s->num_warps ? s->num_warps : 4);
 	v->shared = s->shared;
 	v->module = c;
+	c->waits_for_grid |= s->gdc_wait != 0; /* it is launched as such code */
 	if (c->shared_bytes + s->shared > d->info.max_shared_per_block)
 		return error_set(BLK_ERROR_RESOURCES, "kernel %s needs %u bytes of shared memory; %s has %u", s->kernel,
 			v->shared, d->info.name, d->info.max_shared_per_block);

@@ -220,6 +220,7 @@ void sim_program_start(sim_program *p, const uint32_t id[3])
 		w->state = WARP_READY;
 		w->near = NULL;
 		w->active = w->alive = rest >= SIM_LANES ? SIM_ALL : (UINT32_C(1) << rest) - 1;
+		w->early = c->waits_for_grid ? w->alive : 0;
 		memcpy(w->bad, p->fresh, c->units * sizeof *w->bad);
 		memcpy(w->blank, p->fresh, c->units * sizeof *w->blank);
 		memset(w->predicate_bad, 0xff, c->predicates * sizeof *w->predicate_bad);
@@ -286,6 +287,15 @@ bool sim_step_exit(sim_warp *w, const sim_instr *in, uint32_t mask)
 	(void)in;
 	sim_warp_exit(w, mask);
 	sim_cluster_leaves(w);
+	return true;
+}
+
+/* Kernels run one after the other here: that nobody touches memory in front of the wait is all there is to see
+ * (memory.c). */
+bool sim_step_grid_wait(sim_warp *w, const sim_instr *in, uint32_t mask)
+{
+	(void)in;
+	w->early &= ~mask;
 	return true;
 }
 

@@ -215,6 +215,7 @@ typedef struct sim_code {
 	uint64_t shared_bytes; /* static ones; dynamic ones lie behind */
 	uint64_t shared_align, local_bytes;
 	uint32_t threads[3], cluster[3]; /* cluster: programs of one; 0: 1 */
+	bool waits_for_grid;             /* it may begin while the kernel before it runs: griddepcontrol.wait */
 	sim_product *products;
 	size_t nproducts, products_room;
 	uint8_t *matrix_units; /* of each unit: SIM_IS_SUM, SIM_IS_FACTOR of some product; null: no products */
@@ -346,6 +347,7 @@ struct sim_warp {
 	uint32_t index;
 	int32_t pc, join; /* join: where this level's lanes meet the waiting ones */
 	uint32_t active, alive;
+	uint32_t early; /* lanes that have not waited yet for the kernel before this one */
 	uint8_t state, barrier;
 	sim_level *stack;
 	uint32_t depth, room;
@@ -720,9 +722,9 @@ void sim_cause_load(sim_warp *, const uint8_t *shadow, unsigned bytes);
 sim_step sim_step_load, sim_step_load_parameter, sim_step_store, sim_step_atomic; /* access.c atomic.c */
 sim_step sim_step_shuffle, sim_step_vote, sim_step_redux, sim_step_warp_sync;     /* exchange.c */
 sim_step sim_step_elect, sim_step_match, sim_step_active;
-sim_step sim_step_barrier, sim_step_exit, sim_step_trap, sim_step_fence;     /* program.c */
-sim_step sim_step_cluster_arrive, sim_step_cluster_wait, sim_step_map_rank;  /* cluster.c */
-sim_step sim_step_mbarrier, sim_step_mbarrier_wait, sim_step_mbarrier_count; /* mbarrier.c */
+sim_step sim_step_barrier, sim_step_exit, sim_step_trap, sim_step_grid_wait, sim_step_fence; /* program.c */
+sim_step sim_step_cluster_arrive, sim_step_cluster_wait, sim_step_map_rank;                  /* cluster.c */
+sim_step sim_step_mbarrier, sim_step_mbarrier_wait, sim_step_mbarrier_count;                 /* mbarrier.c */
 sim_step sim_step_copies_arrive, sim_step_mbarrier_fence, sim_step_proxy_fence;
 sim_step sim_step_product, sim_step_product_fence, sim_step_product_commit, sim_step_product_wait; /* warpgroup.c */
 sim_step sim_step_logic, sim_step_pack, sim_step_unpack;                                           /* warp.c */

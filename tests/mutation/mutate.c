@@ -145,6 +145,11 @@ static bool atomic_order(const char *line, char *out)
 	return false;
 }
 
+static bool grid_wait(const char *line, char *out)
+{
+	return begins(line, "griddepcontrol.wait") && without_line(out);
+}
+
 static const struct {
 	const char *name;
 	change *change;
@@ -158,6 +163,7 @@ static const struct {
 	{"mask", mask},
 	{"mask of a copy", copy_mask},
 	{"order", atomic_order},
+	{"wait for a kernel", grid_wait},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0], UNREACHED = KINDS };
 _Static_assert((int)UNREACHED < (int)MOST_KINDS, "a place for each kind");

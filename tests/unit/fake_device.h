@@ -25,6 +25,8 @@ typedef struct fake_driver {
 	int capability, devices, shared_limit;
 	unsigned grid[3], threads, shared, cluster; /* cluster: of the last launch, 0: without the attribute */
 	bool no_clusters;                           /* the driver refuses them */
+	bool early;         /* the last launch may begin before the kernel before it has ended */
+	int driver_version; /* 0: 13.0 */
 	CUstream stream;
 	uint64_t values[8];
 	CUcontext current; /* what the program around us has made current */
@@ -89,7 +91,7 @@ static CUresult fake_cuInit(unsigned flags)
 static CUresult fake_cuDriverGetVersion(int *v)
 {
 	STEP();
-	*v = 13000;
+	*v = fake.driver_version ? fake.driver_version : 13000;
 	return 0;
 }
 static CUresult fake_cuGetErrorName(CUresult r, const char **s)
@@ -480,6 +482,7 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
 	INSIDE_STEP();
 	if (++fake.launches == fake.refuse_launch) return fake.refuse_with;
 	fake.cluster = 0;
+	fake.early = false;
 	fake.grid[0] = gx, fake.grid[1] = gy, fake.grid[2] = gz;
 	fake.threads = bx;
 	fake.shared = shared;
@@ -499,14 +502,21 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
 
 static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **parameters, void **extra)
 {
-	const CUlaunchAttribute *a = c->attrs;
-	if (fake.no_clusters) return CUDA_NO_CLUSTER;
-	if (c->numAttrs != 1 || a->id != CUDA_LAUNCH_CLUSTER || a->value.clusterDim.y != 1 ||
-		a->value.clusterDim.z != 1 || c->gridDimX % a->value.clusterDim.x)
-		return 1;
+	unsigned cluster = 0;
+	bool early = false;
+	for (unsigned i = 0; i < c->numAttrs; i++) {
+		const CUlaunchAttribute *a = &c->attrs[i];
+		early |= a->id == CUDA_LAUNCH_PDL && a->value.programmaticStreamSerializationAllowed == 1;
+		if (a->id != CUDA_LAUNCH_CLUSTER) continue;
+		cluster = a->value.clusterDim.x;
+		if (a->value.clusterDim.y != 1 || a->value.clusterDim.z != 1 || c->gridDimX % cluster) return 1;
+	}
+	if (c->numAttrs != (cluster ? 1u : 0u) + (early ? 1u : 0u)) return 1;
+	if (cluster && fake.no_clusters) return CUDA_NO_CLUSTER;
 	CUresult r = fake_cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
 		c->blockDimZ, c->sharedMemBytes, c->hStream, parameters, extra);
-	fake.cluster = a->value.clusterDim.x;
+	fake.cluster = cluster;
+	fake.early = early;
 	return r;
 }
 

@@ -208,6 +208,39 @@ static void test_before_12(void **state)
 	}
 }
 
+/* Code that waits for the kernel before it may begin early, in a cluster or not, if the driver can say so in a graph
+ * too; other code may not. */
+static void test_early_launch(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *source, *lacks;
+		int driver;
+		bool no_clusters, early;
+		unsigned cluster;
+	} rows[] = {{FAKE_ADD "gdc_wait 1\n", NULL, 12030, false, true, 0},
+		{FAKE_ADD "gdc_wait 1\n", NULL, 12020, false, false, 0},
+		{FAKE_ADD "gdc_wait 1\n", "cuLaunchKernelEx", 0, false, false, 0}, {FAKE_ADD, NULL, 0, false, false, 0},
+		{FAKE_ADD "gdc_wait 1\ncluster 2\n", NULL, 0, false, true, 2},
+		{FAKE_ADD "gdc_wait 1\ncluster 2\n", NULL, 0, true, true, 0},
+		{FAKE_ADD "gdc_wait 1\ncluster 2\n", NULL, 12020, false, false, 2}};
+	const blk_grid grid = {2, 1, 1};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		blk_device *d;
+		float z[100];
+		fake_reset();
+		library.lacks[0] = rows[i].lacks;
+		fake.driver_version = rows[i].driver;
+		fake.no_clusters = rows[i].no_clusters;
+		OK(device_open_with("cuda", &seams, &d));
+		OK(add_100(d, &grid, rows[i].source, z));
+		for (int k = 0; k < 100; k++) assert_true(z[k] == 2 * (float)k);
+		assert_int_equal(fake.early, rows[i].early);
+		assert_int_equal(fake.cluster, rows[i].cluster);
+		blk_device_close(d);
+	}
+}
+
 /* What a bench is asked for decides whether the code without maps is told of: the sentence is blk_kernel_info's. */
 static void test_why_no_maps(void **state)
 {
@@ -654,6 +687,7 @@ int main(void)
 		T(test_no_library),
 		T(test_too_old),
 		T(test_before_12),
+		T(test_early_launch),
 		T(test_why_no_maps),
 		T(test_each_call_is_named),
 		T(test_unknown_errors),

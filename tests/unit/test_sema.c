@@ -194,6 +194,13 @@ static void autotune_lines(void **state)
 	contains(c.signature.at, "\nstrict 1\n");
 	contains(c.signature.at, "\nconfiguration B=4,strict=false\nconfiguration B=8,strict=true\n"
 				 "configuration B=8,strict=false\n");
+	assert_int_equal(c.func->launch_pdl, 1);
+	assert_null(strstr(c.signature.at, "launch_pdl"));
+	compiled_free(&c);
+	compile_text(&c, "kernel k(n: i32, const B: bool = false) options(launch_pdl = B) { }");
+	assert_non_null(c.func);
+	assert_int_equal(c.func->launch_pdl, 0);
+	contains(c.signature.at, "\nlaunch_pdl 0\n");
 	compiled_free(&c);
 }
 

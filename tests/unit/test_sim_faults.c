@@ -944,6 +944,29 @@ static void test_bytes_put_together(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) check_rows(&rows[i], 1, BEFORE, __LINE__);
 }
 
+/* A kernel that waits for the one before it touches what that one may touch behind the wait, thread by thread; its own
+ * shared memory and constants at any place. */
+static void test_waits_for_a_kernel(void **state)
+{
+	(void)state;
+#define GRID_WAIT "griddepcontrol.wait;\n"
+#define BY_0(action) "setp.eq.u32 %p1, %tid, 0;\n@%p1 " action ";\n"
+	static const row rows[] = {
+		{BY_0("st.shared.u32 [%smem], 1") GRID_WAIT
+			"griddepcontrol.launch_dependents;\nld.global.u32 %r1, [%in];\n" BY_0(
+				"st.global.u32 [%out], 1"),
+			NULL, 32, 1},
+		{"griddepcontrol.launch_dependents;\nld.global.u32 %r1, [%in];\n", NULL, 32, 1},
+		{"ld.global.u32 %r1, [%in];\n" GRID_WAIT,
+			"are read by a thread that has not waited for the kernel before", 32, 1},
+		{"st.global.u32 [%out], 1;\n" GRID_WAIT, "are written by a thread that has not waited", 32, 1},
+		{"red.global.add.u32 [%out], 1;\n" GRID_WAIT, "by a thread that has not waited", 32, 1},
+		{BY_0("griddepcontrol.wait") "ld.global.u32 %r1, [%in];\n", "by a thread that has not waited", 32, 1},
+		{BY_0("griddepcontrol.wait") BY_0("ld.global.u32 %r1, [%in]"), NULL, 32, 1},
+	};
+	ROWS(rows, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -961,6 +984,7 @@ int main(void)
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_grids),
 		cmocka_unit_test(test_bytes_put_together),
+		cmocka_unit_test(test_waits_for_a_kernel),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
