@@ -1,14 +1,15 @@
 /* A kernel may begin while the one before it in the stream ends.
  *
- * In: a scheduled function.  Out: one `gdc_wait` in its body, in front of the first operation that touches memory which
- * other kernels touch, and `gdc_launch_dependents` behind it; nothing where the target lacks them or launch_pdl is
- * false.  The runtime sees the wait and launches the kernel as a dependent one (cuda.c).
- * The one idea: the programs of the next kernel take the place of those that have ended, set up their barriers and
- * compute their addresses, and begin at once when the last program has ended.  Between two launches the machine is
- * empty for some microseconds else.
+ * In: a scheduled function.  Out: one `gdc_wait` in its body, in front of the first operation that touches memory of
+ * other kernels; nothing where the target lacks it or launch_pdl is false.  The runtime sees the wait and launches the
+ * kernel as a dependent one (cuda.c).
+ * The one idea: its programs start when those of the kernel before have ended, set up their barriers and compute their
+ * addresses, while that kernel's last stores become visible.  Else the machine is empty meanwhile, and while the next
+ * launch is read, a microsecond or more.
  *
- * Dependents may begin when all programs of this kernel have come past its own wait: what ran before it has ended then,
- * so that waiting for one kernel is waiting for all before it. */
+ * Every kernel waits, also one that touches no memory: who waits for it waits for all before it.  Dependents are not
+ * let go earlier (griddepcontrol.launch_dependents): that gained nothing for small kernels, and cost half a percent
+ * where a program fills its SM (docs/lab/2026-11-30-dependent-launch.md). */
 #include "passes/passes.h"
 
 /* Nobody else's memory: arithmetic, and what is in the program's own shared memory. */
@@ -31,6 +32,5 @@ bool pass_dependent_launch(pass_context *c, ir_func *f)
 	while (first && sets_up(first)) first = first->next;
 	ir_builder b = {.func = f, .block = f->body, .before = first, .at = f->at};
 	ir_build(&b, IR_GDC_WAIT, 0, NULL, 0, NULL, 0);
-	ir_build(&b, IR_GDC_LAUNCH_DEPENDENTS, 0, NULL, 0, NULL, 0);
 	return true;
 }

@@ -328,7 +328,6 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_SCALAR_SEND] = lower_scalar_send,
 	[IR_SCALAR_RECEIVE] = lower_scalar_receive,
 	[IR_GDC_WAIT] = lower_gdc_wait,
-	[IR_GDC_LAUNCH_DEPENDENTS] = lower_gdc_launch_dependents,
 	[IR_CLUSTER_SIZE] = lower_cluster_size,
 	[IR_CLUSTER_ARRIVE] = lower_cluster_arrive,
 	[IR_PARTITIONS] = lower_partitions,

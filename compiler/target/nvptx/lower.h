@@ -272,7 +272,6 @@ void lower_wgmma(lower *, ir_op *);
 tile lower_wgmma_start(lower *, const ir_op *loop, unsigned k, tile sum);
 void lower_wgmma_wait(lower *, ir_op *);
 void lower_gdc_wait(lower *, ir_op *);
-void lower_gdc_launch_dependents(lower *, ir_op *);
 void lower_sched_barrier(lower *, ir_op *);
 /* What this thread wrote to shared memory, also for those who read it the other way: wgmma and bulk copies. */
 void lower_proxy_fence(lower *);

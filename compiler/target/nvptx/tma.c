@@ -36,12 +36,6 @@ void lower_gdc_wait(lower *l, ir_op *o)
 	plain(l, "griddepcontrol.wait;");
 }
 
-void lower_gdc_launch_dependents(lower *l, ir_op *o)
-{
-	(void)o;
-	plain(l, "griddepcontrol.launch_dependents;");
-}
-
 /* One copy between shared memory at byte `base` (i32) and a box of the map at these indices, slowest first; a load
  * tells the barrier, and with `programs` (a mask, i16) it goes to the same place in each of them. */
 static void copy(lower *l, unsigned rank, LLVMValueRef base, LLVMValueRef map, const LLVMValueRef *index,
