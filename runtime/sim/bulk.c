@@ -387,6 +387,7 @@ static bool find_all(sim_bulk *b)
 		for (uint32_t i = 0; i < in->nregs; i++)
 			b->at[i] = ((const int32_t *)sim_at(b->w, in->regs[i]))[b->lane];
 		if (!sim_bulk_map(b, stores ? first : second, &r) || !may_write(b, r)) return false;
+		if (!sim_may_touch(b->w, in, b->lane, r, b->map.address, b->bytes, stores)) return false;
 		/* Both are illegal instructions on an H200. */
 		for (uint32_t i = 0; stores && i < in->nregs; i++)
 			if (b->at[i] < 0)

@@ -114,16 +114,16 @@ static void *outside(
 	return NULL;
 }
 
-static void *too_early(sim_warp *w, const sim_instr *in, unsigned lane, const sim_range *r, uint64_t address,
+bool sim_may_touch(sim_warp *w, const sim_instr *in, unsigned lane, const sim_range *r, uint64_t address,
 	unsigned bytes, bool writes)
 {
 	char name[SIM_NAME];
+	if (!(w->early >> lane & 1) || !r->shadow) return true;
 	const sim_spot spot = sim_spot_in(r, SPACE_GLOBAL, address, bytes, sim_kind_name(writes));
-	sim_report_at(w, in, lane, &spot,
+	return sim_report_at(w, in, lane, &spot,
 		"the kernel before this one in the stream may still run: griddepcontrol.wait stands in front",
 		"%u bytes of %s are %s by a thread that has not waited for the kernel before this one", bytes,
 		sim_range_name(w->program->launch, r, name), writes ? "written" : "read");
-	return NULL;
 }
 
 static const uint8_t no_shadow[64]; /* of what is all defined: nobody writes it */
@@ -147,7 +147,7 @@ static uint8_t *global(sim_warp *w, const sim_instr *in, unsigned lane, sim_spac
 			sim_range_name(w->program->launch, r, name), spot.offset);
 		return NULL;
 	}
-	if (w->early >> lane & 1 && r->shadow) return too_early(w, in, lane, r, address, bytes, writes);
+	if (!sim_may_touch(w, in, lane, r, address, bytes, writes)) return NULL;
 	assert(bytes <= sizeof no_shadow && (r->defined || r->shadow));
 	*shadow = r->defined ? (uint8_t *)no_shadow : r->shadow + (address - r->base);
 	return (uint8_t *)(uintptr_t)address;

@@ -545,6 +545,10 @@ static inline const char *sim_kind_name(bool writes)
 /* Where a lane's `bytes` at an address are on the host, and their undefined bits.  Null: reported. */
 uint8_t *sim_memory(sim_warp *, const sim_instr *, unsigned lane, sim_space, uint64_t address, unsigned bytes,
 	bool writes, uint8_t **shadow);
+/* Whether a lane has waited for the kernel before this one, where the code may start before that has ended, or the
+ * range is constant.  False: reported. */
+bool sim_may_touch(
+	sim_warp *, const sim_instr *, unsigned lane, const sim_range *, uint64_t address, unsigned bytes, bool writes);
 bool sim_is_global(const sim_instr *, uint64_t address);
 /* The program of the cluster that an address in shared memory belongs to; the address then is without its rank. Null:
  * reported. */

@@ -965,6 +965,15 @@ static void test_waits_for_a_kernel(void **state)
 		{BY_0("griddepcontrol.wait") BY_0("ld.global.u32 %r1, [%in]"), NULL, 32, 1},
 	};
 	ROWS(rows, "");
+	/* a copy by a tensor map touches what the map is of */
+	static const row maps[] = {{GRID_WAIT BOX, NULL},
+		{BOX GRID_WAIT, "are read by a thread that has not waited for the kernel before"}};
+	for (size_t i = 0; i < 2; i++) {
+		hopper *h = made(&maps[i], 0, "");
+		h->map[0] = right_map(h);
+		check(h, i, __LINE__, maps[i].says);
+		free(h);
+	}
 }
 
 int main(void)
