@@ -588,6 +588,17 @@ static bool rule_warp_any(const ir_op *o, text *why)
 	return same(o, o->results[0]->type, ir_scalar_type(SCALAR_BOOL), "result", why);
 }
 
+static bool rule_fake_use(const ir_op *o, text *why)
+{
+	if (o->nargs == 0) return ir_verify_fail(why, "no operands");
+	for (unsigned i = 0; i < o->nargs; i++) {
+		unsigned bytes = type(o, i).pointer ? 8 : scalar_bytes(type(o, i).elem);
+		if (type(o, i).rank == 0 || (bytes != 2 && bytes != 4))
+			return ir_verify_fail(why, "%s is no tile of 2 or 4 bytes", name(why, type(o, i)));
+	}
+	return true;
+}
+
 static bool rule_sched_barrier(const ir_op *o, text *why)
 {
 	if (o->nargs == 0) return ir_verify_fail(why, "no operands");

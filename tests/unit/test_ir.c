@@ -472,6 +472,8 @@ static void verifier_checks_rearrangement(void **state)
 	check_refused(AB "%y = wgmma_wait {pending=0} : f32[16,8]", "1 results of 0 operands");
 	check_refused(AB "sched_barrier", "no operands");
 	check_refused(AB "sched_barrier %a", "operand");
+	check_refused(AB "fake_use", "no operands");
+	check_refused(AB "fake_use %x", "no tile of 2 or 4 bytes");
 	check_refused(AB "%y = wgmma_wait %k {pending=-1} : f32[32,8]", "pending=-1");
 	check_refused(AB "%y = wgmma_wait %k {pending=0} : f32[16,8]", "result");
 	check_refused(AB "%left = splat %i : i32[16,32] %right = splat %i : i32[32,8] %y = dot %left, %right "

@@ -295,11 +295,45 @@ static void drop_barriers(const ir_op *branch, const ir_op *wait)
 	}
 }
 
-/* Behind the wait: `out` is the factor. */
+/* Whether a tile is made of others between the branches, for what stands behind the second one. */
+static bool is_for_behind(const ir_op *o, const ir_op *branch)
+{
+	if (!ir_has(o, IR_PURE) || o->nresults != 1) return false;
+	const ir_value *v = o->results[0];
+	unsigned bytes = v->type.pointer ? 8 : scalar_bytes(v->type.elem);
+	bool used_before = false;
+	for (const ir_use *u = v->uses; u; u = u->next)
+		used_before |= u->user->block == branch->block && ir_precedes(u->user, branch);
+	return v->type.rank == 2 && (bytes == 2 || bytes == 4) && v->uses && !used_before;
+}
+
+/* Conversions of exponentials are done beside these, in front of the second branch.  LLVM would put them behind it,
+ * where ptxas cannot interleave them with exponentials any more. */
+static void compute_in_front(rescale *c, ir_op *branch)
+{
+	VEC(ir_value *) tiles = {0};
+	for (const ir_op *o = c->branch->next; o != branch; o = o->next)
+		if (is_for_behind(o, branch)) vec_push(c->pass->arena, &tiles, o->results[0]);
+	ir_builder b = {.func = c->func, .block = branch->block, .before = branch, .at = branch->at};
+	if (tiles.n) ir_build(&b, IR_FAKE_USE, tiles.n, tiles.at, 0, NULL, 0);
+}
+
+/* The first operation behind the product that takes it or has an effect. */
+static ir_op *first_use(const ir_op *product)
+{
+	ir_op *o = product->next;
+	for (; ir_has(o, IR_PURE); o = o->next)
+		for (unsigned i = 0; i < o->nargs; i++)
+			if (ir_arg(o, i) == product->results[0]) return o;
+	return o;
+}
+
+/* Behind the wait, and behind the arithmetic that may stand in front: `out` is the factor. */
 static ir_value *scale_behind(rescale *c, const scaled *s, ir_value *any, ir_value *out)
 {
 	ir_value *x = ir_arg(s->product, !s->factor), *y = s->product->results[0];
-	ir_builder b = {.func = c->func, .block = s->product->block, .before = s->product, .at = s->product->at};
+	ir_op *before = first_use(s->product);
+	ir_builder b = {.func = c->func, .block = before->block, .before = before, .at = s->product->at};
 	c->made = ARENA_ARRAY(c->pass->arena, ir_value *, c->func->nvalues);
 	ir_op *branch = ir_build(&b, IR_IF, 1, &any, 1, &y->type, 2);
 	ir_builder in[] = {{.func = c->func, .block = branch->regions[0], .at = b.at},
@@ -323,6 +357,7 @@ static void take_result(rescale *c, const scaled *s, ir_value *any, ir_value *ou
 	out->name = v->name;
 	ir_replace(v, out);
 	ir_erase(s->product);
+	if (s->wait) compute_in_front(c, out->def);
 }
 
 static void put_branch(rescale *c)

@@ -311,6 +311,7 @@ static handler *const handlers[IR_KIND_COUNT] = {
 	[IR_WGMMA] = lower_wgmma,
 	[IR_WGMMA_WAIT] = lower_wgmma_wait,
 	[IR_SCHED_BARRIER] = lower_sched_barrier,
+	[IR_FAKE_USE] = lower_fake_use,
 	[IR_WARP_ANY] = lower_warp_any,
 	[IR_TURN_WAIT] = lower_turn_wait,
 	[IR_TURN_PASS] = lower_turn_pass,

@@ -273,6 +273,7 @@ tile lower_wgmma_start(lower *, const ir_op *loop, unsigned k, tile sum);
 void lower_wgmma_wait(lower *, ir_op *);
 void lower_gdc_wait(lower *, ir_op *);
 void lower_sched_barrier(lower *, ir_op *);
+void lower_fake_use(lower *, ir_op *);
 /* What this thread wrote to shared memory, also for those who read it the other way: wgmma and bulk copies. */
 void lower_proxy_fence(lower *);
 void lower_fence_of(lower *, ir_proxy); /* what it wrote there, or to all memory */

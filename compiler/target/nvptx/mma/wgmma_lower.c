@@ -570,3 +570,25 @@ void lower_sched_barrier(lower *l, ir_op *o)
 	const char *vote = lanes ? "vote.sync.any.pred never, never, 0xffffffff;\n\t" : "";
 	lower_asm(l, arena_printf(l->arena, code, vote), "r", l->none, 1, &all, LOWER_ASM_EFFECT | LOWER_ASM_WARP);
 }
+
+/* Of 16 bits in pairs, as loops carry them and products take them. */
+void lower_fake_use(lower *l, ir_op *o)
+{
+	assert(o->kind == IR_FAKE_USE);
+	uint32_t n = 0;
+	for (unsigned i = 0; i < o->nargs; i++) n += lower_arg(l, o, i).n;
+	LLVMValueRef *all = ARENA_ARRAY(l->arena, LLVMValueRef, n + 1);
+	text constraints = {.arena = l->arena};
+	n = 0;
+	for (unsigned i = 0; i < o->nargs; i++) {
+		tile t = lower_arg(l, o, i);
+		ir_type element = ir_element(ir_arg(o, i)->type);
+		unsigned each = scalar_bytes(element.elem) == 2 && t.n % 2 == 0 ? 2 : 1;
+		for (uint32_t r = 0; r < t.n; r += each) {
+			all[n] = lower_pack(l, element, each, t.at + r).at[0];
+			text_puts(&constraints, n ? "," : "");
+			text_puts(&constraints, LLVMTypeOf(all[n++]) == l->i16 ? "h" : "r");
+		}
+	}
+	lower_asm(l, "", constraints.at, l->none, n, all, LOWER_ASM_EFFECT);
+}
