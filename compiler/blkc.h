@@ -129,6 +129,9 @@ typedef struct blkc_kernel {
 	 *   max_spills N
 	 *   max_shared N
 	 *   strict 1                             no liberties with floats; absent: the language's
+	 *   launch_pdl 0                         it must not start while the kernel before it ends; absent: it may
+	 *   gdc_wait 1                           it waits for the kernel before it, and may be launched as a dependent;
+	 *                                        absent: only behind the end of that kernel
 	 *   threads N                            of a program; GPUs only
 	 *   shared N                             bytes of dynamic shared memory of a program; GPUs only
 	 *   scratch N                            bytes of scratch memory of a thread; cpu only

@@ -10,7 +10,7 @@
 static bool is_option(PyObject *name)
 {
 	static const char *const options[] = {"num_warps", "num_stages", "num_ctas", "maxnreg", "max_registers",
-		"max_spills", "max_shared", "strict"};
+		"max_spills", "max_shared", "strict", "launch_pdl"};
 	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
 		if (PyUnicode_CompareWithASCIIString(name, options[i]) == 0) return true;
 	return false;
