@@ -19,6 +19,8 @@ static bool sets_up(const ir_op *o)
 	case IR_MULTIBUFFER:
 	case IR_MBARRIERS:
 	case IR_SCALARS:
+	case IR_ASSUME:
+	case IR_SCHED_BARRIER:
 	case IR_CTA_BARRIER:
 	case IR_CLUSTER_ARRIVE: return true;
 	default: return ir_has(o, IR_PURE);

@@ -121,7 +121,7 @@ bool sim_may_touch(sim_warp *w, const sim_instr *in, unsigned lane, const sim_ra
 	if (!(w->early >> lane & 1) || !r->shadow) return true;
 	const sim_spot spot = sim_spot_in(r, SPACE_GLOBAL, address, bytes, sim_kind_name(writes));
 	return sim_report_at(w, in, lane, &spot,
-		"the kernel before this one in the stream may still run: griddepcontrol.wait stands in front",
+		"the kernel before this one in the stream may still run: griddepcontrol.wait must stand in front",
 		"%u bytes of %s are %s by a thread that has not waited for the kernel before this one", bytes,
 		sim_range_name(w->program->launch, r, name), writes ? "written" : "read");
 }

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib.sh"
 enter_scratch "${1:-build}"
 PATH=$PATH:/usr/local/cuda/bin
-CHECKS=12
+CHECKS=13
 compile() { # arguments of blkc
 	"$build/bin/blkc" --target=sm_90a -g0 "$@" -o with.ptx 2>err || { bad "$*"; cat err; }
 }
@@ -102,6 +102,10 @@ check() { # name what-to-take-out [sass]: sass: by the disassembly, if there is 
 	assemble without
 	trouble without || echo "note: ptxas $version no longer needs $1: take out $2"
 }
+compile "$root/examples/layer_norm/layer_norm.blk" --kernel=layer_norm_forward_tiles -D num_warps=1 -D BLOCK=1024
+grep -v "nctaid.z;\|never, z, 0;\|@never trap" with.ptx >without.ptx
+trouble() { sed '/ACQBULK/q' "$1.sass" | grep -q LDG; }
+check "a branch behind the wait for a kernel" "it in lower_gdc_wait() of target/nvptx/tma.c" sass
 cat >persistent.blk <<'B'
 kernel product(c: *f16, a: *const f16, b: *const f16, s: *const f32, u: *const f32, m: i32, n: i32, k: i32,
 	const N: i32 = 128, const SCALED: bool = false) grid(132) options(num_warps = 8)

@@ -295,7 +295,7 @@ static void drop_barriers(const ir_op *branch, const ir_op *wait)
 	}
 }
 
-/* Whether a tile is made of others between the branches, for what stands behind the second one. */
+/* Whether it makes a tile, between the branches, that only what stands behind the second one takes. */
 static bool is_for_behind(const ir_op *o, const ir_op *branch)
 {
 	if (!ir_has(o, IR_PURE) || o->nresults != 1) return false;
@@ -307,8 +307,8 @@ static bool is_for_behind(const ir_op *o, const ir_op *branch)
 	return v->type.rank == 2 && (bytes == 2 || bytes == 4) && v->uses && !used_before;
 }
 
-/* Conversions of exponentials are done beside these, in front of the second branch.  LLVM would put them behind it,
- * where ptxas cannot interleave them with exponentials any more. */
+/* Such tiles, 16-bit exponentials and sums of rows, are made in front of the second branch.  LLVM would convert behind
+ * it, where ptxas cannot interleave conversions with exponentials any more. */
 static void compute_in_front(rescale *c, ir_op *branch)
 {
 	VEC(ir_value *) tiles = {0};

@@ -30,10 +30,13 @@ static void plain(lower *l, const char *code)
 	lower_asm(l, code, "", l->none, 0, NULL, LOWER_ASM_EFFECT);
 }
 
+/* ptxas moves ld.global.nc in front of the wait, as nobody writes that memory while a kernel runs; but the one before
+ * may still.  It moves no load over a branch that it cannot know. */
 void lower_gdc_wait(lower *l, ir_op *o)
 {
 	(void)o;
-	plain(l, "griddepcontrol.wait;");
+	plain(l, "{\n\t.reg .b32 z;\n\t.reg .pred never;\n\tgriddepcontrol.wait;\n\tmov.u32 z, %nctaid.z;\n\t"
+		 "setp.eq.u32 never, z, 0;\n\t@never trap;\n\t}");
 }
 
 /* One copy between shared memory at byte `base` (i32) and a box of the map at these indices, slowest first; a load
