@@ -357,33 +357,39 @@ static size_t promises_of(const blk_kernel *k, uint64_t key, blkc_promise *out)
 	return n;
 }
 
+enum { KNOWN_OPTIONS = 9 };
+
 /* What code was compiled with, from what it says of itself: its const parameters, its options, its promises. */
 typedef struct known_request {
 	blkc_define *defines;
 	blkc_promise *promises;
 	size_t ndefines, npromises;
-	char numbers[9][16];
+	char numbers[KNOWN_OPTIONS][16];
 } known_request;
 
 static void know_options(known_request *q, const signature *s)
 {
-	static const char *const names[] = {"num_warps", "num_stages", "num_ctas", "maxnreg", "max_registers",
-		"max_spills", "max_shared", "strict", "launch_pdl"};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		uint32_t v = *kernel_option(s, names[i]);
-		bool is_pdl = strcmp(names[i], "launch_pdl") == 0; /* true unless refused */
-		if (v == UINT32_MAX || (is_pdl ? v : v == 0 && strncmp(names[i], "max_", 4) != 0)) continue;
-		if (is_pdl || strcmp(names[i], "strict") == 0)
+	static const struct {
+		const char *name;
+		uint32_t absent; /* what the signature has where it says nothing */
+		bool is_flag;
+	} options[KNOWN_OPTIONS] = {{"num_warps", 0, false}, {"num_stages", 0, false}, {"num_ctas", 0, false},
+		{"maxnreg", 0, false}, {"max_registers", UINT32_MAX, false}, {"max_spills", UINT32_MAX, false},
+		{"max_shared", UINT32_MAX, false}, {"strict", 0, true}, {"launch_pdl", 1, true}};
+	for (size_t i = 0; i < KNOWN_OPTIONS; i++) {
+		uint32_t v = *kernel_option(s, options[i].name);
+		if (v == options[i].absent) continue;
+		if (options[i].is_flag)
 			snprintf(q->numbers[i], sizeof q->numbers[i], "%s", v ? "true" : "false");
 		else
 			snprintf(q->numbers[i], sizeof q->numbers[i], "%u", v);
-		q->defines[q->ndefines++] = (blkc_define){names[i], q->numbers[i]};
+		q->defines[q->ndefines++] = (blkc_define){options[i].name, q->numbers[i]};
 	}
 }
 
 static bool know_request(known_request *q, const signature *s)
 {
-	*q = (known_request){.defines = calloc(s->nconstants + 9, sizeof *q->defines),
+	*q = (known_request){.defines = calloc(s->nconstants + KNOWN_OPTIONS, sizeof *q->defines),
 		.promises = calloc(2 * s->nparameters + 1, sizeof *q->promises)};
 	if (!q->defines || !q->promises) return false;
 	for (uint32_t i = 0; i < s->nconstants; i++)
