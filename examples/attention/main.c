@@ -205,7 +205,21 @@ static void dynamics(example *e)
 
 /* ---- Sequences of different lengths ---- */
 
-enum { BATCH = 5 };
+enum { MOST_SEQUENCES = 11 };
+typedef struct sequences {
+	int n, nq[MOST_SEQUENCES], nk[MOST_SEQUENCES];
+} sequences;
+
+/* Short ones, each length up to 10 once. */
+static sequences many_sequences(void)
+{
+	sequences all = {.n = MOST_SEQUENCES};
+	for (int z = 0; z < all.n; z++) {
+		all.nq[z] = z * 7 % 11;
+		all.nk[z] = z * 5 % 13;
+	}
+	return all;
+}
 
 /* Rows of one sequence, [heads, n, d], to or from their place among all, [all, heads, d]. */
 static size_t packed_place(int heads, int n, int d, int first, size_t i)
@@ -214,26 +228,28 @@ static size_t packed_place(int heads, int n, int d, int first, size_t i)
 	return (at * (size_t)heads + h) * (size_t)d + i % (size_t)d;
 }
 
-static void packed(example *e, attention like, const char *tile)
+static void packed(example *e, attention like, const char *tile, const sequences *all)
 {
-	static const int nq[BATCH] = {1, 63, 0, 130, 20}, nk[BATCH] = {100, 63, 30, 300, 0};
-	int32_t first_q[BATCH + 1] = {0}, first_k[BATCH + 1] = {0};
-	for (int z = 0; z < BATCH; z++) {
+	const int batch = all->n, *nq = all->nq, *nk = all->nk;
+	int32_t first_q[MOST_SEQUENCES + 1] = {0}, first_k[MOST_SEQUENCES + 1] = {0}, longest = 0;
+	for (int z = 0; z < batch; z++) {
 		first_q[z + 1] = first_q[z] + nq[z];
 		first_k[z + 1] = first_k[z] + nk[z];
+		if (nq[z] > longest) longest = nq[z];
 	}
 	int key_heads = like.heads / like.group;
-	size_t queries = (size_t)first_q[BATCH], rows = queries * (size_t)like.heads, dk = (size_t)like.dk;
-	size_t keys = (size_t)first_k[BATCH] * (size_t)key_heads, dv = (size_t)like.dv;
+	size_t queries = (size_t)first_q[batch], rows = queries * (size_t)like.heads, dk = (size_t)like.dk;
+	size_t keys = (size_t)first_k[batch] * (size_t)key_heads, dv = (size_t)like.dv;
 	float *q = example_normal(e, rows * dk, 61), *k = example_normal(e, keys * dk, 62);
 	float *v = example_normal(e, keys * dv, 63);
 	double *o = example_doubles(e, rows * dv), *bound = example_doubles(e, rows * dv);
 	double *lse = example_doubles(e, rows), *lse_bound = example_doubles(e, rows);
-	for (size_t i = 0; i < (size_t)nk[2] * (size_t)key_heads * dv; i++) /* nobody asks for these */
-		v[(size_t)first_k[2] * (size_t)key_heads * dv + i] = (float)NAN;
+	for (int z = 0; z < batch; z++) /* values that nobody asks for */
+		for (size_t i = 0; i < (size_t)nk[z] * (size_t)key_heads * dv && nq[z] == 0; i++)
+			v[(size_t)first_k[z] * (size_t)key_heads * dv + i] = (float)NAN;
 	blk_buffer *bq = example_input(e, like.type, q, rows * dk), *bk = example_input(e, like.type, k, keys * dk);
 	blk_buffer *bv = example_input(e, like.type, v, keys * dv);
-	for (int z = 0; z < BATCH; z++) {
+	for (int z = 0; z < batch; z++) {
 		attention a = like;
 		a.nq = nq[z];
 		a.nk = nk[z];
@@ -257,20 +273,37 @@ static void packed(example *e, attention like, const char *tile)
 		}
 	}
 	blk_buffer *out = example_output_of(e, like.type, rows * dv), *out_lse = example_output(e, rows);
-	blk_buffer *tq = example_buffer_of(e, BLK_TYPE_I32, first_q, BATCH + 1);
-	blk_buffer *tk = example_buffer_of(e, BLK_TYPE_I32, first_k, BATCH + 1);
+	blk_buffer *tq = example_buffer_of(e, BLK_TYPE_I32, first_q, (size_t)batch + 1);
+	blk_buffer *tk = example_buffer_of(e, BLK_TYPE_I32, first_k, (size_t)batch + 1);
 	char words[256], what[128];
 	defines(&like, tile, words, sizeof words);
 	TRY(blk_launch(example_kernel(e, "attention_packed", "%s", words), NULL, NULL,
 		BLK_ARGS(blk_buf(out), blk_buf(out_lse), blk_buf(bq), blk_buf(bk), blk_buf(bv), blk_buf(tq),
-			blk_buf(tk), blk_f32((float)(1 / sqrt(like.dk))), blk_i32(BATCH), blk_i32(like.heads),
-			blk_i32(like.group), blk_i32(130), blk_i32((int)queries), blk_i32(first_k[BATCH]),
+			blk_buf(tk), blk_f32((float)(1 / sqrt(like.dk))), blk_i32(batch), blk_i32(like.heads),
+			blk_i32(like.group), blk_i32(longest), blk_i32((int)queries), blk_i32(first_k[batch]),
 			blk_i32(like.window))));
 	snprintf(what, sizeof what, "packed, %s%s%s", attention_type(like.type), like.causal ? ", causal" : "",
 		like.window ? ", window" : "");
 	example_compare(e, out, o, bound, rows * dv, 0, what);
 	example_compare(e, out_lse, lse, lse_bound, rows, 0, "  its logarithm of the sum");
 	example_end_case(e);
+}
+
+static void packed_all(example *e)
+{
+	static const sequences few = {.n = 5, .nq = {1, 63, 0, 130, 20}, .nk = {100, 63, 30, 300, 0}};
+	const sequences many = many_sequences();
+	packed(e, (attention){BLK_TYPE_F16, .heads = 4, .group = 2, .dk = 64, .dv = 64}, TILE, &few);
+	packed(e, (attention){BLK_TYPE_BF16, .heads = 3, .group = 1, .dk = 96, .dv = 40, .causal = true}, TILE, &few);
+	packed(e, (attention){BLK_TYPE_BF16, .heads = 9, .group = 3, .dk = 64, .dv = 64, .causal = true}, TILE " FEW=0",
+		&few); /* five heads side by side, then four */
+	packed(e, (attention){BLK_TYPE_F16, .heads = 2, .group = 2, .dk = 64, .dv = 64, .causal = true, .window = 40},
+		"BM=128 BN=32 num_warps=8 num_stages=2", &few);
+	for (int causal = 0; causal < 2; causal++) /* blocks of 128 keys, the last ones of 64 */
+		packed(e, (attention){BLK_TYPE_BF16, .heads = 2, .group = 1, .dk = 64, .dv = 64, .causal = causal},
+			"BM=192 BN=128 num_warps=12 num_stages=2", &few);
+	packed(e, (attention){BLK_TYPE_F16, .heads = 2, .group = 1, .dk = 32, .dv = 32, .causal = true},
+		"BM=64 BN=16 num_warps=4 num_stages=2", &many);
 }
 
 /* ---- Other scores ---- */
@@ -351,15 +384,7 @@ int main(int argc, char **argv)
 	example e = example_open(argc, argv, "attention");
 	forward(&e);
 	dynamics(&e);
-	packed(&e, (attention){BLK_TYPE_F16, .heads = 4, .group = 2, .dk = 64, .dv = 64}, TILE);
-	packed(&e, (attention){BLK_TYPE_BF16, .heads = 3, .group = 1, .dk = 96, .dv = 40, .causal = true}, TILE);
-	packed(&e, (attention){BLK_TYPE_BF16, .heads = 9, .group = 3, .dk = 64, .dv = 64, .causal = true},
-		TILE " FEW=0"); /* five heads side by side, then four */
-	packed(&e, (attention){BLK_TYPE_F16, .heads = 2, .group = 2, .dk = 64, .dv = 64, .causal = true, .window = 40},
-		"BM=128 BN=32 num_warps=8 num_stages=2");
-	for (int causal = 0; causal < 2; causal++) /* blocks of 128 keys, the last ones of 64 */
-		packed(&e, (attention){BLK_TYPE_BF16, .heads = 2, .group = 1, .dk = 64, .dv = 64, .causal = causal},
-			"BM=192 BN=128 num_warps=12 num_stages=2");
+	packed_all(&e);
 	scores(&e);
 	return example_close(&e);
 }
