@@ -15,7 +15,7 @@
 
 #include "ir/fold.h"
 
-enum { MOST_ITERATIONS = 4 };
+enum { MOST_ITERATIONS = 4, MOST_DEPTH = 8 };
 
 typedef struct canon {
 	ir_func *func;
@@ -199,15 +199,32 @@ static ir_value *simplify_float(canon *c, const ir_op *o, ir_value *a, ir_value 
 	}
 }
 
-/* dot(a, b) + c: the products are added to c, where the dot would start from 0. */
+/* Whether the value is a sum that goes on: a product, what a loop carries, or that element by element. */
+static bool goes_on(const ir_value *v, unsigned depth)
+{
+	if (!v->def) return true;
+	if (v->def->kind == IR_DOT) return true;
+	if (!ir_has(v->def, IR_ELEMENTWISE) || depth == 0) return false;
+	for (unsigned i = 0; i < v->def->nargs; i++) {
+		const ir_value *x = ir_arg(v->def, i);
+		if (ir_type_equal(x->type, v->type) && goes_on(x, depth - 1)) return true;
+	}
+	return false;
+}
+
+/* dot(a, b) + c: the products are added to c, where the dot would start from 0.  In a loop a c that each iteration
+ * computes, as scores have that depend on the distance, is added behind the product: it is computed beside it then. */
 static ir_value *accumulate(canon *c, const ir_op *o)
 {
 	assert(o->kind == IR_ADD);
 	for (unsigned i = 0; i < 2; i++) {
 		const ir_value *product = ir_arg(o, i);
 		const ir_op *dot = product->def;
+		const ir_op *loop = ir_loop_around(o);
 		if (!is_kind(product, IR_DOT) || dot->nargs > 2 || dot->block != o->block || product->uses->next)
 			continue;
+		const ir_value *start = ir_arg(o, 1 - i);
+		if (loop && !ir_defined_outside(start, loop) && !goes_on(start, MOST_DEPTH)) continue;
 		ir_value *args[] = {ir_arg(dot, 0), ir_arg(dot, 1), ir_arg(o, 1 - i)};
 		ir_value *sum = ir_build1(&c->build, IR_DOT, product->type, 3, args);
 		memcpy(sum->def->attr, dot->attr, sizeof dot->attr);
