@@ -97,9 +97,9 @@ for f in "$root"/examples/*/*.blk product_*.blk; do
 		grep -o 'where {[^}]*}' clauses | sed 's/^where {\(.*\)}$/\1/' >wheres
 		# What is tuned for each of its values: other ones than the defaults.
 		others=
-		grep -q 'key [^ ]*DK,CAUSAL' clauses && others="DK=128,CAUSAL=true${all:+ DK=128 CAUSAL=true}"
+		grep -q 'key [^ ]*DK,CAUSAL' clauses && others="DK=128,CAUSAL=true DK=256,CAUSAL=true DK=96,T=bf16${all:+ DK=128 CAUSAL=true}"
 		for k in - $others; do
-			[ "$k" = - ] || rotate "$f" "$kernel" "$k"
+			case $k in - | DK=256*) ;; *) rotate "$f" "$kernel" "$k" ;; esac # the defaults are for smaller ones
 			while read -r c; do
 				[ "$k" = - ] || c=$k,$c
 				if meets "$kernel" "$c"; then rotate "$f" "$kernel" "$c"; fi
