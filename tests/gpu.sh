@@ -2,12 +2,14 @@
 # usage: tests/gpu.sh BUILD [SECONDS] [NAME...]     Every device suite and example of BUILD on the first GPU, side by side.
 # BUILD is the folder that `make device` makes; NAMEs leave the others out; a suite is ended after SECONDS (150).
 # The last line is the sum; what failed has the end of its output above it.  A NAME may be a part of a suite, dot:1/4.
+# BLK_GPU_TOOL: a command that runs each of them, a sanitizer for one:
+#     BLK_GPU_TOOL='compute-sanitizer --error-exitcode 1 --tool racecheck' sh tests/gpu.sh BUILD 150 attention attention_backward
 build=$1 seconds=${2:-150}
 shift
 [ $# -eq 0 ] || shift
 logs=$(mktemp -d) || exit 2
 trap 'rm -rf "$logs"' EXIT
-export BLK_GPU_LOGS="$logs" BLK_GPU_SECONDS="$seconds"
+export BLK_GPU_LOGS="$logs" BLK_GPU_SECONDS="$seconds" BLK_GPU_TOOL="${BLK_GPU_TOOL:-}"
 
 # The longest first: what begins last is short.
 suites=
@@ -29,7 +31,7 @@ one='
 	[ "$part" = "$name" ] || more=--part=$part
 	[ -x "$program" ] || { program=$0/bin/examples/$suite more=--quick; }
 	[ -x "$program" ] || { echo "there is no $program" >"$log"; program=false; }
-	timeout "$BLK_GPU_SECONDS" "$program" --device=cuda $more >>"$log" 2>&1
+	timeout "$BLK_GPU_SECONDS" $BLK_GPU_TOOL "$program" --device=cuda $more >>"$log" 2>&1
 	status=$?
 	printf "%-24s %4d s  %s\n" "$name" $(($(date +%s) - start)) "$(tail -1 "$log")"
 	[ $status = 0 ] && exit 0

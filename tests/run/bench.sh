@@ -107,9 +107,12 @@ printf '#!/bin/sh\necho what is wrong; echo "3 passed, 2 failed"; exit 1\n' >"$d
 printf '#!/bin/sh\necho "$@"; echo "7 passed, 0 failed, 1 skipped"\n' >"$dir/gpu/bin/examples/shown"
 printf '#!/bin/sh\nsleep 60\n' >"$dir/gpu/device/endless"
 chmod +x "$dir"/gpu/device/* "$dir"/gpu/bin/examples/*
+echo 'echo "a tool, $*"; exit 3' >"$dir/tool"
 status 0 "suites on a GPU" sh tests/gpu.sh "$dir/gpu" 30 good shown
 says '^good .* 5 passed, 0 failed$'
 says '^12 passed, 0 failed, 0 of 2 programs'
+status 1 "suites that a tool runs" env BLK_GPU_TOOL="sh $dir/tool --hard" sh tests/gpu.sh "$dir/gpu" 30 good
+says '^    a tool, --hard .*gpu/device/good --device=cuda$'
 status 1 "a suite that fails, one without an end, one that is not there" sh tests/gpu.sh "$dir/gpu" 1 wrong endless none
 says '^    what is wrong$'
 says 'exit status 124: ended after 1 s'
