@@ -158,7 +158,8 @@ static bool needs(const staged *s, const ir_op *o, const ir_op *value)
 
 /* The first operation that cannot begin before the numbers that threads read are there: a product or what writes to
  * memory, of what is computed of them.  A load's numbers come later than its instruction is over, and copies do not
- * queue up behind it.  Null: it is not to be found in front of the next loop or branch. */
+ * queue up behind it; a dot reads what it alone takes by itself, while it multiplies.  Null: it is not to be found in
+ * front of the next loop or branch. */
 static ir_op *blocking_use(const staged *s)
 {
 	enum { MOST = 256 };
@@ -169,7 +170,7 @@ static ir_op *blocking_use(const staged *s)
 		for (unsigned i = 0; i < n && !uses; i++) uses = needs(s, o, computed[i]);
 		if (o->nregions || (uses && ir_has(o, IR_TERMINATOR))) return NULL;
 		if (!uses) continue;
-		if (o->kind == IR_WGMMA || !ir_has(o, IR_PURE)) return o;
+		if (o->kind == IR_WGMMA || o->kind == IR_DOT || !ir_has(o, IR_PURE)) return o;
 		computed[n++] = o;
 	}
 	return NULL;

@@ -85,6 +85,32 @@ run 0 "bf16 out" examples/layer_norm/layer_norm.blk:layer_norm_forward -D T=bf16
 says 'NumPy has no bf16'
 run 0 "bf16 in" examples/layer_norm/layer_norm.blk:layer_norm_forward -D T=bf16 -D BLOCK=128 y=bf16[4,100] x=@bf.npy w=bf16[100]:ones b=bf16[100] mean=f32[4] rstd=f32[4] stride=100 rows=4 n=100 eps=1e-5
 
+# A slot that mma.sync reads while it multiplies, beside a product of warpgroups: the producer has it back behind that.
+cat >released.blk <<'B'
+kernel mixed(o: *f32, q: *const f16, k: *const f16, v: *const f32, nk: i32) grid(1) options(num_warps = 4) {
+    let Q = tensor(q, shape = [64, 64]);
+    let K = tensor(k, shape = [nk, 64]);
+    let V = tensor(v, shape = [nk, 64]);
+    let qb = Q.load([0, 0], [64, 64]);
+    var acc = zeros([64, 64], f32);
+    for j in range(0, nk, 32) {
+        let p = exp2(dot(qb, trans(K.load([j, 0], [32, 64]))) * 0.05);
+        acc = dot(p, V.load([j, 0], [32, 64]), acc, precision = "tf32x3");
+    }
+    tensor(o, shape = [64, 64]).store([0, 0], acc);
+}
+// more warps than there are parts of the operand: one of those with the same part stores it
+kernel shared(o: *f32, a: *const f16, b: *const f16) grid(1) options(num_warps = 16) {
+    let x = tensor(a, shape = [64, 64]).load([0, 0], [64, 64]);
+    tensor(o, shape = [64, 32]).store([0, 0], dot(x, tensor(b, shape = [64, 32]).load([0, 0], [64, 32])));
+}
+B
+for stages in 2 3 4; do
+	status 0 "a slot that mma.sync reads, $stages stages" "$blkrun" --device=sim:sm_90a released.blk:mixed -D num_stages=$stages o=f32[64,64]:poison \
+		q=f16[64,64]:randn k=f16[200,64]:randn v=f32[200,64]:randn nk=200 --check cpu
+done
+status 0 "16 warps store 64 rows" "$blkrun" --device=sim:sm_90a released.blk:shared o=f32[64,32]:poison a=f16[64,64]:randn b=f16[64,32]:randn --check cpu
+
 # What was launched, and why it is not the best: a product over nothing has no array that a tensor map could describe
 product() { # K more arguments
 	k=$1

@@ -201,16 +201,16 @@ static void store_matrices(lower *l, const layout_plan *p, LLVMValueRef base, ir
 	}
 }
 
+/* As matrices, where each warp has a part of its own: of such that have the same part only one may store. */
 void lower_put(lower *l, const layout *from, const layout *shared, ir_type element, LLVMValueRef base, tile in)
 {
-	layout_plan *plan = ARENA_NEW(l->arena, layout_plan);
-	layout_plan_load(shared, from, ir_element_bytes(element), plan);
-	if (plan->matrices) {
-		store_matrices(l, plan, base, element, in);
-		return;
-	}
+	layout_plan *plan = ARENA_NEW(l->arena, layout_plan), *matrices = ARENA_NEW(l->arena, layout_plan);
 	layout_plan_store(from, shared, ir_element_bytes(element), plan);
-	lower_plan_store(l, plan, base, element, in);
+	layout_plan_load(shared, from, ir_element_bytes(element), matrices);
+	if (matrices->matrices && !plan->store_free_warp)
+		store_matrices(l, matrices, base, element, in);
+	else
+		lower_plan_store(l, plan, base, element, in);
 }
 
 void lower_plan_load_one(lower *l, const layout_plan *p, LLVMValueRef base, ir_type t, uint32_t r, tile out)
