@@ -219,6 +219,12 @@ static void take_option(sema *s, const kernel_option *o, sval v)
 	if (kernel_option_check(s, o, v, field, v.at)) s->func->stages_given |= field == &s->func->num_stages;
 }
 
+/* What is given for the option from outside: then the kernel's own value is not looked at. */
+static const blkc_define *given_option(sema *s, const declaration *d, const kernel_option *o)
+{
+	return find_parameter(d->node, o->name) ? NULL : find_define(s->private->request, o->name);
+}
+
 static void read_options(sema *s, const declaration *d)
 {
 	const ast *list = d->node->nkids > 2 ? d->node->kids[2] : NULL;
@@ -237,11 +243,11 @@ static void read_options(sema *s, const declaration *d)
 		if (seen[o - kernel_options]) sema_error(s, 607, mark_of(a), "option '%s' is given twice", a->text);
 		seen[o - kernel_options] = true;
 		sval v = sema_constant_expression(s, a->kids[0], arena_printf(s->arena, "option '%s'", a->text));
-		if (!sval_is_poison(v)) take_option(s, o, v);
+		if (!sval_is_poison(v) && !given_option(s, d, o)) take_option(s, o, v);
 	}
 	for (const kernel_option *o = kernel_options; o->name; o++) {
-		const blkc_define *define = find_define(s->private->request, o->name);
-		if (!define || find_parameter(d->node, o->name)) continue;
+		const blkc_define *define = given_option(s, d, o);
+		if (!define) continue;
 		sval v = parse_define(s, o->name, define->value ? define->value : "", d->at);
 		if (!sval_is_poison(v)) take_option(s, o, v);
 	}

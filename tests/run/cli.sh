@@ -53,6 +53,10 @@ status 0 "runs" ./one
 status 0 "assembles" ${CC:-cc} -c softmax.s -o again.o
 [ "$(grep -c '^source_filename' softmax.ll)" = 1 ] && ok || bad "softmax.ll is not one module"
 status 0 "-D" "$blkc" $add -D BLOCK=2048 -D num_warps=8 -o d.ptx
+echo 'kernel rows(o: *f32, const BM: i32 = 64) grid(1) options(num_warps = BM / 16) { store(o + arange(0, BM), 1.0); }' >option.blk
+status 1 "an option that a const makes wrong" "$blkc" option.blk -D BM=96 -o d96.ptx
+says 'num_warps must be 1, 2, 4, 8, 12 or 16, found 6'
+status 0 "and is given" "$blkc" option.blk -D BM=96 -D num_warps=4 -o d96.ptx
 status 1 "-D of an unknown name" "$blkc" $add -D BLOK=2048 -o e.ptx
 [ -e e.ptx ] && bad "an output after an error" || ok
 "$blkc" - <$add >piped.ptx 2>"$dir/err" && [ -s piped.ptx ] && ok || bad "standard input: $(cat "$dir/err")"
