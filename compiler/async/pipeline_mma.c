@@ -31,9 +31,25 @@
 #include "target/nvptx/mma/wgmma.h"
 
 #define LATER "begun an iteration later, beside that one's first products"
-#define NO_REGISTERS "begun in its own iteration: threads have no registers for two at a time"
-#define NO_ROOM "begun in its own iteration: shared memory has no room for the blocks of two"
-#define NO_PRODUCER "begun in its own iteration: no producer warp would load again what both need"
+#define OWN "begun in its own iteration: "
+#define NO_REGISTERS OWN "threads have no registers for two at a time"
+#define NO_ROOM OWN "shared memory has no room for the blocks of two"
+#define NO_PRODUCER OWN "no producer warp would load again what both need"
+/* These keep a loop from being cut at all. */
+#define NO_COUNT OWN "the loop does not count upwards, as a number of 32 bits, by a step that is known"
+#define BESIDE OWN "another product runs beside the vector work already"
+#define MANY OWN "it depends on too many products"
+#define NO_WAIT OWN "a product has no wait of its own"
+#define FEW_WARPS OWN "several first products want turns of warpgroups, and there is one"
+#define NO_TURNS OWN "several first products want turns of warpgroups, and no producer warp copies for them"
+#define MEET OWN "several first products want turns of warpgroups, and threads meet in the iteration"
+#define ACTS OWN "several first products want turns of warpgroups, and a branch of the iteration acts"
+#define EFFECT OWN "an operation with effects depends on it"
+#define BRANCH OWN "a branch or a loop depends on it"
+#define EARLY_BRANCH OWN "a first product takes what a branch or a loop gives"
+#define EARLY_LOAD OWN "a first product takes a load that is not hoisted"
+#define EARLY_EFFECT OWN "a first product takes what an operation with effects gives"
+#define CIRCLE OWN "the next iteration's first product takes its result"
 #define TWICE "loaded twice, as it is needed in the next iteration, too"
 
 enum { MOST_FIRST = 32 };
@@ -51,6 +67,7 @@ typedef struct loop {
 	bool *early;     /* the first products, and what they take */
 	bool *crosses;   /* made in the first stage, or an argument, and taken by the second */
 	bool *kept;      /* of a carried value: the first stage yields it, or the second stage takes it as it was */
+	const char *why; /* it is not cut, if it has a dependent product */
 } loop;
 
 static bool yields_second(const loop *l, unsigned k)
@@ -146,18 +163,24 @@ static bool is_copied(const loop *l)
 /* All of an iteration's products are begun at its beginning then.  Of three or more, warpgroups that do not take turns
  * (turns.c) wait for each other's: attention's dq at D=64, 128 x 128, takes 1267 us as it is, 1551 in two stages, and
  * 1197 in turns.  None are taken where threads meet in the iteration, or something acts in a branch. */
-static bool may_take_turns(const loop *l)
+static const char *why_no_turns(const loop *l)
 {
 	enum { WARPGROUP = 4 };
 	for (const ir_op *o = l->body->first; o; o = o->next) {
 		if (o->kind == IR_CTA_BARRIER || o->kind == IR_DEBUG_BARRIER || scratch_beside_slots(l->func, o))
-			return false;
+			return MEET;
 		for (unsigned r = 0; r < o->nregions; r++)
 			for (const ir_op *i = o->regions[r]->first; i; i = i->next)
 				if (i->nregions || !ir_has(i, IR_PURE | IR_TERMINATOR) || scratch_bytes(l->func, i))
-					return false;
+					return ACTS;
 	}
-	return l->copied && ir_warps(l->func) >= 2 * WARPGROUP;
+	return ir_warps(l->func) < 2 * WARPGROUP ? FEW_WARPS : l->copied ? NULL : NO_TURNS;
+}
+
+static bool refuse(loop *l, const char *why)
+{
+	l->why = why;
+	return false;
 }
 
 /* False: there are no dependent products, or one that can run beside the work that others wait for. */
@@ -171,13 +194,13 @@ static bool find_products(loop *l)
 		if (o->kind == IR_WGMMA) {
 			bool chained = o->nargs > 2 && l->from[ir_arg(o, 2)->id];
 			const ir_op *wait = ir_only_user(o->results[0]);
-			if (!wait || wait != o->next || wait->kind != IR_WGMMA_WAIT) return false;
+			if (!wait || wait != o->next || wait->kind != IR_WGMMA_WAIT) return refuse(l, NO_WAIT);
 			if (is_dependent(l, o)) {
 				mark_results(o, l->second);
 				needed &= l->from[ir_arg(o, 0)->id] | l->from[ir_arg(o, 1)->id];
 				dependent = true;
 			} else if (!chained) {
-				if (first == MOST_FIRST) return false;
+				if (first == MOST_FIRST) return refuse(l, MANY);
 				from |= UINT32_C(1) << first++;
 			}
 		}
@@ -185,7 +208,9 @@ static bool find_products(loop *l)
 	}
 	uint32_t all = first == MOST_FIRST ? UINT32_MAX : (UINT32_C(1) << first) - 1;
 	l->firsts = first;
-	return dependent && (needed & all) == all && (first == 1 || may_take_turns(l));
+	if (!dependent) return false;
+	const char *why = (needed & all) != all ? BESIDE : first > 1 ? why_no_turns(l) : NULL;
+	return why ? refuse(l, why) : true;
 }
 
 /* What depends on the second stage's products is of it too; it may have no effect but products. */
@@ -194,7 +219,7 @@ static bool follow_products(loop *l)
 	for (const ir_op *o = l->body->first; o; o = o->next) {
 		if (!takes(o, l->second) || o == l->body->last) continue;
 		bool pure = ir_has(o, IR_PURE) || o->kind == IR_WGMMA || o->kind == IR_WGMMA_WAIT;
-		if (!pure || o->nregions) return false;
+		if (!pure || o->nregions) return refuse(l, o->nregions ? BRANCH : EFFECT);
 		mark_results(o, l->second);
 	}
 	return true;
@@ -222,6 +247,11 @@ static void take_loads(loop *l)
 	}
 }
 
+static const char *why_not_early(const ir_op *o)
+{
+	return o->nregions ? EARLY_BRANCH : o->kind == IR_LOAD ? EARLY_LOAD : EARLY_EFFECT;
+}
+
 /* The first products and all that they take; false: something of the second stage, or of an effect, is among it. */
 static bool find_early(loop *l)
 {
@@ -231,12 +261,13 @@ static bool find_early(loop *l)
 		if (!early) continue;
 		if (o->nregions || !(ir_has(o, IR_PURE) || o->kind == IR_BULK_LOAD || o->kind == IR_WGMMA ||
 					   o->kind == IR_WGMMA_WAIT))
-			return false;
+			return refuse(l, why_not_early(o));
 		mark_results(o, l->early);
 		for (unsigned i = 0; i < o->nargs; i++) {
 			const ir_value *v = ir_arg(o, i);
-			if (l->second[v->id]) return false;
-			if (!v->def && v->block == l->body && v->index && yields_second(l, v->index - 1u)) return false;
+			if (l->second[v->id]) return refuse(l, CIRCLE);
+			if (!v->def && v->block == l->body && v->index && yields_second(l, v->index - 1u))
+				return refuse(l, CIRCLE);
 			l->early[v->id] = true;
 		}
 	}
@@ -542,17 +573,22 @@ static void rebuild(const loop *l)
 	ir_erase(l->op);
 }
 
-/* False: it is no such loop. */
-static bool cut(pass_context *c, ir_func *f, ir_op *o, loop *l)
+static void look_at(pass_context *c, ir_func *f, ir_op *o, loop *l)
 {
 	uint32_t n = f->nvalues;
-	*l = (loop){.context = c, .func = f, .op = o, .body = o->regions[0], .nvalues = n};
+	*l = (loop){.context = c, .func = f, .op = o, .body = o->regions[o->nregions - 1u], .nvalues = n};
 	l->from = ARENA_ARRAY(c->arena, uint32_t, n);
 	l->second = ARENA_ARRAY(c->arena, bool, n);
 	l->early = ARENA_ARRAY(c->arena, bool, n);
 	l->crosses = ARENA_ARRAY(c->arena, bool, n);
 	l->kept = ARENA_ARRAY(c->arena, bool, o->nresults + 1u);
 	l->copied = is_copied(l);
+}
+
+/* False: it is no such loop. */
+static bool cut(pass_context *c, ir_func *f, ir_op *o, loop *l)
+{
+	look_at(c, f, o, l);
 	if (!find_products(l) || !follow_products(l)) return false;
 	take_loads(l);
 	if (!find_early(l)) return false;
@@ -567,10 +603,21 @@ static void remark_products(const loop *l, const char *what)
 		if (o->kind == IR_WGMMA && is_second(l, o)) remark(l, o, what);
 }
 
+/* Of a loop that is not cut, at the first one. */
+static void remark_dependent(const loop *l)
+{
+	const ir_op *o = l->body->first;
+	while (o && !(o->kind == IR_WGMMA && is_dependent(l, o))) o = o->next;
+	if (o && l->why) remark(l, o, l->why);
+}
+
 static void try_loop(pass_context *c, ir_func *f, ir_op *o)
 {
 	loop l;
-	if (!ir_counts_upwards(o) || !cut(c, f, o, &l)) return;
+	if (!cut(c, f, o, &l)) {
+		remark_dependent(&l);
+		return;
+	}
 	const char *why = NULL;
 	if (!fits_registers(&l))
 		why = NO_REGISTERS;
@@ -583,12 +630,24 @@ static void try_loop(pass_context *c, ir_func *f, ir_op *o)
 	if (!why) rebuild(&l);
 }
 
+static void refuse_loop(pass_context *c, ir_func *f, ir_op *o)
+{
+	loop l;
+	look_at(c, f, o, &l);
+	find_products(&l);
+	refuse(&l, NO_COUNT);
+	remark_dependent(&l);
+}
+
 static void find_loops(pass_context *c, ir_func *f, ir_block *b)
 {
 	for (ir_op *o = b->first, *next; o; o = next) {
 		next = o->next;
 		for (unsigned r = 0; r < o->nregions; r++) find_loops(c, f, o->regions[r]);
-		if (o->kind == IR_FOR) try_loop(c, f, o);
+		if (o->kind == IR_FOR && ir_counts_upwards(o))
+			try_loop(c, f, o);
+		else if (ir_is_loop(o))
+			refuse_loop(c, f, o);
 	}
 }
 

@@ -82,6 +82,38 @@ status 0 "no room for two stages" "$blkc" $dq -D BN=64 -D max_shared=180735
 says_text "order: begun in its own iteration: shared memory has no room for the blocks of two"
 silent "loaded twice"
 
+# What keeps a loop whose products depend on each other from two stages altogether: one line a loop.
+status 0 "a product beside the vector work" "$blkc" $backward --emit=explain
+says_text "order: begun in its own iteration: another product runs beside the vector work already"
+status 0 "several first products" "$blkc" $dq -D BM=64 -D BN=64 -D num_warps=4
+says_text "order: begun in its own iteration: several first products want turns of warpgroups, and there is one"
+cat >own.blk <<'B'
+kernel own(y: *f32, q: *const f16, k: *const f16, v: *const f16, t: *i32, n: i32, const WHAT: i32 = 0) options(num_warps = 4) {
+    let i = arange(0, 64); let e = i[:, None] * 64 + i[None, :];
+    let Q = tensor(q, [64, 64]); let K = tensor(k, [n, 64]); let V = tensor(v, [n, 64]);
+    let x = Q.load([0, 0], [64, 64]);
+    var acc = zeros([64, 64], f32);
+    var r = zeros([64, 64], f32);
+    for j in range(0, n, WHAT == 4 ? n : 64) {
+        let at = WHAT == 1 ? load(t + j) : j;
+        let s = dot(x, trans(K.load([at, 0], [64, 64])), WHAT == 3 ? acc : r);
+        let p = exp2(s);
+        acc = dot(WHAT == 5 ? V.load([j, 0], [64, 64]) : p.to(f16), V.load([j, 0], [64, 64]), acc);
+        if WHAT == 2 { store(y + e, acc); }
+    }
+    store(y + e, acc);
+}
+B
+own() { # WHAT
+	status 0 "its own iteration, $1" "$blkc" own.blk --target=sm_90a --emit=explain -o - --specialize=y%16,q%16,k%16,v%16,t%16,n%64 -D WHAT=$1
+}
+own 0; says_text "order: begun an iteration later"; silent "in its own iteration"
+own 1; says_text "order: begun in its own iteration: a first product takes a load that is not hoisted"
+own 2; says_text "order: begun in its own iteration: an operation with effects depends on it"
+own 3; says_text "order: begun in its own iteration: the next iteration's first product takes its result"
+own 4; says_text "order: begun in its own iteration: the loop does not count upwards, as a number of 32 bits, by a step that is known"
+own 5; silent "in its own iteration"
+
 # An operand that stays in shared memory: 128 x 128 values of 2 bytes by 128 threads, 16 bytes an access.
 status 0 "an operand that stays" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_80 --emit=explain -o - \
 	--specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=128 -D BM=128 -D BN=32 -D num_warps=4 -D PERSISTENT=false
