@@ -81,7 +81,10 @@ typedef struct explain_row {
 	bool joined;     /* the instructions of the product in front make it too */
 	bool swapped;    /* the transposed product, a and b in the other order, */
 	const char *not_swapped; /* or why it is not where it might be; or null */
-	bool flies;              /* nobody waits for it in the loop */
+	bool flies;              /* nobody waits for it in its block, */
+	bool round;              /* a loop's body: it runs on while the next iteration begins */
+	bool apart;              /* vector work stands in front of the wait for it, */
+	uint32_t begun, pending; /* and so many products begun since, of which so many may run on behind the wait */
 	bool producer;           /* of a multibuffer: a warp of its own fills it, */
 	uint32_t loop_line;      /* in the loop that stands there; 0: none */
 	bool by_warps;           /* of a tensor copy: each warp makes those of its part */

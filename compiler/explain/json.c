@@ -179,6 +179,9 @@ static void put_row(json *j, const explain_row *r)
 		string(j, "a_from", r->first);
 		string(j, "b_from", r->second);
 		truth(j, "left_running", r->flies);
+		number_if(j, "begun_before_wait", r->first && !r->flies, r->begun);
+		number_if(j, "in_flight_at_wait", r->first && !r->flies, r->pending);
+		truth(j, "work_before_wait", r->apart);
 		string(j, "not_wgmma_because", r->why_not);
 		truth(j, "joined", r->joined);
 		truth(j, "transposed", r->swapped);

@@ -322,6 +322,63 @@ static uint32_t columns_of(const ir_op *wgmma, unsigned num_warps)
 	return columns;
 }
 
+/* Of the sum, or of one that products of the block go on adding to it; or null. */
+static const ir_op *own_wait(const ir_op *wgmma)
+{
+	while (wgmma) {
+		const ir_op *adds = NULL;
+		for (const ir_use *u = wgmma->results[0]->uses; u; u = u->next) {
+			if (u->user->block != wgmma->block) continue;
+			if (u->user->kind == IR_WGMMA_WAIT) return u->user;
+			if (u->user->kind == IR_WGMMA) adds = u->user;
+		}
+		wgmma = adds;
+	}
+	return NULL;
+}
+
+/* Groups of instructions begun behind it, as `pending` counts them. */
+static uint32_t begun_between(const ir_op *wgmma, const ir_op *wait)
+{
+	uint32_t n = 0;
+	for (const ir_op *o = wgmma->next; o != wait; o = o->next) n += o->kind == IR_WGMMA && !ir_get_joined(o);
+	return n;
+}
+
+/* One that is for no sum, behind which the product is done all the same; or null. */
+static const ir_op *wait_for_all(const ir_op *wgmma)
+{
+	for (const ir_op *o = wgmma->next; o; o = o->next)
+		if (o->kind == IR_WGMMA_WAIT && !o->nargs && ir_get_pending(o) <= begun_between(wgmma, o)) return o;
+	return NULL;
+}
+
+/* Neither a factor a row nor what indices and masks are made of is called work. */
+static bool computes_between(const ir_op *wgmma, const ir_op *wait)
+{
+	enum { FEW_REGISTERS = 4 };
+	for (const ir_op *o = wgmma->next; o != wait; o = o->next) {
+		const ir_value *v = o->nresults ? o->results[0] : NULL;
+		if (ir_touches(o, IR_WRITES_GLOBAL)) return true;
+		if (!v || !v->layout || wgmma_is_product(o) || ir_has(o, IR_FREE | IR_SHAPE)) continue;
+		bool number = scalar_is_float((scalar)v->type.elem) && !v->type.pointer;
+		if (number && layout_registers(v->layout) > FEW_REGISTERS) return true;
+	}
+	return false;
+}
+
+static void record_flight(const ir_op *o, explain_row *row)
+{
+	const ir_op *wait = own_wait(o), *around = o->block->parent;
+	if (!wait) wait = wait_for_all(o);
+	row->flies = !wait;
+	row->round = row->flies && around && ir_is_loop(around);
+	if (!wait) return;
+	row->pending = ir_get_pending(wait);
+	row->begun = begun_between(o, wait);
+	row->apart = computes_between(o, wait);
+}
+
 static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 {
 	assert(o->kind == IR_WGMMA);
@@ -336,8 +393,7 @@ static void record_wgmma(recorder *r, const ir_op *o, explain_row *row)
 	row->barriers = plan.scratch_bytes ? 1 : 0;
 	row->swapped = ir_get_swapped(o);
 	row->alternates = ir_get_alternates(o);
-	row->flies = true;
-	for (const ir_use *u = o->results[0]->uses; u; u = u->next) row->flies &= u->user->kind != IR_WGMMA_WAIT;
+	record_flight(o, row);
 	for (const ir_use *u = o->results[0]->uses; u && !row->name; u = u->next)
 		if (u->user->nresults) row->name = u->user->results[0]->name;
 }

@@ -112,6 +112,19 @@ static void put_reduction(writer *w, const explain_row *row)
 	put_barriers(w, row);
 }
 
+static void put_flight(writer *w, const explain_row *row)
+{
+	if (row->flies) {
+		text_puts(w->out, row->round ? ", in flight round the loop" : ", left in flight");
+		return;
+	}
+	text_puts(w->out, ", waited for");
+	if (row->begun == 1) text_puts(w->out, " behind the next product");
+	if (row->begun > 1) text_printf(w->out, " behind the next %u products", row->begun);
+	if (row->apart) text_puts(w->out, row->begun ? " and vector work" : " behind vector work");
+	if (row->pending) text_printf(w->out, ", with %u in flight", row->pending);
+}
+
 static void put_product(writer *w, const explain_row *row)
 {
 	text_printf(w->out, ": %s", row->how);
@@ -119,7 +132,7 @@ static void put_product(writer *w, const explain_row *row)
 	if (row->joined) text_puts(w->out, " of the product in front");
 	if (row->first) text_printf(w->out, ", a from %s, b from %s", row->first, row->second);
 	if (row->swapped) text_puts(w->out, ", transposed onto warpgroups");
-	if (row->first) text_puts(w->out, row->flies ? ", left running" : ", waited for");
+	if (row->first) put_flight(w, row);
 	put_barriers(w, row);
 	if (row->alternates) text_puts(w->out, " in two buffers");
 	if (row->why_not) text_printf(w->out, "\n            not wgmma: %s", row->why_not);

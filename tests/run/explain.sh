@@ -44,6 +44,13 @@ says_text "barrier [loop depth 1]: of the CTA, before the access or block, where
 says_text "barrier [loop depth 1]: of the CTA, before the next stored block, in that case"
 says_text ", barriers 1"
 
+# Where each product is waited for: scores behind the product that is begun since, which runs on; that one behind the exponentials.
+status 0 "waits" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_90a --emit=explain -o - \
+	--specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=128 -D BM=128 -D BN=128 -D num_warps=8
+says "product s f32.128,128. .loop depth 1.: wgmma .*, waited for$"
+says "product s f32.128,128. .loop depth 2.: wgmma .*, waited for behind the next product, with 1 in flight$"
+says "product sum_pv f32.128,128. .loop depth 2.: wgmma .*, waited for behind vector work$"
+
 # A maximum of 64 scores of each row, of which a thread has 16: lanes meet in a branch, and the second product keeps its name.
 status 0 "a maximum that has not moved" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_90a \
 	--emit=explain -o - --specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=64 -D BM=128 -D BN=64 -D num_warps=8
@@ -58,9 +65,11 @@ backward="examples/attention_backward/attention_backward.blk --kernel=attention_
 	-D num_warps=8 --specialize=q%16,k%16,v%16,g%16,dk%16,dv%16,lse2%16,delta%16,sums%16,padded%16,nq%16,nk%16,heads%16"
 status 0 "a late product" "$blkc" $backward --emit=explain
 says_text "order: begun behind the wait for the product beside its exponentials, which take longer"
+says "product dp f32.128,128. .loop depth 1.: wgmma .*, waited for behind vector work$"
 silent "iteration ahead"
 status 0 "a late product as JSON" "$blkc" $backward --emit=json
 says_text '"kind": "order"'
+says_text '"left_running": false, "begun_before_wait": 2, "in_flight_at_wait": 2, "work_before_wait": false'
 status 0 "half a row ahead" "$blkc" $backward --emit=explain -D SUM_DQ=false
 says_text "order: half of it is read an iteration ahead"
 silent "begun behind"
@@ -140,10 +149,10 @@ silent "not wgmma"
 matmul="examples/matmul/matmul.blk --kernel=matmul --target=sm_90a --emit=explain -o -"
 status 0 "warpgroups" "$blkc" $matmul --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BK=64 -D num_stages=4
 says_text "tensor copy a f16[128,64]: load ahead by a tensor map, 1 copy of 16384 bytes, by one thread, swizzled in 128 bytes, into a multibuffer of 4 stages"
-says_text "product acc f32[128,128] [loop depth 1]: wgmma m64n128k16, 4 a warpgroup, a from multibuffer, b from multibuffer, left running"
+says_text "product acc f32[128,128] [loop depth 1]: wgmma m64n128k16, 4 a warpgroup, a from multibuffer, b from multibuffer, in flight round the loop"
 silent "not copied ahead"
 status 0 "products as JSON" "$blkc" examples/matmul/matmul.blk --kernel=matmul --target=sm_90a --emit=json -o - -D BK=32 --specialize=a%16,b%16,c%16,M%16,N%16,K%16
-says_text '"instruction": "wgmma m64n128k16", "instructions": 2, "a_from": "multibuffer", "b_from": "multibuffer", "left_running": true'
+says_text '"instruction": "wgmma m64n128k16", "instructions": 2, "a_from": "multibuffer", "b_from": "multibuffer", "left_running": true, "begun_before_wait": null, "in_flight_at_wait": null'
 rows="examples/matmul/matmul.blk --kernel=matmul_tuned --target=sm_90a -o - -D BM=192 -D BK=64 -D num_warps=12 --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
 status 0 "groups of rows" "$blkc" $rows --emit=explain
 says_text "12 warps in 3 groups of rows and 4 of a producer"
@@ -182,7 +191,7 @@ status 0 "whole tiles and parts in one loop" "$blkc" examples/matmul/matmul.blk 
 says_text "sm_90a, 8 warps and 4 of a producer"
 says_text "by one thread of a producer warp, swizzled in 128 bytes, into a multibuffer of 4 stages, 131072 bytes of shared memory"
 says_text "tensor copy c f16[128,256] [loop depth 1]: store by a tensor map"
-says_text "wgmma m64n256k16, 4 a warpgroup, a from multibuffer, b from multibuffer, left running"
+says_text "wgmma m64n256k16, 4 a warpgroup, a from multibuffer, b from multibuffer, in flight round the loop"
 status 0 "no clusters there" "$blkc" examples/matmul/matmul.blk --kernel=matmul --target=sm_80 --emit=explain -o - -D num_ctas=2
 says_text "no clusters, though num_ctas = 2: the target's programs share no copies"
 status 0 "nor here" "$blkc" $matmul -D num_ctas=2
@@ -194,7 +203,7 @@ says_text "no tensor copy: address, strides and first element are not known to b
 status 0 "few rows" "$blkc" $matmul -D BM=32
 says_text "product acc f32[128,32] [loop depth 1]: wgmma m64n32k16, 2 a warpgroup, a from shared memory, b from shared memory, transposed onto warpgroups"
 status 0 "few rows in flight" "$blkc" $matmul --specialize=a%16,b%16,c%16,M%16,N%16,K%16 -D BM=16 -D BK=64 -D num_warps=4
-says_text "wgmma m64n16k16, 8 a warpgroup, a from multibuffer, b from multibuffer, transposed onto warpgroups, left running"
+says_text "wgmma m64n16k16, 8 a warpgroup, a from multibuffer, b from multibuffer, transposed onto warpgroups, in flight round the loop"
 status 0 "too few rows" "$blkc" $matmul -D BM=4
 says_text "not wgmma: wgmma wants 64 rows, and 8 columns for every four warps"
 says_text "not transposed onto warpgroups: wgmma wants 8 rows for every four warps that share 64 columns"
