@@ -474,6 +474,27 @@ static void record_exchange(recorder *r, const ir_op *o, explain_row *row)
 	if (o->nresults) row->type = ir_type_name(r->arena, o->results[0]->type);
 }
 
+/* ---- order ---- */
+
+static void record_hold(recorder *r, const ir_op *o, explain_row *row)
+{
+	(void)r;
+	assert(o->kind == IR_SCHED_BARRIER && o->nargs);
+	const ir_value *held = ir_arg(o, 0);
+	row->how = ir_is_scalar(held) ? "held in front of the wait for the products that the loop leaves running"
+				      : "held in front of the wait for the product beside it";
+	row->loops = 0; /* as remarks say it */
+	if (held->def) row->at = held->def->at;
+}
+
+static void record_turn(recorder *r, const ir_op *o, explain_row *row)
+{
+	(void)r;
+	(void)o;
+	row->how = "begun in turns of the warpgroups, with the products up to the first wait";
+	row->loops = 0;
+}
+
 /* ---- the walk ---- */
 
 static const rule explain_none = {.kind = EXPLAIN_EXCHANGE}; /* to a barrier in front of it */
@@ -486,6 +507,8 @@ static const rule explain_multibuffer = {EXPLAIN_COPY, record_multibuffer};
 static const rule explain_block = {EXPLAIN_BULK, record_block_copy};
 static const rule explain_product = {EXPLAIN_PRODUCT, record_product};
 static const rule explain_barrier = {EXPLAIN_BARRIER, record_barrier};
+static const rule explain_hold = {EXPLAIN_ORDER, record_hold};
+static const rule explain_turn = {EXPLAIN_ORDER, record_turn};
 static const rule explain_exchange = {EXPLAIN_EXCHANGE, record_exchange};
 
 static const rule *rule_of(const ir_op *o)
@@ -498,6 +521,16 @@ static const rule *rule_of(const ir_op *o)
 	return rules[o->kind];
 }
 
+static bool is_recorded(const recorder *r, const explain_row *row)
+{
+	for (uint32_t k = 0; k < r->kernel->rows.n; k++) {
+		const explain_row *o = &r->kernel->rows.at[k];
+		if (o->kind == row->kind && o->at.file == row->at.file && o->line == row->line && o->how == row->how)
+			return true;
+	}
+	return false;
+}
+
 static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 {
 	assert(o->kind < IR_KIND_COUNT);
@@ -506,9 +539,10 @@ static void record_op(recorder *r, const ir_op *o, uint32_t loops)
 	row.no_tensor_copy = find_note(r->pass->not_raised.at, r->pass->not_raised.n, o);
 	rule_of(o)->record(r, o, &row);
 	if (r->func->num_warps == 1) row.barriers = 0; /* of one warp: no barrier of the CTA */
-	source_position at = source_locate(r->arena, o->at);
+	source_position at = source_locate(r->arena, row.at);
 	row.line = at.line;
 	row.column = at.column;
+	if (row.kind == EXPLAIN_ORDER && is_recorded(r, &row)) return;
 	r->kernel->barriers += row.barriers;
 	vec_push(r->arena, &r->kernel->rows, row);
 }
@@ -521,16 +555,6 @@ static void record_block(recorder *r, const ir_block *b, uint32_t loops)
 		if (ir_has(o, IR_CONTROL))
 			for (unsigned i = 0; i < o->nregions; i++) record_block(r, o->regions[i], loops + loop);
 	}
-}
-
-static bool is_recorded(const recorder *r, const explain_row *row)
-{
-	for (uint32_t k = 0; k < r->kernel->rows.n; k++) {
-		const explain_row *o = &r->kernel->rows.at[k];
-		if (o->kind == row->kind && o->at.file == row->at.file && o->line == row->line && o->how == row->how)
-			return true;
-	}
-	return false;
 }
 
 /* One row a line and text. */

@@ -50,6 +50,11 @@ status 0 "waits" "$blkc" examples/attention/attention.blk --kernel=attention --t
 says "product s f32.128,128. .loop depth 1.: wgmma .*, waited for$"
 says "product s f32.128,128. .loop depth 2.: wgmma .*, waited for behind the next product, with 1 in flight$"
 says "product sum_pv f32.128,128. .loop depth 2.: wgmma .*, waited for behind vector work$"
+says_text "order: begun in turns of the warpgroups, with the products up to the first wait"
+silent "do not take turns"
+status 0 "no turns without a producer" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_90a --emit=explain -o - \
+	-D DK=64 -D BM=128 -D BN=64 -D num_warps=8
+says_text "order: warpgroups do not take turns at beginning it: no producer warp copies for them"
 
 # A maximum of 64 scores of each row, of which a thread has 16: lanes meet in a branch, and the second product keeps its name.
 status 0 "a maximum that has not moved" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_90a \
@@ -66,12 +71,15 @@ backward="examples/attention_backward/attention_backward.blk --kernel=attention_
 status 0 "a late product" "$blkc" $backward --emit=explain
 says_text "order: begun behind the wait for the product beside its exponentials, which take longer"
 says "product dp f32.128,128. .loop depth 1.: wgmma .*, waited for behind vector work$"
+says_text "order: warpgroups do not take turns at beginning it: all threads meet in the iteration"
+silent "order: held"
 silent "iteration ahead"
 status 0 "a late product as JSON" "$blkc" $backward --emit=json
 says_text '"kind": "order"'
 says_text '"left_running": false, "begun_before_wait": 2, "in_flight_at_wait": 2, "work_before_wait": false'
 status 0 "half a row ahead" "$blkc" $backward --emit=explain -D SUM_DQ=false
 says_text "order: half of it is read an iteration ahead"
+says_text "order: warpgroups do not take turns at beginning it: no exponentials are held beside a product"
 silent "begun behind"
 status 0 "a row ahead" "$blkc" $backward --emit=explain -D DK=128 -D BM=64
 says_text "order: read an iteration ahead"
@@ -86,6 +94,7 @@ says_text "order: begun an iteration later, beside that one's first products"
 says_text "order: loaded twice, as it is needed in the next iteration, too"
 status 0 "no registers for two stages" "$blkc" $dq -D BN=128
 says_text "order: begun in its own iteration: threads have no registers for two at a time"
+says_text "order: held in front of the wait for the product beside it"
 silent "loaded twice"
 status 0 "no room for two stages" "$blkc" $dq -D BN=64 -D max_shared=180735
 says_text "order: begun in its own iteration: shared memory has no room for the blocks of two"
@@ -248,6 +257,7 @@ says_text "sm_90a, 8 warps and 1 of a producer"
 says_text "by one thread of a producer warp, swizzled in 64 bytes, into a multibuffer of 3 stages"
 status 0 "a producer's warpgroup" "$blkc" $persistent -D BN=256 -D BK=64 -D num_stages=4 --emit=explain -o -
 says_text "sm_90a, 8 warps and 4 of a producer"
+says_text "order: held in front of the wait for the products that the loop leaves running"
 # A producer that draws its next tile, and what keeps it from that.
 counter() { # the draw's further arguments, what stands behind the draw; the kernel's options
 	cat >counter.blk <<-E
