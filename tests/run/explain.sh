@@ -64,6 +64,29 @@ says_text "product sum_pv f32[128,64] [loop depth 2]: wgmma"
 status 0 "maxima of mma.sync" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_80 --emit=explain -o - \
 	--specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=64 -D BM=128 -D BN=64 -D num_warps=8
 silent "maximum: lanes exchange it"
+says_text "maximum: sums are scaled in every iteration: operands of mma.sync are in registers, which are short"
+status 0 "a sum that is there" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_90a --emit=explain -o -
+says_text "maximum: sums are scaled in every iteration: no product adds to the sum meanwhile"
+status 0 "a row of several warps" "$blkc" examples/attention_decode/attention_decode.blk --kernel=attention_decode --target=sm_90a --emit=explain -o -
+says_text "maximum: sums are scaled in every iteration: several warps hold parts of a row"
+cat >seen.blk <<'B'
+kernel seen(o: *f16, r: *f32, q: *const f16, k: *const f16, v: *const f16, n: i32) options(num_warps = 8) {
+    let Q = tensor(q, [128, 128]); let K = tensor(k, [n, 128]); let V = tensor(v, [n, 128]); let O = tensor(o, [128, 128]);
+    let x = Q.load([0, 0], [128, 128]);
+    var acc = zeros([128, 128], f32); var m = zeros([128], f32); var t = zeros([128], f32);
+    for j in range(0, n, 128) {
+        let s = dot(x, trans(K.load([j, 0], [128, 128])));
+        let most = max(s, axis = 1);
+        let next = maximum(m, most);
+        let a = exp2(m - next);
+        acc = dot(exp2(s - next[:, None]).to(f16), V.load([j, 0], [128, 128]), acc * a[:, None]);
+        t += most; m = next;
+    }
+    O.store([0, 0], acc.to(f16)); store(r + arange(0, 128), t);
+}
+B
+status 0 "a maximum that others see" "$blkc" seen.blk --target=sm_90a --emit=explain -o - --specialize=o%16,r%16,q%16,k%16,v%16,n%128
+says_text "maximum: sums are scaled in every iteration: more than the row's next value is made of it"
 
 # A product behind the wait that its exponentials outlast, where threads meet; where they do not, half of a row an iteration ahead.
 backward="examples/attention_backward/attention_backward.blk --kernel=attention_backward --target=sm_90a -o - -D T=bf16 -D DK=64 -D BM=128 -D BN=128

@@ -24,6 +24,17 @@
 #include "mma_overlap.h"
 
 #define WHERE_MOVED "lanes exchange it, and sums are scaled, only where it has moved in a row of the warp"
+#define ALWAYS "sums are scaled in every iteration: "
+#define IN_WARPS ALWAYS "several warps hold parts of a row"
+#define IN_THREADS ALWAYS "a thread holds all of a row"
+#define SEEN ALWAYS "more than the row's next value is made of it"
+#define ELSEWHERE ALWAYS "the wait for the sum does not follow it alone"
+#define IN_REGISTERS ALWAYS "operands of mma.sync are in registers, which are short"
+#define SEVERAL ALWAYS "several products add to such sums meanwhile"
+#define RUNNING ALWAYS "another product runs on behind the wait for the sum"
+#define SMALL ALWAYS "a thread holds too few registers of the sum to vote on"
+#define ANOTHER ALWAYS "another maximum of the loop has the branch"
+static const char no_product[] = ALWAYS "no product adds to the sum meanwhile";
 
 typedef VEC(ir_op *) op_list;
 
@@ -88,17 +99,17 @@ static bool is_closed(const op_list *chain, const ir_op *next)
 	return true;
 }
 
-/* Lanes that hold parts of a row are of one warp, and there are some. */
-static bool exchanges_lanes(const ir_op *reduce)
+/* Null: lanes that hold parts of a row are of one warp, and there are some. */
+static const char *why_no_lanes(const ir_op *reduce)
 {
 	reduce_plan p;
 	reduce_plan_make(reduce, &p);
 	bool some = false;
 	for (uint32_t i = 0; i < p.nsteps; i++) {
-		if (p.step[i].in == LAYOUT_WARP) return false;
+		if (p.step[i].in == LAYOUT_WARP) return IN_WARPS;
 		some |= p.step[i].in == LAYOUT_LANE;
 	}
-	return some;
+	return some ? NULL : IN_THREADS;
 }
 
 static bool reduces_to_extremum(const ir_op *o)
@@ -205,16 +216,78 @@ static void find_scaled(rescale *c, ir_value *v, known of)
 /* One product, the newest one, is waited for: nothing runs while its sum is scaled, or ptxas would wait for every
  * product of the function (C7514).  mma.sync has its operands in registers too, and where they are
  * short the branch is one value too many. */
-static bool pays(const rescale *c)
+static const char *why_not_worth(const rescale *c)
 {
 	uint32_t n = 0, rows = layout_registers(c->kept->layout);
 	for (uint32_t i = 0; i < c->scaled.n; i++) {
 		const scaled *s = &c->scaled.at[i];
 		if (!s->wait) continue;
-		if (n || ir_get_pending(s->wait)) return false;
+		if (n || ir_get_pending(s->wait)) return n ? SEVERAL : RUNNING;
 		n = layout_registers(s->product->results[0]->layout);
 	}
-	return n >= RESCALE_LEAST_REGISTERS && rows * RESCALE_LEAST_SHARE <= n;
+	if (!c->scaled.n) return ELSEWHERE;
+	if (!n) return no_product;
+	return n >= RESCALE_LEAST_REGISTERS && rows * RESCALE_LEAST_SHARE <= n ? NULL : SMALL;
+}
+
+/* Null: it can be exchanged under a branch, and that pays. */
+static const char *refusal(rescale *c, ir_op *reduce)
+{
+	const char *why = why_no_lanes(reduce);
+	c->scaled.n = 0;
+	if (why) return why;
+	if (!find_next(c, reduce)) return SEEN;
+	find_scaled(c, c->next->results[0], UNKNOWN);
+	return why_not_worth(c);
+}
+
+/* ---- where nothing is done ---- */
+
+/* A product adds to what it scales, or has made that: 1 wgmma, 2 mma.sync. */
+static unsigned scales_sum_of(const ir_op *mul)
+{
+	if (mul->kind != IR_MUL || mul->results[0]->type.rank < 2) return 0;
+	for (unsigned i = 0; i < 2; i++) {
+		const ir_op *made = ir_arg(mul, i)->def;
+		if (made && made->kind == IR_WGMMA_WAIT) return 1;
+		if (made && made->kind == IR_DOT) return 2;
+	}
+	for (const ir_use *u = mul->results[0]->uses; u; u = u->next) {
+		const ir_op *o = u->user;
+		bool sum = o->nargs > 2 && ir_arg(o, o->nargs - 1u) == mul->results[0];
+		if (sum && o->kind == IR_WGMMA) return 1;
+		if (sum && o->kind == IR_DOT) return 2;
+	}
+	return 0;
+}
+
+static bool is_factor(const ir_op *o)
+{
+	enum { FEW_REGISTERS = 4 };
+	const layout *l = o->results[0]->layout;
+	return o->kind == IR_EXP2 && l && layout_registers(l) <= FEW_REGISTERS;
+}
+
+/* Whether an exponential of the value, a factor a row, scales a product's sum, and of which instruction. */
+static unsigned scales_a_sum(const ir_value *v, bool exponential, unsigned steps)
+{
+	for (const ir_use *u = v->uses; u && steps; u = u->next) {
+		const ir_op *o = u->user;
+		unsigned found = exponential ? scales_sum_of(o) : 0;
+		bool follows = ir_has(o, IR_ELEMENTWISE | IR_SHAPE) || o->kind == IR_CONVERT_LAYOUT;
+		if (!found && follows && o->block == v->def->block)
+			found = scales_a_sum(o->results[0], exponential || is_factor(o), steps - 1);
+		if (found) return found;
+	}
+	return 0;
+}
+
+static void remark(rescale *c, const ir_op *reduce, const char *why)
+{
+	enum { MOST_STEPS = 10 };
+	unsigned sum = scales_a_sum(reduce->results[0], false, MOST_STEPS);
+	if (sum == 2 && why == no_product) why = IN_REGISTERS;
+	if (sum) vec_push(c->pass->arena, &c->pass->maxima, ((pass_remark){reduce->at, why}));
 }
 
 /* ---- the branch ---- */
@@ -397,14 +470,15 @@ static void visit(ir_op *o, void *context)
 	op_list reductions = {0};
 	if (o->kind != IR_FOR) return;
 	for (ir_op *p = o->regions[0]->first; p; p = p->next)
-		if (reduces_to_extremum(p) && exchanges_lanes(p)) vec_push(c->pass->arena, &reductions, p);
+		if (reduces_to_extremum(p)) vec_push(c->pass->arena, &reductions, p);
+	bool done = false;
 	for (uint32_t i = 0; i < reductions.n; i++) {
-		c->scaled.n = 0;
-		if (!find_next(c, reductions.at[i])) continue;
-		find_scaled(c, c->next->results[0], UNKNOWN);
-		if (!pays(c)) continue;
-		put_branch(c);
-		return; /* another one would wait in its branch, too */
+		const char *why = done ? ANOTHER : refusal(c, reductions.at[i]); /* it would wait in its branch, too */
+		if (why)
+			remark(c, reductions.at[i], why);
+		else
+			put_branch(c);
+		done |= !why;
 	}
 }
 
