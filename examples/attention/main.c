@@ -1,6 +1,6 @@
 /* Attention forward on lengths that no tile divides: full and causal, with fewer and with more keys than queries,
  * heads that share keys, head dims that fill a tile and that do not, sliding windows, sequences of different lengths,
- * other scores, tiles from a counter; rows that see nothing, infinities and nan. */
+ * other scores, tiles from a counter, the form of Triton's tutorial; rows that see nothing, infinities and nan. */
 #include "../attention.h"
 
 #define TILE "BM=64 BN=64 num_warps=4 num_stages=2"
@@ -203,6 +203,60 @@ static void dynamics(example *e)
 		"BM=256 BN=64 num_warps=16 num_stages=2");
 }
 
+/* ---- As Triton's tutorial writes it ---- */
+
+/* The kernel's second output has units of log2. */
+static void tutorial(example *e, attention a, const char *tile)
+{
+	static char path[4096];
+	const char *source = e->source;
+	snprintf(path, sizeof path, "%.*stutorial.blk", (int)(strrchr(source, '/') + 1 - source), source);
+	attention_inputs(e, &a);
+	size_t rows = attention_queries(&a), n = rows * (size_t)a.dk;
+	blk_buffer *o = example_output_of(e, a.type, n), *m = example_output(e, rows);
+	blk_buffer *q = example_input(e, a.type, a.q, n), *k = example_input(e, a.type, a.k, n);
+	blk_buffer *v = example_input(e, a.type, a.v, n);
+	e->source = path;
+	blk_kernel *kernel = example_kernel(e, "attention_tutorial", "T=%s D=%d CAUSAL=%s %s", attention_type(a.type),
+		a.dk, a.causal ? "true" : "false", tile);
+	e->source = source;
+	const blk_arg args[] = {blk_buf(o), blk_buf(m), blk_buf(q), blk_buf(k), blk_buf(v), blk_f32((float)a.scale),
+		blk_i32(a.heads), blk_i32(a.nq)};
+	TRY(blk_launch(kernel, NULL, NULL, args, sizeof args / sizeof args[0]));
+	if (a.again)
+		example_same_bits(
+			e, kernel, args, sizeof args / sizeof args[0], (blk_buffer *[]){o, m}, 2, "of the tutorial");
+	attention_reference(e, &a);
+	for (size_t i = 0; i < rows; i++) {
+		a.lse[i] /= log(2);
+		a.lse_bound[i] /= log(2);
+	}
+	char what[128], text[160];
+	name(&a, what, sizeof what);
+	snprintf(text, sizeof text, "of the tutorial, %s", what);
+	example_compare(e, o, a.o, a.o_bound, n, 0, text);
+	example_compare(e, m, a.lse, a.lse_bound, rows, 0, "  its logarithm of the sum");
+	example_end_case(e);
+}
+
+static void tutorials(example *e)
+{
+	static const struct {
+		int d, n;
+		const char *tile;
+	} cases[] = {{64, 150, TILE}, {64, 1, TILE}, {64, 200, "BM=128 BN=128 num_warps=8 num_stages=2"},
+		{64, 330, "BM=192 BN=64 num_warps=12 num_stages=2"},
+		{128, 200, "BM=128 BN=32 num_warps=8 num_stages=2"},
+		{128, 140, "BM=128 BN=64 num_warps=8 num_stages=2"}};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		for (int causal = 0; causal < 2; causal++)
+			tutorial(e,
+				(attention){(i + (size_t)causal) % 2 ? BLK_TYPE_BF16 : BLK_TYPE_F16, .heads = 2,
+					.group = 1, .nq = cases[i].n, .nk = cases[i].n, .dk = cases[i].d,
+					.dv = cases[i].d, .causal = causal, .again = i == 2},
+				cases[i].tile);
+}
+
 /* ---- Sequences of different lengths ---- */
 
 enum { MOST_SEQUENCES = 11 };
@@ -384,6 +438,7 @@ int main(int argc, char **argv)
 	example e = example_open(argc, argv, "attention");
 	forward(&e);
 	dynamics(&e);
+	tutorials(&e);
 	packed_all(&e);
 	scores(&e);
 	return example_close(&e);
