@@ -20,6 +20,7 @@ typedef struct attention {
 	const float *with; /* what such a function reads */
 	float *q, *k, *v;
 	double scale, *o, *lse, *o_bound, *lse_bound;
+	bool narrow;   /* values are f8e4m3 */
 	double v_unit; /* how far a value may be off, relative; 0 where the kernel multiplies the values it is given */
 	bool again;    /* is launched again, for the same bits */
 } attention;
@@ -149,6 +150,33 @@ static inline void attention_inputs(example *e, attention *a)
 	a->q = example_normal(e, attention_queries(a) * (size_t)a->dk, 51);
 	a->k = example_normal(e, attention_keys(a) * (size_t)a->dk, 52);
 	a->v = example_normal(e, attention_keys(a) * (size_t)a->dv, 53);
+}
+
+/* The value of an e4m3 code without a sign. */
+static inline double attention_from_e4m3(int code)
+{
+	return code >> 3 ? ldexp((code & 7) + 8, (code >> 3) - 10) : ldexp(code & 7, -9);
+}
+
+/* To the next code towards zero; `value` becomes what it stands for. */
+static inline uint8_t attention_to_e4m3(float *value)
+{
+	int code = 0;
+	if (isnan(*value)) return 0x7f;
+	for (int step = 64; step; step /= 2)
+		if (code + step <= 126 && attention_from_e4m3(code + step) <= fabs((double)*value)) code += step;
+	uint8_t sign = signbit(*value) ? 0x80 : 0;
+	*value = (float)copysign(attention_from_e4m3(code), (double)*value);
+	return (uint8_t)(sign | code);
+}
+
+/* Values, which may be f8e4m3; as example_input does, rounded in place. */
+static inline blk_buffer *attention_values(example *e, blk_type type, float *v, size_t n)
+{
+	if (type != BLK_TYPE_F8E4M3) return example_input(e, type, v, n);
+	uint8_t *codes = example_alloc(e, n);
+	for (size_t i = 0; i < n; i++) codes[i] = attention_to_e4m3(&v[i]);
+	return example_buffer_of(e, type, codes, n);
 }
 
 #endif

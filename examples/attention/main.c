@@ -8,8 +8,13 @@
 /* As words for a const list: "DK=64 DV=64 CAUSAL=true ..". */
 static void defines(const attention *a, const char *tile, char *text, size_t room)
 {
-	snprintf(text, room, "T=%s DK=%d DV=%d CAUSAL=%s WINDOW=%s %s", attention_type(a->type), a->dk, a->dv,
-		a->causal ? "true" : "false", a->window ? "true" : "false", tile);
+	snprintf(text, room, "T=%s DK=%d DV=%d CAUSAL=%s WINDOW=%s %s%s", attention_type(a->type), a->dk, a->dv,
+		a->causal ? "true" : "false", a->window ? "true" : "false", tile, a->narrow ? " TV=f8e4m3" : "");
+}
+
+static blk_type values_type(const attention *a)
+{
+	return a->narrow ? BLK_TYPE_F8E4M3 : a->type;
 }
 
 static void name(const attention *a, char *text, size_t room)
@@ -19,7 +24,8 @@ static void name(const attention *a, char *text, size_t room)
 	if (a->window) snprintf(window, sizeof window, ", window %d", a->window);
 	snprintf(text, room, "%s %d x %d, d %d", attention_type(a->type), a->nq, a->nk, a->dk);
 	if (a->dv != a->dk) snprintf(text + strlen(text), room - strlen(text), "/%d", a->dv);
-	snprintf(text + strlen(text), room - strlen(text), "%s%s%s", a->causal ? ", causal" : "", window, heads);
+	snprintf(text + strlen(text), room - strlen(text), "%s%s%s%s", a->narrow ? ", values f8e4m3" : "",
+		a->causal ? ", causal" : "", window, heads);
 }
 
 /* Launches a kernel of the forward pass, whose last arguments are `more`, and returns what it wrote. */
@@ -33,7 +39,7 @@ static void launch(example *e, attention *a, const char *kernel, const char *til
 	*lse = example_output(e, attention_queries(a));
 	blk_buffer *q = example_input(e, a->type, a->q, attention_queries(a) * (size_t)a->dk);
 	blk_buffer *k = example_input(e, a->type, a->k, attention_keys(a) * (size_t)a->dk);
-	blk_buffer *v = example_input(e, a->type, a->v, attention_keys(a) * (size_t)a->dv);
+	blk_buffer *v = attention_values(e, values_type(a), a->v, attention_keys(a) * (size_t)a->dv);
 	const blk_arg first[] = {blk_buf(*o), blk_buf(*lse), blk_buf(q), blk_buf(k), blk_buf(v),
 		blk_f32((float)a->scale), blk_i32(a->heads), blk_i32(a->group), blk_i32(a->nq), blk_i32(a->nk),
 		blk_i32(a->window)};
@@ -165,6 +171,24 @@ static void forward(example *e)
 				.dv = 64, .causal = i != 1, .window = windows[i]},
 			TILE);
 	for (int causal = 0; causal < 2; causal++) special(e, causal ? bf16 : f16, causal, TILE);
+}
+
+/* ---- Values in 8 bits ---- */
+
+static void narrow_values(example *e)
+{
+	static const struct {
+		int d, nq, nk;
+		const char *tile;
+	} cases[] = {{64, 70, 150, TILE}, {64, 200, 140, "BM=128 BN=64 num_warps=8 num_stages=2"},
+		{128, 140, 200, "BM=128 BN=32 num_warps=8 num_stages=2"}};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		for (int causal = 0; causal < 2; causal++)
+			run(e,
+				(attention){(i + (size_t)causal) % 2 ? BLK_TYPE_BF16 : BLK_TYPE_F16, .heads = 2,
+					.group = 2, .nq = cases[i].nq, .nk = cases[i].nk, .dk = cases[i].d,
+					.dv = cases[i].d, .causal = causal, .narrow = true},
+				cases[i].tile);
 }
 
 /* ---- Tiles from a counter ---- */
@@ -302,7 +326,7 @@ static void packed(example *e, attention like, const char *tile, const sequences
 		for (size_t i = 0; i < (size_t)nk[z] * (size_t)key_heads * dv && nq[z] == 0; i++)
 			v[(size_t)first_k[z] * (size_t)key_heads * dv + i] = (float)NAN;
 	blk_buffer *bq = example_input(e, like.type, q, rows * dk), *bk = example_input(e, like.type, k, keys * dk);
-	blk_buffer *bv = example_input(e, like.type, v, keys * dv);
+	blk_buffer *bv = attention_values(e, values_type(&like), v, keys * dv);
 	for (int z = 0; z < batch; z++) {
 		attention a = like;
 		a.nq = nq[z];
@@ -336,8 +360,8 @@ static void packed(example *e, attention like, const char *tile, const sequences
 			blk_buf(tk), blk_f32((float)(1 / sqrt(like.dk))), blk_i32(batch), blk_i32(like.heads),
 			blk_i32(like.group), blk_i32(longest), blk_i32((int)queries), blk_i32(first_k[batch]),
 			blk_i32(like.window))));
-	snprintf(what, sizeof what, "packed, %s%s%s", attention_type(like.type), like.causal ? ", causal" : "",
-		like.window ? ", window" : "");
+	snprintf(what, sizeof what, "packed, %s%s%s%s", attention_type(like.type), like.narrow ? ", values f8e4m3" : "",
+		like.causal ? ", causal" : "", like.window ? ", window" : "");
 	example_compare(e, out, o, bound, rows * dv, 0, what);
 	example_compare(e, out_lse, lse, lse_bound, rows, 0, "  its logarithm of the sum");
 	example_end_case(e);
@@ -356,6 +380,9 @@ static void packed_all(example *e)
 	for (int causal = 0; causal < 2; causal++) /* blocks of 128 keys, the last ones of 64 */
 		packed(e, (attention){BLK_TYPE_BF16, .heads = 2, .group = 1, .dk = 64, .dv = 64, .causal = causal},
 			"BM=192 BN=128 num_warps=12 num_stages=2", &few);
+	packed(e,
+		(attention){BLK_TYPE_BF16, .heads = 2, .group = 2, .dk = 64, .dv = 64, .causal = true, .narrow = true},
+		TILE, &few);
 	packed(e, (attention){BLK_TYPE_F16, .heads = 2, .group = 1, .dk = 32, .dv = 32, .causal = true},
 		"BM=64 BN=16 num_warps=4 num_stages=2", &many);
 }
@@ -437,6 +464,7 @@ int main(int argc, char **argv)
 {
 	example e = example_open(argc, argv, "attention");
 	forward(&e);
+	narrow_values(&e);
 	dynamics(&e);
 	tutorials(&e);
 	packed_all(&e);

@@ -19,41 +19,15 @@ typedef struct cache {
 	int pages, most_pages;
 } cache;
 
-/* The value of an e4m3 code without a sign. */
-static double from_e4m3(int code)
-{
-	return code >> 3 ? ldexp((code & 7) + 8, (code >> 3) - 10) : ldexp(code & 7, -9);
-}
-
-/* To the next code towards zero; `value` becomes what it stands for. */
-static uint8_t to_e4m3(float *value)
-{
-	int code = 0;
-	if (isnan(*value)) return 0x7f;
-	for (int step = 64; step; step /= 2)
-		if (code + step <= 126 && from_e4m3(code + step) <= fabs((double)*value)) code += step;
-	uint8_t sign = signbit(*value) ? 0x80 : 0;
-	*value = (float)copysign(from_e4m3(code), (double)*value);
-	return (uint8_t)(sign | code);
-}
-
 static void round_to(blk_type type, float *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (type == BLK_TYPE_F8E4M3)
-			to_e4m3(&v[i]);
+			attention_to_e4m3(&v[i]);
 		else
 			v[i] = (float)(type == BLK_TYPE_F16 ? example_from_f16(example_to_f16(v[i]))
 							    : example_from_bf16(example_to_bf16(v[i])));
 	}
-}
-
-static blk_buffer *values_of(example *e, blk_type type, float *v, size_t n)
-{
-	if (type != BLK_TYPE_F8E4M3) return example_input(e, type, v, n);
-	uint8_t *codes = example_alloc(e, n);
-	for (size_t i = 0; i < n; i++) codes[i] = to_e4m3(&v[i]);
-	return example_buffer_of(e, type, codes, n);
 }
 
 /* Where position `at` of a sequence's key head lies: row of the cache. */
@@ -122,7 +96,7 @@ static void run(example *e, decode d)
 	blk_buffer *out = example_output_of(e, d.type, all * dv), *out_lse = example_output(e, all);
 	if (d.whole) part = out, log = out_lse;
 	blk_buffer *bq = example_input(e, d.type, q, all * dk), *bk = example_input(e, d.type, c.k, keys * dk);
-	blk_buffer *bv = values_of(e, d.values, c.v, keys * dv);
+	blk_buffer *bv = attention_values(e, d.values, c.v, keys * dv);
 	blk_buffer *lengths = example_buffer_of(e, BLK_TYPE_I32, d.lengths, BATCH);
 	const char *whole = d.whole ? " WHOLE=true" : "";
 	const char *type = attention_type(d.type), *values = d.values == BLK_TYPE_F8E4M3 ? "f8e4m3" : type;
