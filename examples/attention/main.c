@@ -1,6 +1,7 @@
 /* Attention forward on lengths that no tile divides: full and causal, with fewer and with more keys than queries,
  * heads that share keys, head dims that fill a tile and that do not, sliding windows, sequences of different lengths,
- * other scores, tiles from a counter, the form of Triton's tutorial; rows that see nothing, infinities and nan. */
+ * keys in pages, values in 8 bits, other scores, tiles from a counter, the form of Triton's tutorial; rows that see
+ * nothing, infinities and nan. */
 #include "../attention.h"
 
 #define TILE "BM=64 BN=64 num_warps=4 num_stages=2"
@@ -387,6 +388,101 @@ static void packed_all(example *e)
 		"BM=64 BN=16 num_warps=4 num_stages=2", &many);
 }
 
+/* ---- Keys in pages ---- */
+
+enum { PAGED = 3 };
+
+/* Where position `at` of a key head lies: row of the cache. */
+static size_t page_row(const int32_t *table, int key_heads, int page, int head, int at)
+{
+	return (size_t)((table[at / page] * key_heads + head) * page + at % page);
+}
+
+/* What nobody asks for is nan: behind each sequence's end, and all of the first page, which no table names. */
+static void paged(example *e, attention like, const int *lengths, int page, const char *tile)
+{
+	int32_t pages = 1, most = 0, table[64] = {0};
+	int key_heads = like.heads / like.group;
+	for (int z = 0; z < PAGED; z++) {
+		int n = (lengths[z] + page - 1) / page;
+		if (n > most) most = n;
+	}
+	for (int z = 0; z < PAGED; z++) /* in turns, from the last page to the first */
+		for (int i = 0; i < most; i++) table[z * most + i] = PAGED * most - (i * PAGED + z);
+	pages += PAGED * most;
+	size_t dk = (size_t)like.dk, dv = (size_t)like.dv, rows = (size_t)pages * (size_t)(key_heads * page);
+	size_t each = attention_queries(&like), all = PAGED * each;
+	float *q = example_normal(e, all * dk, 71), *k = example_normal(e, rows * dk, 72);
+	float *v = example_normal(e, rows * dv, 73);
+	bool *used = example_alloc(e, rows * sizeof *used);
+	for (int z = 0; z < PAGED; z++)
+		for (int i = 0; i < key_heads * lengths[z]; i++)
+			used[page_row(table + z * most, key_heads, page, i / lengths[z], i % lengths[z])] = true;
+	for (size_t i = 0; i < rows * dk; i++)
+		if (!used[i / dk]) k[i] = (float)NAN;
+	for (size_t i = 0; i < rows * dv; i++)
+		if (!used[i / dv]) v[i] = (float)NAN;
+	blk_buffer *bq = example_input(e, like.type, q, all * dk), *bk = example_input(e, like.type, k, rows * dk);
+	blk_buffer *bv = attention_values(e, values_type(&like), v, rows * dv);
+	double *o = example_doubles(e, all * dv), *bound = example_doubles(e, all * dv);
+	double *lse = example_doubles(e, all), *lse_bound = example_doubles(e, all);
+	for (int z = 0; z < PAGED; z++) {
+		attention a = like;
+		size_t at = (size_t)z * each;
+		a.nk = lengths[z];
+		a.scale = 1 / sqrt(a.dk);
+		a.q = q + at * dk;
+		a.k = example_alloc(e, attention_keys(&a) * dk * sizeof *a.k);
+		a.v = example_alloc(e, attention_keys(&a) * dv * sizeof *a.v);
+		for (size_t i = 0; i < attention_keys(&a); i++) {
+			size_t from = page_row(table + z * most, key_heads, page, (int)i / a.nk, (int)i % a.nk);
+			memcpy(a.k + i * dk, k + from * dk, dk * sizeof *k);
+			memcpy(a.v + i * dv, v + from * dv, dv * sizeof *v);
+		}
+		attention_reference(e, &a);
+		memcpy(o + at * dv, a.o, each * dv * sizeof *o);
+		memcpy(bound + at * dv, a.o_bound, each * dv * sizeof *o);
+		memcpy(lse + at, a.lse, each * sizeof *lse);
+		memcpy(lse_bound + at, a.lse_bound, each * sizeof *lse);
+	}
+	blk_buffer *out = example_output_of(e, like.type, all * dv), *out_lse = example_output(e, all);
+	blk_buffer *tables = example_buffer_of(e, BLK_TYPE_I32, table, (size_t)(PAGED * most));
+	blk_buffer *ends = example_buffer_of(e, BLK_TYPE_I32, lengths, PAGED);
+	char words[256], what[128], text[160];
+	defines(&like, tile, words, sizeof words);
+	TRY(blk_launch(example_kernel(e, "attention_paged", "%s PAGE=%d", words, page), NULL, NULL,
+		BLK_ARGS(blk_buf(out), blk_buf(out_lse), blk_buf(bq), blk_buf(bk), blk_buf(bv), blk_buf(ends),
+			blk_buf(tables), blk_f32((float)(1 / sqrt(like.dk))), blk_i32(PAGED), blk_i32(like.heads),
+			blk_i32(like.group), blk_i32(like.nq), blk_i32(pages), blk_i32(most), blk_i32(like.window))));
+	like.nk = lengths[0];
+	name(&like, what, sizeof what);
+	snprintf(text, sizeof text, "pages of %d, %s", page, what);
+	example_compare(e, out, o, bound, all * dv, 0, text);
+	example_compare(e, out_lse, lse, lse_bound, all, 0, "  its logarithm of the sum");
+	example_end_case(e);
+}
+
+static void paged_all(example *e)
+{
+	static const int lengths[][PAGED] = {{200, 3, 129}, {65, 330, 64}, {150, 1, 90}};
+	const blk_type f16 = BLK_TYPE_F16, bf16 = BLK_TYPE_BF16;
+	for (int causal = 0; causal < 2; causal++)
+		paged(e,
+			(attention){causal ? bf16 : f16, .heads = 4, .group = 2, .nq = 70, .dk = 64, .dv = 64,
+				.causal = causal},
+			lengths[causal], 64, TILE);
+	paged(e, (attention){f16, .heads = 2, .group = 1, .nq = 140, .dk = 64, .dv = 64, .causal = true}, lengths[0],
+		128, "BM=128 BN=64 num_warps=8 num_stages=2");
+	paged(e, (attention){bf16, .heads = 2, .group = 2, .nq = 130, .dk = 128, .dv = 128, .causal = true}, lengths[2],
+		32, "BM=128 BN=32 num_warps=8 num_stages=2");
+	paged(e,
+		(attention){f16, .heads = 2, .group = 2, .nq = 33, .dk = 96, .dv = 40, .causal = true, .window = 40,
+			.narrow = true},
+		lengths[1], 64, "BM=64 BN=32 num_warps=4 num_stages=2");
+	paged(e, (attention){bf16, .heads = 2, .group = 1, .nq = 70, .dk = 64, .dv = 64, .causal = true}, lengths[2],
+		16, TILE); /* a block lies in four pages */
+}
+
 /* ---- Other scores ---- */
 
 static double capped(const attention *a, double s, int head, int row, int key)
@@ -468,6 +564,7 @@ int main(int argc, char **argv)
 	dynamics(&e);
 	tutorials(&e);
 	packed_all(&e);
+	paged_all(&e);
 	scores(&e);
 	return example_close(&e);
 }
