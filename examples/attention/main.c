@@ -94,9 +94,8 @@ static void compare_special(example *e, blk_buffer *output, const double *want, 
 }
 
 /* Infinities and nan in queries, keys and values go where IEEE 754 sends them, and to no other row. */
-static void special(example *e, blk_type type, bool causal, const char *tile)
+static void special(example *e, attention a, const char *tile)
 {
-	attention a = {type, .heads = 2, .group = 1, .nq = 70, .nk = 90, .dk = 32, .dv = 32, .causal = causal};
 	blk_buffer *o, *lse;
 	attention_inputs(e, &a);
 	size_t dk = (size_t)a.dk, dv = (size_t)a.dv;
@@ -116,7 +115,8 @@ static void special(example *e, blk_type type, bool causal, const char *tile)
 	launch(e, &a, "attention", tile, NULL, 0, &o, &lse);
 	attention_reference(e, &a);
 	char what[128];
-	snprintf(what, sizeof what, "%s, infinities and nan%s", attention_type(type), causal ? ", causal" : "");
+	snprintf(what, sizeof what, "%s, d %d, infinities and nan%s", attention_type(a.type), a.dk,
+		a.causal ? ", causal" : "");
 	compare_special(e, o, a.o, attention_queries(&a) * dv, 2, what);
 	compare_special(e, lse, a.lse, attention_queries(&a), 4, "  its logarithm of the sum");
 	example_end_case(e);
@@ -124,7 +124,8 @@ static void special(example *e, blk_type type, bool causal, const char *tile)
 
 static void forward(example *e)
 {
-	static const int lengths[][2] = {{1, 1}, {63, 63}, {65, 257}, {257, 65}, {1, 100}, {128, 128}};
+	static const int lengths[][2] = {
+		{1, 1}, {63, 63}, {65, 257}, {257, 65}, {1, 100}, {128, 128}, {70, 1}, {70, 0}, {1, 0}};
 	const blk_type f16 = BLK_TYPE_F16, bf16 = BLK_TYPE_BF16;
 	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
 		for (int causal = 0; causal < 2; causal++)
@@ -138,6 +139,15 @@ static void forward(example *e)
 			(attention){i % 2 ? f16 : bf16, .heads = 1, .group = 1, .nq = 70, .nk = 131, .dk = dims[i][0],
 				.dv = dims[i][1], .causal = i % 2 == 0},
 			dims[i][0] > 128 ? "BM=64 BN=32 num_warps=4 num_stages=2" : TILE);
+	for (size_t i = 0; i < 4; i++) /* with more than a tile of rows, and 8 warps */
+		run(e,
+			(attention){i % 2 ? bf16 : f16, .heads = 1, .group = 1, .nq = 150, .nk = 100, .dk = dims[i][0],
+				.dv = dims[i][1], .causal = i % 2},
+			"BM=128 BN=32 num_warps=8 num_stages=2");
+	run(e, (attention){f16, .heads = 2, .group = 1, .nq = 1, .nk = 300, .dk = 64, .dv = 64, .causal = true},
+		"BM=128 BN=64 num_warps=8 num_stages=2");
+	run(e, (attention){bf16, .heads = 2, .group = 1, .nq = 150, .nk = 0, .dk = 128, .dv = 128},
+		"BM=128 BN=64 num_warps=8 num_stages=2");
 	run(e, (attention){f16, .heads = 6, .group = 3, .nq = 33, .nk = 90, .dk = 64, .dv = 64, .causal = true}, TILE);
 	run(e, (attention){bf16, .heads = 8, .group = 8, .nq = 17, .nk = 63, .dk = 64, .dv = 64}, TILE);
 	run(e,
@@ -171,7 +181,16 @@ static void forward(example *e)
 			(attention){i % 2 ? bf16 : f16, .heads = 1, .group = 1, .nq = 200, .nk = 230, .dk = 64,
 				.dv = 64, .causal = i != 1, .window = windows[i]},
 			TILE);
-	for (int causal = 0; causal < 2; causal++) special(e, causal ? bf16 : f16, causal, TILE);
+	for (int causal = 0; causal < 2; causal++) { /* in one tile, and where sums are scaled in a branch */
+		special(e,
+			(attention){causal ? bf16 : f16, .heads = 2, .group = 1, .nq = 70, .nk = 90, .dk = 32, .dv = 32,
+				.causal = causal},
+			TILE);
+		special(e,
+			(attention){causal ? f16 : bf16, .heads = 2, .group = 1, .nq = 140, .nk = 200, .dk = 64,
+				.dv = 64, .causal = causal},
+			causal ? "BM=128 BN=64 num_warps=8 num_stages=2" : "BM=128 BN=128 num_warps=8 num_stages=2");
+	}
 }
 
 /* ---- Values in 8 bits ---- */

@@ -172,6 +172,10 @@ int main(int argc, char **argv)
 			(attention){BLK_TYPE_F16, .heads = 1, .group = 1, .nq = 130, .nk = 130, .dk = 128, .dv = 128,
 				.causal = true},
 			atomics, "BM=32 BN=64 num_warps=4 num_stages=2", "BM=32 BN=64 num_warps=4 num_stages=2");
+		run(&e,
+			(attention){BLK_TYPE_BF16, .heads = 2, .group = 2, .nq = 70, .nk = 40, .dk = 192, .dv = 128,
+				.causal = true},
+			atomics, "BM=32 BN=32 num_warps=4 num_stages=2", "BM=32 BN=32 num_warps=4 num_stages=2");
 	}
 	for (int atomics = 0; atomics < 2; atomics++) /* of keys five heads side by side, then four */
 		run(&e,

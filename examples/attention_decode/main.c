@@ -153,5 +153,7 @@ int main(int argc, char **argv)
 	run(&e, (decode){bf16, bf16, 2, 2, 3, 128, 128, 300, 128, 2, {299, 130, 3}, TILE});
 	run(&e, (decode){f16, f16, 1, 8, 2, 64, 64, 100, 16, 2, {100, 17, 64}, TILE});
 	run(&e, (decode){bf16, bf16, 2, 1, 1, 96, 96, 40, 1, 3, {40, 1, 7}, TILE});
+	run(&e, (decode){
+			f16, f16, 1, 4, 1, 256, 256, 150, 0, 2, {150, 1, 129}, "BM=16 BN=32 num_warps=4 num_stages=2"});
 	return example_close(&e);
 }
