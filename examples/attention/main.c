@@ -252,7 +252,7 @@ static void dynamics(example *e)
 /* The kernel's second output has units of log2. */
 static void tutorial(example *e, attention a, const char *tile)
 {
-	static char path[4096];
+	char path[4096];
 	const char *source = e->source;
 	snprintf(path, sizeof path, "%.*stutorial.blk", (int)(strrchr(source, '/') + 1 - source), source);
 	attention_inputs(e, &a);

@@ -154,6 +154,10 @@ own 2; says_text "order: begun in its own iteration: an operation with effects d
 own 3; says_text "order: begun in its own iteration: the next iteration's first product takes its result"
 own 4; says_text "order: begun in its own iteration: the loop does not count upwards, as a number of 32 bits, by a step that is known"
 own 5; silent "in its own iteration"
+# Scores that depend on the distance, by a slope that is loaded in the loop.
+status 0 "a slope" "$blkc" examples/attention/attention.blk --kernel=attention_alibi --target=sm_90a --emit=explain -o - \
+	--specialize=o%16,lse%16,q%16,k%16,v%16,nq%16,nk%16 -D BM=128 -D BN=64 -D num_warps=8
+says_text "order: begun an iteration later"; silent "in its own iteration"; says_text "maximum: lanes exchange it"
 
 # An operand that stays in shared memory: 128 x 128 values of 2 bytes by 128 threads, 16 bytes an access.
 status 0 "an operand that stays" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_80 --emit=explain -o - \
