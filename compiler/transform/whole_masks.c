@@ -23,6 +23,14 @@ typedef struct whole {
 	bool varies;            /* and it is not the same in each element */
 } whole;
 
+#define EACH "looked at for each element: "
+#define IN_GROUPS EACH "groups of rows have one control flow"
+#define CHAINED EACH "loops that hand values to each other stay as they are"
+#define SMALL EACH "a thread has few elements, for which a branch costs more"
+#define CONSTANT EACH "where it holds stands a constant, which would be copied"
+#define NO_SUMS EACH "it is not made of comparisons of signed sums"
+#define NO_SCALARS EACH "whether it holds for the whole tile is no sum of scalars"
+
 /* ---- which selects ---- */
 
 static bool is_chained(const ir_op *loop)
@@ -78,11 +86,9 @@ static const char *read_bound(void *context, const mask_bound *b)
 {
 	whole *w = context;
 	affine difference, corner;
-	if (!b || b->from_zero || b->low.root || b->high.root || b->low.narrow || b->high.narrow)
-		return "no comparison of signed sums";
+	if (!b || b->from_zero || b->low.root || b->high.root || b->low.narrow || b->high.narrow) return NO_SUMS;
 	difference = b->low;
-	if (!affine_add(&difference, &b->high, -1) || !take_corner(w, &difference, &corner))
-		return "not a sum of scalars";
+	if (!affine_add(&difference, &b->high, -1) || !take_corner(w, &difference, &corner)) return NO_SCALARS;
 	w->varies |= has_places(&difference);
 	ir_value *largest = affine_build(&w->at, &corner, SCALAR_I64);
 	ir_value *zero = ir_constant_int(&w->at, SCALAR_I64, 0);
@@ -157,30 +163,58 @@ static void put_branch(whole *w)
 		vec_push(w->pass->arena, &w->pass->liberties, ((pass_remark){branch->at, NO_ZERO}));
 }
 
-static void visit_select(whole *w, ir_op *o)
+/* Null: it stands under a branch; or it says nothing of places. */
+static const char *visit_select(whole *w, ir_op *o)
 {
 	affine_context context = {.pass = w->pass, .func = w->func};
-	if (ir_arg(o, 0)->type.pointer || !is_large(o) || !find_kept(w, o)) return;
+	if (!is_large(o)) return SMALL;
+	if (!find_kept(w, o)) return CONSTANT;
 	w->all = NULL;
 	w->varies = false;
 	w->at = (ir_builder){.func = w->func, .block = o->block, .before = w->masked, .at = o->at};
-	if (!mask_bounds(&context, ir_arg(o, 0), read_bound, w) && w->varies) put_branch(w);
+	const char *why = mask_bounds(&context, ir_arg(o, 0), read_bound, w);
+	if (!why && w->varies) put_branch(w);
+	return why;
+}
+
+/* What explain calls a mask: of rows and columns of a tile of numbers, and of integers alone. */
+static bool is_of_places(const ir_value *v, unsigned steps)
+{
+	const ir_op *o = v->def;
+	if (!o || !steps || v->type.pointer || scalar_is_float((scalar)v->type.elem)) return false;
+	if (o->kind == IR_ARANGE) return true;
+	bool found = false;
+	for (unsigned i = 0; ir_has(o, IR_PURE) && !o->nregions && i < o->nargs; i++)
+		found |= is_of_places(ir_arg(o, i), steps - 1);
+	return found;
+}
+
+static bool is_mask(const ir_op *select)
+{
+	enum { MOST_STEPS = 12 };
+	ir_type t = select->results[0]->type;
+	return t.rank > 1 && !t.pointer && scalar_is_float((scalar)t.elem) &&
+	       is_of_places(ir_arg(select, 0), MOST_STEPS);
 }
 
 static void visit(ir_op *o, void *context)
 {
 	whole *w = context;
 	VEC(ir_op *) selects = {0};
-	if (o->kind != IR_FOR || !multiplies(o->regions[0]) || is_chained(o)) return;
+	if (o->kind != IR_FOR || !multiplies(o->regions[0])) return;
+	const char *none = w->func->row_groups > 1 ? IN_GROUPS : is_chained(o) ? CHAINED : NULL;
 	for (ir_op *p = o->regions[0]->first; p; p = p->next)
-		if (p->kind == IR_SELECT) vec_push(w->pass->arena, &selects, p);
-	for (uint32_t i = 0; i < selects.n; i++) visit_select(w, selects.at[i]);
+		if (p->kind == IR_SELECT && !ir_arg(p, 0)->type.pointer) vec_push(w->pass->arena, &selects, p);
+	for (uint32_t i = 0; i < selects.n; i++) {
+		bool mask = is_mask(selects.at[i]);
+		const char *why = none ? none : visit_select(w, selects.at[i]);
+		if (why && mask) vec_push(w->pass->arena, &w->pass->masks, ((pass_remark){selects.at[i]->at, why}));
+	}
 }
 
 bool pass_whole_masks(pass_context *p, ir_func *f)
 {
 	whole w = {.pass = p, .func = f};
-	if (f->row_groups > 1) return true; /* have one control flow, and rows of their own */
 	ir_walk(f->body, visit, &w);
 	return true;
 }

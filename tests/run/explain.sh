@@ -88,6 +88,38 @@ B
 status 0 "a maximum that others see" "$blkc" seen.blk --target=sm_90a --emit=explain -o - --specialize=o%16,r%16,q%16,k%16,v%16,n%128
 says_text "maximum: sums are scaled in every iteration: more than the row's next value is made of it"
 
+# A mask of a loop with products, under a branch, and what keeps it from one.
+masked="examples/attention/attention.blk --kernel=attention --target=sm_90a --emit=explain -o - --specialize=o%16,lse%16,q%16,k%16,v%16 -D DK=128 -D CAUSAL=true"
+status 0 "a mask under a branch" "$blkc" $masked -D BM=128 -D BN=128 -D num_warps=8
+says_text "mask: looked at only where it does not hold for the whole tile"
+silent "looked at for each element"
+status 0 "loops one behind the other" "$blkc" $masked -D BM=128 -D BN=128 -D num_warps=8 -D ONE_LOOP=false
+says_text "mask: looked at for each element: loops that hand values to each other stay as they are"
+status 0 "a mask of groups of rows" "$blkc" $masked -D DK=64 -D BM=192 -D BN=128 -D num_warps=12
+says_text "mask: looked at for each element: groups of rows have one control flow"
+cat >masks.blk <<'B'
+kernel masks(y: *f32, a: *const f16, b: *const f16, n: i32, const N: i32 = 64, const WHAT: i32 = 0) options(num_warps = 4) {
+    let i = arange(0, 64); let c = arange(0, N); let r = i[:, None];
+    let A = tensor(a, [64, n]); let B = tensor(b, [n, N]); let u = r.to(i64) * n;
+    var acc = zeros([64, N], f32);
+    for j in range(0, n, 64) {
+        let s = dot(A.load([0, j], [64, 64]), B.load([j, 0], [64, N]));
+        let k = (j + c)[None, :];
+        acc += s + where(WHAT % 4 == 0 ? r >= k : WHAT == 1 ? (r ^ k) < 9 : WHAT == 2 ? u >= k.to(i64) : s > 0.0, WHAT == 4 ? 1.0 : s, 2.0);
+    }
+    store(y + r * N + c[None, :], acc);
+}
+B
+masks() { # options
+	status 0 "masks $*" "$blkc" masks.blk --target=sm_90a --emit=explain -o - --specialize=y%16,a%16,b%16,n%64 "$@"
+}
+masks; says_text "mask: looked at only where it does not hold for the whole tile"
+masks -D N=16; says_text "mask: looked at for each element: a thread has few elements, for which a branch costs more"
+masks -D WHAT=1; says_text "mask: looked at for each element: it is not made of comparisons of signed sums"
+masks -D WHAT=2; says_text "mask: looked at for each element: whether it holds for the whole tile is no sum of scalars"
+masks -D WHAT=4; says_text "mask: looked at for each element: where it holds stands a constant, which would be copied"
+masks -D WHAT=3; silent "mask: looked at"
+
 # A product behind the wait that its exponentials outlast, where threads meet; where they do not, half of a row an iteration ahead.
 backward="examples/attention_backward/attention_backward.blk --kernel=attention_backward --target=sm_90a -o - -D T=bf16 -D DK=64 -D BM=128 -D BN=128
 	-D num_warps=8 --specialize=q%16,k%16,v%16,g%16,dk%16,dv%16,lse2%16,delta%16,sums%16,padded%16,nq%16,nk%16,heads%16"
