@@ -128,7 +128,8 @@ typedef struct explain_kernel {
 	size_t ptx_bytes, cubin_bytes;
 	const char *not_assembled; /* how ptxas ended, where not well; null: it was not there, or all is known */
 	bool assembled;            /* ptxas ran: these are known */
-	uint32_t registers, spill_bytes, all_shared; /* all_shared: with what ptxas knows of */
+	uint32_t registers, spill_bytes, all_shared;     /* all_shared: with what ptxas knows of */
+	uint32_t consumer_registers, producer_registers; /* behind setmaxnreg; 0: there is none */
 	target_occupancy occupancy;
 	explain_code code[EXPLAIN_FORMS]; /* what the page shows; texts may be null */
 	const char *no_sass;

@@ -298,6 +298,9 @@ static void put_head(page *p, uint32_t i)
 	put_fact(p, "warps", k->producer_warps ? "%u + %u of a producer" : "%u", k->num_warps, k->producer_warps);
 	if (k->assembled) {
 		put_fact(p, "registers", "%u <small>of %u</small>", k->registers, TARGET_THREAD_REGISTERS);
+		if (k->consumer_registers)
+			put_fact(p, "handed over", "%u <small>a consumer's,</small> %u <small>the producer's</small>",
+				k->consumer_registers, k->producer_registers);
 		put_fact(p, "spills", "%u <small>bytes</small>", k->spill_bytes, 0);
 	} else
 		put_unknown(p, k);

@@ -232,6 +232,8 @@ static void put_kernel(json *j, arena *a, const explain_kernel *k)
 	number_if(j, "maxnreg", k->maxnreg, k->maxnreg);
 	number_if(j, "cluster", k->cluster, k->cluster);
 	number_if(j, "registers", k->assembled, k->registers);
+	number_if(j, "consumer_registers", k->consumer_registers, k->consumer_registers);
+	number_if(j, "producer_registers", k->producer_registers, k->producer_registers);
 	number_if(j, "spill_bytes", k->assembled, k->spill_bytes);
 	number(j, "shared_bytes", k->shared_bytes);
 	number(j, "barriers", k->barriers);

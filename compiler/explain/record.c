@@ -617,6 +617,8 @@ explain_kernel *explain_make(pass_context *p, ir_func *f, const nvptx_output *co
 		.not_assembled = code->not_assembled,
 		.registers = code->registers,
 		.spill_bytes = code->spill_bytes,
+		.consumer_registers = code->consumer_registers,
+		.producer_registers = code->producer_registers,
 		.code = {[EXPLAIN_PTX] = {code->ptx, code->ptx_bytes, code->ptx_marks},
 			[EXPLAIN_SASS] = {code->sass, code->sass_bytes, code->sass_marks}},
 		.no_sass = code->no_sass,

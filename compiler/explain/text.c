@@ -236,8 +236,12 @@ static void put_head(writer *w)
 			target_can(k->target, TARGET_MULTICAST) ? "no loop has copies that programs could share"
 								: "the target's programs share no copies");
 	if (k->assembled) {
-		text_printf(out, "  registers %u, spills %u bytes, shared memory %u bytes, barriers %u\n", k->registers,
-			k->spill_bytes, k->shared_bytes, k->barriers);
+		text_printf(out, "  registers %u, ", k->registers);
+		if (k->consumer_registers)
+			text_printf(out, "%u for consumers and %u for the producer, ", k->consumer_registers,
+				k->producer_registers);
+		text_printf(out, "spills %u bytes, shared memory %u bytes, barriers %u\n", k->spill_bytes,
+			k->shared_bytes, k->barriers);
 		text_printf(out, "  occupancy: %u of %u warps an SM, %u programs", k->occupancy.warps,
 			k->target->sm_warps, k->occupancy.ctas);
 		if (k->occupancy.limit) text_printf(out, "; limited by %s", k->occupancy.limit);

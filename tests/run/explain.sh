@@ -313,10 +313,14 @@ says_text '"joined": true'
 persistent="examples/matmul/matmul.blk --kernel=matmul_persistent --target=sm_90a --specialize=a%16,b%16,c%16,M%16,N%16,K%16"
 status 0 "a producer" "$blkc" $persistent -D BN=128 --emit=explain -o -
 says_text "sm_90a, 8 warps and 1 of a producer"
+silent "for consumers"
 says_text "by one thread of a producer warp, swizzled in 64 bytes, into a multibuffer of 3 stages"
 status 0 "a producer's warpgroup" "$blkc" $persistent -D BN=256 -D BK=64 -D num_stages=4 --emit=explain -o -
 says_text "sm_90a, 8 warps and 4 of a producer"
 says_text "order: held in front of the wait for the products that the loop leaves running"
+$have_ptxas && says_text "registers 168, 240 for consumers and 24 for the producer, spills 0 bytes" || skip 1
+status 0 "a producer's warpgroup as JSON" "$blkc" $persistent -D BN=256 -D BK=64 -D num_stages=4 --emit=json -o -
+says_text '"consumer_registers": 240, "producer_registers": 24'
 # A producer that draws its next tile, and what keeps it from that.
 counter() { # the draw's further arguments, what stands behind the draw; the kernel's options
 	cat >counter.blk <<-E

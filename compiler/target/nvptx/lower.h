@@ -89,6 +89,7 @@ typedef struct lower {
 	LLVMValueRef warpgroup;   /* lower_warpgroup()'s answer */
 	LLVMValueRef warp_of_all; /* the warp's number among all */
 	enum { EVERYBODY, CONSUMERS, PRODUCER } partition; /* whose code is made; the producer is one thread */
+	unsigned consumer_registers, producer_registers;   /* of a thread, behind setmaxnreg; 0: there is none */
 	tile *values;                                      /* by ir_value.id */
 	LLVMValueRef *partners;   /* by that of a bulk_copy's set: lower_partners, where known */
 	LLVMBasicBlockRef others; /* where thread 0 meets the others again, while only its code is made (tma.c) */

@@ -333,6 +333,8 @@ static bool build(session *s, nvptx_output *out)
 	make_body(l);
 	if (l->failed || !make_machine(s, l->pass->target)) return false;
 	out->instructions = count_instructions(l);
+	out->consumer_registers = l->consumer_registers;
+	out->producer_registers = l->producer_registers;
 	char *why = NULL;
 	bool broken = LLVMVerifyModule(l->module, LLVMReturnStatusAction, &why);
 	if (broken) snprintf(s->complaint, sizeof s->complaint, "%s", why);

@@ -38,7 +38,8 @@ typedef struct nvptx_output { /* everything lives in the pass context's arena; t
 	const char *
 		not_assembled; /* else, where a report alone wanted it and it did not end well: "ptxas was killed .." */
 	uint32_t registers, spill_bytes, static_shared;
-	const char *ptxas_log; /* its warnings; or null */
+	uint32_t consumer_registers, producer_registers; /* of a thread, behind setmaxnreg; 0: there is none */
+	const char *ptxas_log;                           /* its warnings; or null */
 } nvptx_output;
 
 /* `f` must be at IR_LEVEL_SCHEDULED.  False after a diagnostic (8xx). */

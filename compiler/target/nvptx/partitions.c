@@ -69,9 +69,15 @@ static split split_registers(lower *l, const ir_block *producer)
 	return (split){all - groups * taken < begin ? all - groups * taken : begin, taken};
 }
 
+/* There is a warpgroup of others. */
+static bool hands_over(const lower *l)
+{
+	return l->func->producer_warps >= 4;
+}
+
 static void set_registers(lower *l, const char *how, unsigned n)
 {
-	if (l->func->producer_warps < 4) return;
+	if (!hands_over(l)) return;
 	assert(n >= 24 && n <= 256 && n % 8 == 0);
 	lower_asm(l, arena_printf(l->arena, "setmaxnreg.%s.sync.aligned.u32 %u;", how, n), "", l->none, 0, NULL,
 		LOWER_ASM_EFFECT | LOWER_ASM_WARP);
@@ -166,6 +172,10 @@ void lower_partitions(lower *l, ir_op *o)
 	LLVMBuildCondBr(l->builder, computes, block[COMPUTE], block[OTHERS]);
 
 	split registers = split_registers(l, o->regions[1]);
+	if (hands_over(l)) {
+		l->consumer_registers = registers.taken;
+		l->producer_registers = registers.kept;
+	}
 	LLVMPositionBuilderAtEnd(l->builder, block[COMPUTE]);
 	wait_for_cluster(l, o, 0);
 	set_registers(l, "inc", registers.taken);
