@@ -187,7 +187,7 @@ static void forward(example *e)
 				.causal = causal},
 			TILE);
 		special(e,
-			(attention){causal ? f16 : bf16, .heads = 2, .group = 1, .nq = 140, .nk = 200, .dk = 64,
+			(attention){causal ? f16 : bf16, .heads = 2, .group = 1, .nq = 140, .nk = 150, .dk = 64,
 				.dv = 64, .causal = causal},
 			causal ? "BM=128 BN=64 num_warps=8 num_stages=2" : "BM=128 BN=128 num_warps=8 num_stages=2");
 	}
@@ -200,8 +200,8 @@ static void narrow_values(example *e)
 	static const struct {
 		int d, nq, nk;
 		const char *tile;
-	} cases[] = {{64, 70, 150, TILE}, {64, 200, 140, "BM=128 BN=64 num_warps=8 num_stages=2"},
-		{128, 140, 200, "BM=128 BN=32 num_warps=8 num_stages=2"}};
+	} cases[] = {{64, 70, 90, TILE}, {64, 140, 90, "BM=128 BN=64 num_warps=8 num_stages=2"},
+		{128, 70, 130, "BM=128 BN=32 num_warps=8 num_stages=2"}};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
 		for (int causal = 0; causal < 2; causal++)
 			run(e,
@@ -288,16 +288,16 @@ static void tutorials(example *e)
 	static const struct {
 		int d, n;
 		const char *tile;
-	} cases[] = {{64, 150, TILE}, {64, 1, TILE}, {64, 200, "BM=128 BN=128 num_warps=8 num_stages=2"},
-		{64, 330, "BM=192 BN=64 num_warps=12 num_stages=2"},
-		{128, 200, "BM=128 BN=32 num_warps=8 num_stages=2"},
-		{128, 140, "BM=128 BN=64 num_warps=8 num_stages=2"}};
+	} cases[] = {{64, 90, TILE}, {64, 1, TILE}, {64, 140, "BM=128 BN=128 num_warps=8 num_stages=2"},
+		{64, 210, "BM=192 BN=64 num_warps=12 num_stages=2"},
+		{128, 150, "BM=128 BN=32 num_warps=8 num_stages=2"},
+		{128, 70, "BM=128 BN=64 num_warps=8 num_stages=2"}};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
 		for (int causal = 0; causal < 2; causal++)
 			tutorial(e,
-				(attention){(i + (size_t)causal) % 2 ? BLK_TYPE_BF16 : BLK_TYPE_F16, .heads = 2,
-					.group = 1, .nq = cases[i].n, .nk = cases[i].n, .dk = cases[i].d,
-					.dv = cases[i].d, .causal = causal, .again = i == 2},
+				(attention){(i + (size_t)causal) % 2 ? BLK_TYPE_BF16 : BLK_TYPE_F16,
+					.heads = 1 + (i == 0), .group = 1, .nq = cases[i].n, .nk = cases[i].n,
+					.dk = cases[i].d, .dv = cases[i].d, .causal = causal, .again = i == 2},
 				cases[i].tile);
 }
 
@@ -483,7 +483,7 @@ static void paged(example *e, attention like, const int *lengths, int page, cons
 
 static void paged_all(example *e)
 {
-	static const int lengths[][PAGED] = {{200, 3, 129}, {65, 330, 64}, {150, 1, 90}};
+	static const int lengths[][PAGED] = {{150, 3, 129}, {65, 200, 64}, {90, 1, 33}};
 	const blk_type f16 = BLK_TYPE_F16, bf16 = BLK_TYPE_BF16;
 	for (int causal = 0; causal < 2; causal++)
 		paged(e,
