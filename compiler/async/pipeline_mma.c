@@ -247,6 +247,13 @@ static void take_loads(loop *l)
 	}
 }
 
+/* A number of memory that nothing writes while the kernel runs, as the page of a block is. */
+static bool loads_constant(const ir_op *o)
+{
+	return o->kind == IR_LOAD && ir_is_scalar(o->results[0]) && !ir_get_volatile(o) &&
+	       ir_arg(o, 0)->type.pointer == IR_CONST_POINTER;
+}
+
 static const char *why_not_early(const ir_op *o)
 {
 	return o->nregions ? EARLY_BRANCH : o->kind == IR_LOAD ? EARLY_LOAD : EARLY_EFFECT;
@@ -259,8 +266,8 @@ static bool find_early(loop *l)
 		bool early = o->kind == IR_WGMMA && !l->second[o->results[0]->id];
 		for (unsigned i = 0; i < o->nresults; i++) early |= l->early[o->results[i]->id];
 		if (!early) continue;
-		if (o->nregions || !(ir_has(o, IR_PURE) || o->kind == IR_BULK_LOAD || o->kind == IR_WGMMA ||
-					   o->kind == IR_WGMMA_WAIT))
+		if (o->nregions || !(ir_has(o, IR_PURE) || loads_constant(o) || o->kind == IR_BULK_LOAD ||
+					   o->kind == IR_WGMMA || o->kind == IR_WGMMA_WAIT))
 			return refuse(l, why_not_early(o));
 		mark_results(o, l->early);
 		for (unsigned i = 0; i < o->nargs; i++) {

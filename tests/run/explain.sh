@@ -190,6 +190,11 @@ own 5; silent "in its own iteration"
 status 0 "a slope" "$blkc" examples/attention/attention.blk --kernel=attention_alibi --target=sm_90a --emit=explain -o - \
 	--specialize=o%16,lse%16,q%16,k%16,v%16,nq%16,nk%16 -D BM=128 -D BN=64 -D num_warps=8
 says_text "order: begun an iteration later"; silent "in its own iteration"; says_text "maximum: lanes exchange it"
+# Keys in pages, whose numbers the loop reads: the producer reads them too, and keeps registers for that.
+status 0 "pages" "$blkc" examples/attention/attention.blk --kernel=attention_paged --target=sm_90a --emit=explain -o - \
+	--specialize=o%16,lse%16,q%16,k%16,v%16,nq%16 -D BM=128 -D BN=64 -D num_warps=8
+says_text "order: begun an iteration later"; says_text "maximum: lanes exchange it"
+$have_ptxas && says_text "registers 168, 232 for consumers and 40 for the producer, spills 0 bytes" || skip 1
 
 # An operand that stays in shared memory: 128 x 128 values of 2 bytes by 128 threads, 16 bytes an access.
 status 0 "an operand that stays" "$blkc" examples/attention/attention.blk --kernel=attention --target=sm_80 --emit=explain -o - \

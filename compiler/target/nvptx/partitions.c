@@ -7,9 +7,9 @@
  *
  * Where there is a warpgroup of others, it hands registers over.  All of the SM's are the CTA's, in equal parts: of 384
  * threads each begins with 168.  The producer keeps 24 of them, so that those who compute have 240.  One that brings
- * parts of blocks to all programs of a cluster has more addresses, and one whose loops carry many cursors and bounds
- * more scalars: they keep 40, and the others have 232.  Beside 16 warps they keep 32: with 40 it would be 64, and each
- * of the others, which have 112, would have 8 less. */
+ * parts of blocks to all programs of a cluster has more addresses, as has one that reads where a block is, and one
+ * whose loops carry many cursors and bounds more scalars: they keep 40, and the others have 232.  Beside 16 warps they
+ * keep 32: with 40 it would be 64, and each of the others, which have 112, would have 8 less. */
 #include "lower.h"
 
 #include <assert.h>
@@ -57,10 +57,24 @@ static unsigned most_scalars(lower *l, const ir_block *b)
 	return most;
 }
 
-static split split_registers(lower *l, const ir_block *producer)
+static void find_load(ir_op *o, void *context)
+{
+	bool *found = context;
+	*found |= o->kind == IR_LOAD && ir_loop_around(o);
+}
+
+/* A loop reads where a block is, from a table of pages say. */
+static bool reads_places(ir_block *producer)
+{
+	bool found = false;
+	ir_walk(producer, find_load, &found);
+	return found;
+}
+
+static split split_registers(lower *l, ir_block *producer)
 {
 	const ir_func *f = l->func;
-	bool many = f->cluster || most_scalars(l, producer) > FEW_SCALARS;
+	bool many = f->cluster || reads_places(producer) || most_scalars(l, producer) > FEW_SCALARS;
 	unsigned groups = ir_warps(f) / 4, least = many ? KEPT_OF_MANY : TARGET_PRODUCER_REGISTERS;
 	unsigned begin = TARGET_SM_REGISTERS / (128 * (groups + 1)) / UNIT * UNIT; /* a thread, of all warpgroups */
 	if (begin > MOST) begin = MOST;
