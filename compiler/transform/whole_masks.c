@@ -52,10 +52,10 @@ static bool multiplies(const ir_block *b)
 	return false;
 }
 
-static bool is_large(const ir_op *select)
+static bool is_large(const ir_op *masked)
 {
-	const ir_func *f = select->block->func;
-	return ir_elements(select->results[0]->type) >= LEAST * 32 * ir_warps(f);
+	const ir_func *f = masked->block->func;
+	return ir_elements(masked->results[0]->type) >= LEAST * 32 * ir_warps(f);
 }
 
 /* ---- the corner ---- */
@@ -102,13 +102,17 @@ static const char *read_bound(void *context, const mask_bound *b)
 #define BRANCH "looked at only where it does not hold for the whole tile"
 #define NO_ZERO "where a mask holds for a whole tile, no zeros are added: -0 stays -0"
 
-/* x + select(m, 0, c) is x where m holds, but for the sign of a zero. */
-static ir_op *added_to(const ir_op *select)
+/* x + select(m, 0, c) is x where m holds, but for the sign of a zero; the select may be spread over the tile. */
+static ir_op *find_sum(const ir_op *select, ir_value **x)
 {
 	uint64_t bits;
-	ir_op *sum = ir_only_user(select->results[0]);
-	bool zero = ir_is_const(ir_arg(select, 1), &bits) && bits == 0;
-	return zero && sum && sum->kind == IR_ADD && sum->block == select->block ? sum : NULL;
+	const ir_value *v = select->results[0];
+	ir_op *sum = ir_only_user(v);
+	if (!ir_is_const(ir_arg(select, 1), &bits) || bits != 0) return NULL;
+	for (; sum && sum->kind == IR_BROADCAST; sum = ir_only_user(v)) v = sum->results[0];
+	if (!sum || sum->kind != IR_ADD || sum->block != select->block) return NULL;
+	*x = ir_arg(sum, ir_arg(sum, 0) == v);
+	return sum;
 }
 
 /* False: a constant where the mask holds, which would only be copied. */
@@ -119,8 +123,7 @@ static bool find_kept(whole *w, ir_op *select)
 	w->select = w->masked = select;
 	w->kept = ir_arg(select, 1);
 	if (!ir_is_const(w->kept, &bits)) return true;
-	w->masked = is_float && w->func->strict ? NULL : added_to(select);
-	if (w->masked) w->kept = ir_arg(w->masked, ir_arg(w->masked, 0) == select->results[0]);
+	w->masked = is_float && w->func->strict ? NULL : find_sum(select, &w->kept);
 	return w->masked;
 }
 
@@ -167,8 +170,8 @@ static void put_branch(whole *w)
 static const char *visit_select(whole *w, ir_op *o)
 {
 	affine_context context = {.pass = w->pass, .func = w->func};
-	if (!is_large(o)) return SMALL;
-	if (!find_kept(w, o)) return CONSTANT;
+	if (!find_kept(w, o)) return is_large(o) ? CONSTANT : SMALL;
+	if (!is_large(w->masked)) return SMALL;
 	w->all = NULL;
 	w->varies = false;
 	w->at = (ir_builder){.func = w->func, .block = o->block, .before = w->masked, .at = o->at};
