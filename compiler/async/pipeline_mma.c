@@ -250,8 +250,7 @@ static void take_loads(loop *l)
 /* A number of memory that nothing writes while the kernel runs, as the page of a block is. */
 static bool loads_constant(const ir_op *o)
 {
-	return o->kind == IR_LOAD && ir_is_scalar(o->results[0]) && !ir_get_volatile(o) &&
-	       ir_arg(o, 0)->type.pointer == IR_CONST_POINTER;
+	return o->kind == IR_LOAD && ir_is_scalar(o->results[0]) && ir_is_repeatable(o);
 }
 
 static const char *why_not_early(const ir_op *o)

@@ -26,7 +26,7 @@ static bool movable(const ir_op *o, const ir_op *loop)
 static bool movable_load(const ir_op *o, const ir_op *loop)
 {
 	return o->kind == IR_LOAD && loop->kind == IR_FOR && ir_counts_upwards(loop) && ir_is_scalar(o->results[0]) &&
-	       ir_arg(o, 0)->type.pointer == IR_CONST_POINTER && !ir_get_volatile(o) && all_outside(o, loop);
+	       ir_is_repeatable(o) && all_outside(o, loop);
 }
 
 /* In front of the loop, where there is an iteration. */
